@@ -1,0 +1,50 @@
+"""Names shared by every dataset: head labels and the labelling of variables.
+
+Dims everywhere: ``seed, step, head, component, distribution, chain, draw, position``. The long name
+and unit of a variable stand beside the code that computes it, in that module's ``VARIABLES`` table.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+NATS = "nats/token"
+STATUS = ("ok", "nonfinite", "diverged", "missing")
+
+
+def head_label(layer: int, head: int) -> str:
+    """The name of a head, ``"layer:head"``, both counted from 0."""
+    return f"{layer}:{head}"
+
+
+def head_labels(n_layers: int, n_heads: int) -> list[str]:
+    """All heads of a model, layer by layer."""
+    return [head_label(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+
+
+def head_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
+    """Coordinates of the dim ``head``: its label, its layer and its index within the layer."""
+    layers, indices = zip(*(map(int, label.split(":")) for label in labels), strict=True)
+    return {
+        "head": ("head", np.asarray(labels, dtype=object)),
+        "layer": ("head", np.asarray(layers, dtype=np.int32)),
+        "head_index": ("head", np.asarray(indices, dtype=np.int32)),
+    }
+
+
+def describe(dataset: xr.Dataset, variables: Mapping[str, tuple[str, str]]) -> xr.Dataset:
+    """Give each variable found in ``dataset`` its ``(long_name, units)`` from ``variables``."""
+    for name, (long_name, units) in variables.items():
+        if name in dataset:
+            dataset[name].attrs.update(long_name=long_name, units=units)
+    return dataset
+
+
+def status_attributes() -> dict[str, object]:
+    """CF flag attributes of a ``status`` variable (int8; one value per chain)."""
+    return {
+        "long_name": "what became of the chain",
+        "flag_values": np.arange(len(STATUS), dtype=np.int8),
+        "flag_meanings": " ".join(STATUS),
+    }
