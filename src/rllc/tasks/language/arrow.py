@@ -1,0 +1,48 @@
+"""Tables on disk: Arrow IPC streams, which ``datasets.Dataset.from_file`` opens as they are.
+
+Every table of documents or blocks carries its manifest, as JSON, in the schema's metadata.
+"""
+
+import json
+from collections.abc import Mapping
+from os import PathLike
+
+import pyarrow as pa
+
+MANIFEST = b"manifest"
+
+
+def with_manifest(table: pa.Table, manifest: Mapping[str, object]) -> pa.Table:
+    """``table`` with ``manifest`` (anything JSON can say) in its schema's metadata."""
+    return table.replace_schema_metadata({MANIFEST: json.dumps(manifest, sort_keys=True).encode()})
+
+
+def read_manifest(table: pa.Table) -> dict:
+    """The manifest of a table made by this package; ValueError where it has none."""
+    metadata = table.schema.metadata or {}
+    if MANIFEST not in metadata:
+        raise ValueError(
+            "the table carries no manifest: it was not written by rllc, or its schema metadata was dropped; "
+            "make it with documents.collect, mixture.mix or blocks.blocks"
+        )
+    return json.loads(metadata[MANIFEST])
+
+
+def write_table(table: pa.Table, path: str | PathLike[str]) -> None:
+    """Write ``table`` to ``path`` as an Arrow IPC stream, byte for byte the same for equal tables."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+
+
+def read_table(path: str | PathLike[str]) -> pa.Table:
+    """The table at ``path``, mapped into memory rather than read.
+
+    Raises ValueError where the file is not an Arrow IPC stream.
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_stream(source).read_all()
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"{path} is not a whole Arrow IPC stream ({error}): delete the file, so that it is made again"
+        ) from error

@@ -1,0 +1,125 @@
+"""Documents of one distribution: deduplicated, ordered and split by the hash of their text."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rllc.tasks.language.arrow import with_manifest
+
+SCHEMA = pa.schema(
+    {"text": pa.large_string(), "name": pa.string(), "sha256": pa.string(), "held_out": pa.bool_()}
+)
+LISTED_SOURCES = 40
+
+
+class Document(NamedTuple):
+    """One text and the name it is known by, which is the same on every machine."""
+
+    text: str
+    name: str
+
+
+def digest(text: str) -> str:
+    """SHA-256 of ``text`` in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_held_out(sha256: str, fraction: float) -> bool:
+    """Whether a document with this hash is held out: the hash, as a number in [0, 1), is below ``fraction``.
+
+    Only the text decides, so a document lies on the same side in every distribution and mixture.
+    """
+    return int(sha256[:16], 16) < fraction * 2.0**64
+
+
+def collect(
+    documents: Iterable[Document], *, held_out_fraction: float, about: Mapping[str, object] | None = None
+) -> pa.Table:
+    """A table of the distinct texts among ``documents``, with its manifest.
+
+    Columns ``text``, ``name``, ``sha256`` and ``held_out``; of equal texts the first name in alphabetical
+    order stays. Rows are in the order of their hash, so the table does not depend on the order in which
+    the documents came, and any run of rows on one side of the split is a random sample of that side.
+
+    held_out_fraction  expected share of the documents to hold out, in (0, 1)
+    about              what else the manifest should say (source settings, versions)
+
+    Raises ValueError where there is no text, or no document on one side of the split.
+    """
+    if not 0 < held_out_fraction < 1:
+        raise ValueError(f"held_out_fraction is {held_out_fraction}; expected a number between 0 and 1")
+    kept: dict[str, Document] = {}
+    for document in documents:
+        if not document.text.strip():
+            continue
+        text = document.text.encode(errors="replace").decode()  # half a surrogate pair has no UTF-8
+        sha256 = digest(text)
+        if sha256 not in kept or document.name < kept[sha256].name:
+            kept[sha256] = Document(text, document.name)
+    if not kept:
+        raise ValueError(
+            "the source yielded no text: every document was empty, or the source's filters left none; "
+            "check its path, kind or packages"
+        )
+    hashes = sorted(kept)
+    held_out = [is_held_out(sha256, held_out_fraction) for sha256 in hashes]
+    _check_both_sides(sum(held_out), len(hashes), held_out_fraction)
+    columns = [[kept[h].text for h in hashes], [kept[h].name for h in hashes], hashes, held_out]
+    table = pa.table(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA)
+    return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
+
+
+def manifest(table: pa.Table, **about: object) -> dict:
+    """What a table of documents holds, in words JSON knows; equal tables have equal manifests.
+
+    ``sha256`` is the hash of all names, hashes, sides (and parts) in order; ``sources`` counts documents
+    and UTF-8 bytes by the first element of their names (a package, a folder), the largest ones first and
+    the rest as ``(others)``. ``about`` is added as it is.
+    """
+    texts = table["text"].to_pylist()
+    held_out = table["held_out"].to_pylist()
+    names = table["name"].to_pylist()
+    sizes = pc.binary_length(table["text"]).to_pylist()
+    whole = hashlib.sha256()
+    columns = [name for name in table.column_names if name != "text"]
+    for row in zip(*(table[column].to_pylist() for column in columns), strict=True):
+        whole.update(repr(row).encode())
+    return {
+        "documents": len(texts),
+        "held_out_documents": sum(held_out),
+        "characters": sum(map(len, texts)),
+        "held_out_characters": sum(len(text) for text, out in zip(texts, held_out, strict=True) if out),
+        "bytes": sum(sizes),
+        "sha256": whole.hexdigest(),
+        "sources": _by_source(names, sizes),
+        **about,
+    }
+
+
+def _by_source(names: list[str], sizes: list[int]) -> dict[str, dict[str, int]]:
+    counts: dict[str, list[int]] = {}
+    for name, size in zip(names, sizes, strict=True):
+        count = counts.setdefault(name.split("/")[0].split(":")[0], [0, 0])
+        count[0] += 1
+        count[1] += size
+    ordered = sorted(counts.items(), key=lambda item: (-item[1][1], item[0]))
+    listed, rest = ordered[:LISTED_SOURCES], ordered[LISTED_SOURCES:]
+    if rest:
+        listed.append(("(others)", [sum(c[0] for _, c in rest), sum(c[1] for _, c in rest)]))
+    return {source: {"documents": count[0], "bytes": count[1]} for source, count in listed}
+
+
+def _check_both_sides(held_out: int, total: int, fraction: float) -> None:
+    if held_out == 0:
+        raise ValueError(
+            f"none of {total} distinct documents is held out at held_out_fraction {fraction}: "
+            "give more (or shorter) documents, or a larger fraction"
+        )
+    if held_out == total:
+        raise ValueError(
+            f"all {total} distinct documents are held out at held_out_fraction {fraction}: "
+            "give more documents, or a smaller fraction"
+        )

@@ -1,0 +1,89 @@
+"""Documents from a user's own files: any UTF-8 text, or one field of JSON lines."""
+
+import glob
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rllc.tasks.language.documents import Document
+
+
+def documents(*, path: str | Sequence[str], field: str | None = None) -> Iterator[Document]:
+    """One document per file, or per line of a ``.jsonl`` file.
+
+    path   a file, a glob (``**`` descends), or a list of either, relative to the working directory
+    field  the key of a ``.jsonl`` line that holds its text; other files need none
+
+    Files come in the order of their names, each once. A document is named by its path as written; one
+    found through an absolute path by what follows the folder before the first wildcard, so that no name
+    depends on where the folder lies.
+
+    Raises ValueError where a path matches no file, a file is not UTF-8, or a line is not a JSON object
+    with text in ``field``.
+    """
+    patterns = [path] if isinstance(path, str) else list(path)
+    if not patterns:
+        raise ValueError("path is an empty list: expected at least one file or glob, such as texts/*.md")
+    found: dict[Path, str] = {}
+    for pattern in patterns:
+        for file, name in _matches(pattern):
+            found.setdefault(file, name)
+    for file, name in sorted(found.items(), key=lambda item: (item[1], item[0])):
+        if file.suffix == ".jsonl":
+            yield from _lines(file, name, field)
+        else:
+            yield Document(_read(file), name)
+
+
+def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
+    whole = Path(pattern).expanduser()
+    if whole.is_dir():
+        raise ValueError(
+            f"{pattern} is a folder: say which files in it, for example {pattern.rstrip('/')}/**/*.txt"
+        )
+    if whole.is_file():
+        files, fixed = [whole], whole.parent
+    else:
+        matches = glob.glob(str(whole), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+        files = [file for file in map(Path, matches) if file.is_file()]
+        fixed = whole
+        while glob.has_magic(str(fixed)):
+            fixed = fixed.parent
+    if not files:
+        raise ValueError(
+            f"no file matches {pattern!r} (relative paths start at {Path.cwd()}): check the path; "
+            "folders below are searched only with **"
+        )
+    for file in files:
+        yield file, (file.relative_to(fixed) if file.is_absolute() else file).as_posix()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file} is not UTF-8 text (byte {error.start}): convert it to UTF-8 or leave it out of the path"
+        ) from error
+
+
+def _lines(file: Path, name: str, field: str | None) -> Iterator[Document]:
+    if field is None:
+        raise ValueError(f"{file} has JSON lines: say in `field` which key of a line holds its text")
+    for number, line in enumerate(_read(file).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{file}, line {number}, is not JSON ({error.msg}): expected one object"
+            ) from error
+        if not isinstance(record, dict):
+            raise ValueError(f"{file}, line {number}, is not a JSON object: expected {{{field!r}: text}}")
+        if not isinstance(record.get(field), str):
+            raise ValueError(
+                f"{file}, line {number}, has no text in {field!r}; its keys are {sorted(record)}: "
+                "correct `field` or the line"
+            )
+        yield Document(record[field], f"{name}:{number}")

@@ -1,0 +1,247 @@
+"""Documents from the standard library and installed packages: text that every machine already has.
+
+The text is a function of Python's micro version, the packages' versions and their builds alone. Compiled
+packages ship the headers of their platform, so ``headers`` (and a little code) can differ between
+operating systems, and between the CPU and CUDA wheels of torch; the manifest's hash tells.
+"""
+
+import ast
+import hashlib
+import importlib.metadata
+import platform
+import re
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rllc.tasks.language.documents import Document
+
+STDLIB = "stdlib"
+SUFFIXES = {
+    "code": frozenset({".py"}),
+    "prose": frozenset({".py", ".md", ".rst"}),
+    "headers": frozenset({".h", ".hh", ".hpp", ".hxx", ".cuh"}),
+}
+# Tests, copies of other people's code, and what is not the package's own.
+DROPPED_FOLDERS = (
+    frozenset({"test", "tests", "testing", "_testing", "idle_test"})
+    | frozenset({"_vendor", "vendor", "vendored", "_vendored", "third_party", "thirdparty"})
+    | frozenset({"extern", "_external", "externals", "_externals"})
+    | frozenset({"__pycache__", "site-packages", "dist-packages", ".."})
+)
+# Tests, and what is written at build time with the paths and flags of the machine that built the package.
+DROPPED_FILES = re.compile(
+    r"(_sysconfigdata.*|__config__|_?version|_build_config|sitecustomize|conftest|test_.*|.*_test)\.py"
+    r"|(pyconfig.*|_numpyconfig)\.h"
+)
+MINIMUM_PARAGRAPH = 80
+ENGLISH_SHARE = 0.93
+NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
+
+
+def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterator[Document]:
+    """Texts of one ``kind`` from ``packages``, in the order of the hash of their names, up to a size.
+
+    kind       ``code``: Python with docstrings removed; ``prose``: English paragraphs from docstrings and
+               .md and .rst files (at least 80 characters, 93 % of them letters, spaces or ``.,;``), each
+               once, one document per file; ``headers``: C and C++ headers
+    packages   names of installed distributions, and ``stdlib`` for the standard library
+    megabytes  reading stops at the first document that passes this size (10^6 bytes of UTF-8)
+
+    Documents are named ``<package>/<path within it>`` and sorted by SHA-256 of that name, so a smaller
+    size gives a prefix of what a larger one gives. A text seen before is skipped.
+
+    Raises ValueError on an unknown kind, a package that is not installed or recorded no files, and a size
+    of 0 or less.
+    """
+    if kind not in SUFFIXES:
+        raise ValueError(f"there is no kind {kind!r} of installed text: expected one of {list(SUFFIXES)}")
+    if not megabytes > 0:
+        raise ValueError(f"megabytes is {megabytes}; expected a size above 0")
+    if isinstance(packages, str) or not packages:
+        raise ValueError(f"packages is {packages!r}; expected a list of names such as ['stdlib', 'numpy']")
+    listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
+    extract = _prose() if kind == "prose" else (_code if kind == "code" else _whole)
+    return _until(megabytes * 1e6, listed, extract)
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """The version of each of ``packages``; that of ``stdlib`` is Python's, to the micro version."""
+    return {
+        package: platform.python_version() if package == STDLIB else _distribution(package).version
+        for package in packages
+    }
+
+
+def _until(
+    limit: float, listed: dict[str, Path], extract: Callable[[str, str], Iterator[Document]]
+) -> Iterator[Document]:
+    size = 0
+    seen: set[bytes] = set()
+    for name in sorted(listed, key=lambda name: hashlib.sha256(name.encode()).digest()):
+        try:
+            source = listed[name].read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):  # removed since the installation, or in an old encoding
+            continue
+        for document in extract(source, name):
+            data = document.text.encode(errors="replace")
+            sha256 = hashlib.sha256(data).digest()
+            if sha256 in seen or not data.strip():
+                continue
+            seen.add(sha256)
+            yield document
+            size += len(data)
+            if size >= limit:
+                return
+
+
+def _distribution(package: str) -> importlib.metadata.Distribution:
+    try:
+        return importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ValueError(
+            f"package {package!r} is not installed: install it, or take it off the list of packages "
+            f"(the standard library is called {STDLIB!r})"
+        ) from error
+
+
+def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
+    suffixes = SUFFIXES[kind]
+    if package == STDLIB:
+        root = Path(sysconfig.get_paths()["include" if kind == "headers" else "stdlib"])
+        if not root.is_dir():
+            raise ValueError(
+                f"Python's own {kind} are not installed here: leave {STDLIB!r} out of this source's packages"
+            )
+        pairs = ((path.relative_to(root), path) for path in _walk(root))
+    else:
+        distribution = _distribution(package)
+        if distribution.files is None:
+            raise ValueError(
+                f"package {package!r} records no list of its files: reinstall it with pip, or leave it out"
+            )
+        root = Path(str(distribution.locate_file("")))
+        pairs = ((path, root / path) for path in distribution.files)
+    for relative, path in pairs:
+        if relative.suffix in suffixes and _wanted(relative.parts):
+            yield f"{package}/{relative.as_posix()}", path
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_dir():
+            if path.name not in DROPPED_FOLDERS and not path.is_symlink():
+                yield from _walk(path)
+        else:
+            yield path
+
+
+def _wanted(parts: Sequence[str]) -> bool:
+    folders, file = parts[:-1], parts[-1]
+    return not (
+        DROPPED_FOLDERS.intersection(folders)
+        or any(folder.endswith((".dist-info", ".data")) for folder in folders)
+        or DROPPED_FILES.fullmatch(file)
+    )
+
+
+def _whole(source: str, name: str) -> Iterator[Document]:
+    yield Document(source, name)
+
+
+def _code(source: str, name: str) -> Iterator[Document]:
+    text = without_docstrings(source)
+    if text is not None:
+        yield Document(text, name)
+
+
+def _prose() -> Callable[[str, str], Iterator[Document]]:
+    seen: set[str] = set()
+
+    def extract(source: str, name: str) -> Iterator[Document]:
+        if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference, as one dict of strings
+            texts = {f"{name}:{topic}": [text] for topic, text in _topics(source).items()}
+        elif name.endswith(".py"):
+            texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
+        else:
+            texts = {name: [source]}
+        for title, found in texts.items():
+            paragraphs = []
+            for paragraph in english_paragraphs("\n\n".join(found)):
+                if paragraph not in seen:
+                    seen.add(paragraph)
+                    paragraphs.append(paragraph)
+            yield Document("\n\n".join(paragraphs), title)
+
+    return extract
+
+
+def english_paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs of ``text`` that read as English, each on one line.
+
+    A paragraph ends at a blank line; it counts with at least 80 characters, 93 % of them ASCII letters,
+    spaces or ``.,;``.
+    """
+    for block in re.split(r"\n[ \t\r]*\n", text):
+        paragraph = " ".join(block.split())
+        if len(paragraph) >= MINIMUM_PARAGRAPH:
+            plain = len(NOT_ENGLISH.sub("", paragraph))
+            if plain >= ENGLISH_SHARE * len(paragraph):
+                yield paragraph
+
+
+def without_docstrings(source: str) -> str | None:
+    """Python ``source`` less the docstrings of its module, classes and functions; None if it is not Python.
+
+    A docstring that is a whole body becomes ``pass``, so the result is Python again.
+    """
+    found = _docstrings(source)
+    if found is None:
+        return None
+    lines = re.split("(?<=\n)", source.replace("\r\n", "\n").replace("\r", "\n"))
+    for node, alone in sorted(found, key=lambda item: -item[0].lineno):
+        first, last = node.lineno - 1, node.end_lineno - 1
+        before = lines[first].encode()[: node.col_offset].decode()
+        after = lines[last].encode()[node.end_col_offset :].decode()
+        if after.strip().startswith(";"):
+            lines[first : last + 1] = [before + "pass" + after]
+        elif alone:
+            lines[first : last + 1] = [before + "pass\n"]
+        else:
+            del lines[first : last + 1]
+    return "".join(lines)
+
+
+def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
+    """Each docstring, and whether it is all of its body; None where ``source`` is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found = []
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                found.append((first, len(node.body) == 1 and not isinstance(node, ast.Module)))
+        for branch in ("body", "orelse", "finalbody", "handlers", "cases"):
+            statements = getattr(node, branch, None)
+            if isinstance(statements, list):  # a lambda's or conditional's body is an expression
+                pending.extend(statements)
+    return sorted(found, key=lambda item: item[0].lineno)
+
+
+def _topics(source: str) -> dict[str, str]:
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
+            return ast.literal_eval(statement.value)
+    return {}

@@ -1,0 +1,122 @@
+"""Byte-level BPE tokenizers: trained here on a table's training documents, or pretrained.
+
+The same text gives the same tokenizer and the same tokens whatever ``TOKENIZERS_PARALLELISM`` and the
+number of threads are; setting that variable to ``false`` keeps the library to one thread.
+"""
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+BOS = "<|bos|>"
+# How pretrained tokenizers spell the token that opens a text, most specific first.
+KNOWN_BOS = (BOS, "<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>", "<|endoftext|>")
+SMALLEST_VOCABULARY = 257
+
+
+def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
+    """Byte-level BPE of at most ``vocabulary_size`` tokens, the first of them ``<|bos|>``.
+
+    Learnt on the training documents of ``table``, in order; text that admits fewer merges gives fewer
+    tokens. Every byte has a token, so any text can be encoded.
+
+    Raises ValueError below 257 tokens (256 bytes and ``<|bos|>``), or without a training document.
+    """
+    if vocabulary_size < SMALLEST_VOCABULARY:
+        raise ValueError(
+            f"a vocabulary of {vocabulary_size} cannot hold the 256 bytes and {BOS}: "
+            f"expected at least {SMALLEST_VOCABULARY}"
+        )
+    training = table.filter(pc.invert(table["held_out"]))
+    if training.num_rows == 0:
+        raise ValueError("the table has no training document to learn a tokenizer from")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=[BOS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_texts(training), trainer)
+    return _plain(tokenizer)
+
+
+def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
+    """Write the tokenizer as the text of a ``tokenizer.json``."""
+    Path(path).write_text(tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+
+
+def load(path: str | PathLike[str]) -> Tokenizer:
+    """The tokenizer in a ``tokenizer.json``; ValueError where the file is not one."""
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        return _plain(Tokenizer.from_str(text))
+    except Exception as error:  # tokenizers raises plain Exception
+        raise ValueError(f"{path} is not a tokenizer.json ({error})") from error
+
+
+def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
+    """The tokenizer of a hub repository, or of a local ``tokenizer.json`` or the folder that holds one.
+
+    Raises ValueError where there is none to be had.
+    """
+    path = Path(name_or_path).expanduser()
+    if path.is_dir() and (path / "tokenizer.json").is_file():
+        return load(path / "tokenizer.json")
+    if path.is_file():
+        return load(path)
+    if path.is_dir() or path.suffix == ".json":
+        raise ValueError(
+            f"there is no tokenizer.json at {name_or_path}: expected the file or the folder it is in"
+        )
+    try:
+        return _plain(Tokenizer.from_pretrained(name_or_path, revision=revision))
+    except Exception as error:  # tokenizers raises plain Exception, whatever the hub said
+        reason = str(error).strip().splitlines()
+        raise ValueError(
+            f"tokenizer {name_or_path!r} could not be loaded from the hub "
+            f"({reason[0] if reason else error!r}). Check its name and revision; without a network, download "
+            "its tokenizer.json on a machine that has one and give the path, or train a tokenizer on the "
+            "study's own text"
+        ) from error
+
+
+def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
+    """The id of ``token``, or of the tokenizer's own token for the start of a text.
+
+    Raises ValueError where the tokenizer has no such token.
+    """
+    spellings = KNOWN_BOS if token is None else (token,)
+    for spelling in spellings:
+        found = tokenizer.token_to_id(spelling)
+        if found is not None:
+            return found
+    raise ValueError(
+        f"the tokenizer has none of the tokens {list(spellings)} to open a block with: "
+        "say which token it uses"
+    )
+
+
+def vocabulary_size(tokenizer: Tokenizer) -> int:
+    """One more than the largest token id: how many rows an embedding needs."""
+    return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
+
+
+def _texts(table: pa.Table) -> Iterator[str]:
+    for chunk in table["text"].chunks:
+        for text in chunk:
+            yield text.as_py()
+
+
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
+    """Tokens of the whole text and nothing but: a text that spells ``<|bos|>`` is read as its characters."""
+    tokenizer.encode_special_tokens = True
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -1,0 +1,186 @@
+import ast
+import hashlib
+import importlib
+import importlib.metadata
+import platform
+from pathlib import Path
+
+import pytest
+
+from rllc.tasks.language.installed import documents, english_paragraphs, versions, without_docstrings
+
+SOURCE = '''"""Module."""  # remark
+import os
+
+
+def one(): "doc"; return 1
+
+
+class Two:
+    """Only a docstring,
+    on two lines.
+    """
+
+
+async def three():
+    """First."""
+    "not a docstring"
+    if True:
+        def é(x="é"): """alone"""
+    return lambda: """kept"""
+'''
+EXPECTED = """import os
+
+
+def one(): pass; return 1
+
+
+class Two:
+    pass
+
+
+async def three():
+    "not a docstring"
+    if True:
+        def é(x="é"): pass
+    return lambda: \"\"\"kept\"\"\"
+"""
+
+
+def without(tree: ast.Module) -> str:
+    """Docstrings taken out of the tree rather than the text."""
+    for node in ast.walk(tree):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+    return ast.dump(tree)
+
+
+def test_docstrings_leave_and_nothing_else_does():
+    assert without_docstrings(SOURCE) == EXPECTED
+    assert without_docstrings(SOURCE.replace("\n", "\r\n")) == EXPECTED
+    assert without_docstrings('"""Only a docstring."""\n') == ""
+    assert without_docstrings("def broken(:") is None
+
+
+@pytest.mark.parametrize("module", ["argparse", "dataclasses", "typing", "enum", "doctest"])
+def test_the_syntax_tree_of_real_modules_loses_only_docstrings(module):
+    source = Path(importlib.import_module(module).__file__).read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(without_docstrings(source))) == without(ast.parse(source))
+
+
+def test_a_paragraph_of_english_is_long_and_made_of_letters():
+    sentence = (
+        "A paragraph that is long enough to count, since it\n  goes on for more than eighty characters."
+    )
+    text = f"Short.\n\n{sentence}\n \n>>> {'x = f(1) + [2]; ' * 9}\n\n{'word ' * 16}"
+    assert list(english_paragraphs(text)) == [" ".join(sentence.split())]
+    for digits, counted in ((7, True), (8, False)):
+        assert bool(list(english_paragraphs("a" * (100 - digits) + "1" * digits))) == counted
+
+
+@pytest.mark.parametrize("kind", ["code", "prose"])
+def test_a_smaller_size_is_a_prefix_and_names_are_sorted_by_hash(kind):
+    settings = {"kind": kind, "packages": ["stdlib", "numpy", "packaging"]}
+    small, large = (list(documents(**settings, megabytes=mb)) for mb in (0.1, 0.25))
+    assert large[: len(small)] == small
+    size = sum(len(d.text.encode()) for d in small)
+    assert 0.1e6 <= size < 0.1e6 + len(small[-1].text.encode()) + 1
+    files = [d.name.split(":")[0] for d in large]
+    assert files == sorted(files, key=lambda name: hashlib.sha256(name.encode()).digest())
+    assert {name.split("/")[0] for name in files} <= {"stdlib", "numpy", "packaging"}
+    assert not any("/tests/" in name or "/site-packages/" in name or "test_" in name for name in files)
+
+
+def test_every_paragraph_of_prose_is_given_once():
+    found = [
+        p for d in documents(kind="prose", packages=["numpy"], megabytes=0.2) for p in d.text.split("\n\n")
+    ]
+    assert len(found) == len(set(found)) > 100
+    assert all(len(paragraph) >= 80 for paragraph in found)
+
+
+def test_the_whole_text_of_a_small_package():
+    found = {d.name: d.text for d in documents(kind="code", packages=["iniconfig"], megabytes=1)}
+    recorded = importlib.metadata.distribution("iniconfig")
+    assert set(found) == {
+        f"iniconfig/{f}" for f in recorded.files if f.suffix == ".py" and not f.name.endswith("_version.py")
+    }
+    for name, text in found.items():
+        source = recorded.locate_file(name.removeprefix("iniconfig/")).read_text(encoding="utf-8")
+        assert ast.dump(ast.parse(text)) == without(ast.parse(source))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed distribution called sample, of which sample/a.py, b.py and guide.md are its own text."""
+    sentence = "This paragraph is written in plain English words, and it has more than eighty characters."
+    files = {
+        "sample/a.py": "a = 1\n",
+        "sample/b.py": f'"""{sentence}\n\nShort."""\nb = "é"\n',
+        "sample/guide.md": f"# Guide\n\n{sentence}\n\nAnd a second one: {sentence}\n",
+        "sample/equal.py": "a = 1\n",
+        "sample/broken.py": "def broken(:\n",
+        "sample/tests/helper.py": "c = 3\n",
+        "sample/_vendor/other.py": "d = 4\n",
+        "sample/test_a.py": "e = 5\n",
+        "sample/_version.py": "f = 6\n",
+        "sample-1.2.dist-info/licenses/notes.md": sentence + " It is not the text of the package.",
+        "sample-1.2.dist-info/METADATA": "Metadata-Version: 2.1\nName: sample\nVersion: 1.2\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "sample/latin.py").write_bytes("g = 'é'\n".encode("latin-1"))
+    listed = [*files, "sample/latin.py", "sample/removed.py", "../../bin/sample.py"]
+    (tmp_path / "sample-1.2.dist-info/RECORD").write_text("".join(f"{name},,\n" for name in listed))
+    monkeypatch.syspath_prepend(tmp_path)
+    return sentence
+
+
+def test_a_package_gives_its_own_readable_files_and_no_others(package):
+    code = [d.text for d in documents(kind="code", packages=["sample"], megabytes=1)]
+    assert sorted(code) == ["a = 1\n", 'b = "é"\n']
+    prose = [d.text for d in documents(kind="prose", packages=["sample"], megabytes=1)]
+    assert sorted("\n\n".join(prose).split("\n\n")) == [f"And a second one: {package}", package]
+    assert versions(["sample"]) == {"sample": "1.2"}
+
+
+def test_a_package_that_lists_no_files_is_refused(package, tmp_path):
+    (tmp_path / "sample-1.2.dist-info/RECORD").unlink()
+    with pytest.raises(ValueError, match="package 'sample' records no list of its files"):
+        documents(kind="code", packages=["sample"], megabytes=1)
+
+
+def test_headers_come_as_they_are():
+    found = list(documents(kind="headers", packages=["numpy"], megabytes=0.02))
+    numpy = importlib.metadata.distribution("numpy")
+    for document in found:
+        assert document.name.endswith((".h", ".hpp"))
+        assert document.text == numpy.locate_file(document.name.removeprefix("numpy/")).read_text()
+
+
+def test_the_language_reference_is_one_document_per_topic():
+    names = [d.name for d in documents(kind="prose", packages=["stdlib"], megabytes=50)]
+    assert "stdlib/pydoc_data/topics.py:assignment" in names
+    assert "stdlib/pydoc_data/topics.py" not in names
+
+
+def test_versions_are_those_of_python_and_the_packages():
+    found = versions(["stdlib", "numpy"])
+    assert found == {"stdlib": platform.python_version(), "numpy": importlib.metadata.version("numpy")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "poetry"}, "no kind 'poetry'"),
+        ({"megabytes": 0}, "megabytes is 0"),
+        ({"packages": []}, "packages is"),
+        ({"packages": "numpy"}, "packages is 'numpy'"),
+        ({"packages": ["no-such-package-here"]}, "'no-such-package-here' is not installed"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        documents(**{"kind": "code", "packages": ["numpy"], "megabytes": 1, **settings})
