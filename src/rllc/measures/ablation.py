@@ -1,0 +1,129 @@
+"""What the loss rises by when the output of an attention head is replaced."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.models.loss import token_losses
+from rllc.models.transformer import (
+    Architecture,
+    Weights,
+    attention,
+    attention_inputs,
+    embed,
+    head_outputs,
+    unembed,
+)
+from rllc.seeds import generator
+from rllc.tasks.batch import Batch
+from rllc.vocabulary import NATS, describe, head_coords, head_labels
+
+METHODS = ("zero", "mean", "resample")
+VARIABLES = {"ablation": ("loss after ablating a head minus loss before", NATS)}
+
+
+@torch.no_grad()
+def ablations(
+    weights: Weights, batches: Sequence[Batch], *, architecture: Architecture, seed: int
+) -> xr.Dataset:
+    """Loss after replacing the output z of one head, minus the loss before (arXiv 2410.02984, App. E).
+
+    z is what the head hands to its W_O (so b_O stays); it is replaced at every position, and everything
+    downstream is computed again. Methods:
+
+    zero      0
+    mean      the mean of z over all contexts and positions of ``batches``
+    resample  z of another context of the same batch at the same position; who replaces whom is one cycle
+              through the batch, drawn from the stream (seed, "resample", batch), the same for all heads
+
+    batches  hard or soft targets; the loss is the mean over all contexts and scored positions
+
+    Returns ``ablation`` (head, method), nats/token; choose a method with ``.sel({"method": "mean"})``,
+    since ``.sel(method=...)`` is xarray's own argument and chooses nothing.
+
+    Raises ValueError without batches, or where a batch has one context only, which leaves nothing to
+    resample from.
+    """
+    if not len(batches):
+        raise ValueError("no batches to evaluate the loss on: give at least one")
+    means = _mean_outputs(weights, batches, architecture)
+    rise = np.zeros((architecture.n_layers, architecture.n_heads, len(METHODS)))
+    predictions = 0
+    for index in range(len(batches)):
+        batch = batches[index]
+        others = _another_context(len(batch.tokens), generator(seed, "resample", index))
+        layers = list(_layers(weights, batch.tokens, architecture, batch.positions))
+        before = token_losses(unembed(weights, layers[-1][1], architecture), batch.targets)
+        for layer, (z, residual) in enumerate(layers):
+            for head in range(architecture.n_heads):
+                own = z[:, head]
+                replacements = (torch.zeros_like(own), means[layer, head].expand_as(own), own[others])
+                for method, replacement in enumerate(replacements):
+                    changed = residual + (replacement - own) @ weights[f"blocks.{layer}.attn.W_O"][head]
+                    logits = _rest(weights, layer + 1, changed, batch, architecture)
+                    after = token_losses(logits, batch.targets)
+                    rise[layer, head, method] += float((after - before).sum(dtype=torch.float64))
+        predictions += before.numel()
+    labels = head_labels(architecture.n_layers, architecture.n_heads)
+    dataset = xr.Dataset(
+        {"ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions)},
+        coords={**head_coords(labels), "method": np.asarray(METHODS, dtype=object)},
+    )
+    return describe(dataset, VARIABLES)
+
+
+def _layers(
+    weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Of each layer the heads' outputs z and the residual stream after it, the last layer's only ``at``.
+
+    z [batch, head, position, d_head], residual [batch, position, model]
+    """
+    residual, position = embed(weights, tokens, architecture)
+    for layer in range(architecture.n_layers):
+        asked = at if layer == architecture.n_layers - 1 else None
+        inputs = attention_inputs(weights, layer, residual, position, architecture)
+        z = head_outputs(weights, layer, inputs, asked)
+        name = f"blocks.{layer}.attn"
+        written = torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
+        residual = (residual if asked is None else residual[:, asked]) + written
+        yield z, residual
+
+
+def _rest(weights: Weights, first: int, residual: Tensor, batch: Batch, architecture: Architecture) -> Tensor:
+    """Logits at the scored positions, from the residual stream that enters layer ``first``.
+
+    After the last layer the residual stream holds the scored positions alone.
+    """
+    _, position = embed(weights, batch.tokens[:1], architecture)
+    for layer in range(first, architecture.n_layers):
+        asked = batch.positions if layer == architecture.n_layers - 1 else None
+        inputs = attention_inputs(weights, layer, residual, position, architecture)
+        written = attention(weights, layer, inputs, asked)
+        residual = (residual if asked is None else residual[:, asked]) + written
+    return unembed(weights, residual, architecture)
+
+
+def _mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
+    """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
+    total, outputs = 0.0, 0
+    for batch in batches:
+        sums = [
+            z.sum((0, 2), dtype=torch.float64) for z, _ in _layers(weights, batch.tokens, architecture, None)
+        ]
+        total = total + torch.stack(sums)
+        outputs += batch.tokens.numel()
+    return (total / outputs).to(weights["unembed.W_U"].dtype)[:, :, None, :]
+
+
+def _another_context(contexts: int, random: np.random.Generator) -> Tensor:
+    """For each context the index of another one: a random cycle through all of them, int64 [contexts]."""
+    if contexts < 2:
+        raise ValueError("a batch of one context has no other to resample from: use batches of two or more")
+    order = random.permutation(contexts)
+    another = np.empty(contexts, dtype=np.int64)
+    another[order] = np.roll(order, 1)
+    return torch.from_numpy(another)

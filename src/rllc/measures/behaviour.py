@@ -1,0 +1,88 @@
+"""What a checkpoint does as a predictor: its loss, by position in the context, and its size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from rllc.models.loss import token_losses
+from rllc.models.transformer import Architecture, Weights, forward
+from rllc.tasks.batch import Batch
+from rllc.vocabulary import NATS, describe
+
+VARIABLES = {
+    "loss": ("loss, mean over all positions", NATS),
+    "loss_by_position": ("loss of the prediction made at a position", NATS),
+    "icl_score": ("in-context learning score: loss late in the context minus loss early", NATS),
+    "weight_norm": ("Euclidean norm of all weights", "1"),
+}
+
+
+def behaviour(
+    weights: Weights,
+    batches: Sequence[Batch],
+    *,
+    architecture: Architecture,
+    early: int | Sequence[int],
+    late: int | Sequence[int],
+) -> xr.Dataset:
+    """Loss, loss by position, in-context learning score and weight norm of one checkpoint.
+
+    ``icl_score`` = loss at ``late`` minus loss at ``early`` (arXiv 2402.02364, App. B.3; 2410.02984, App. D).
+    Both are positions p, counted from 0, of which the prediction of token p + 1 is scored: the papers'
+    50th and 500th token are 48 and 498. Of several positions the mean loss is taken, which a small
+    evaluation set needs.
+
+    batches  all scoring the same positions, as a rule all of them; targets may be probabilities
+
+    Returns ``loss``, ``icl_score``, ``weight_norm`` (no dims) and ``loss_by_position`` (position).
+    Raises ValueError where batches differ in their positions, or do not score ``early`` or ``late``.
+    """
+    if not len(batches):
+        raise ValueError("no batches to evaluate the loss on: give at least one")
+    positions, losses = _losses(weights, batches, architecture)
+    by_position = xr.DataArray(losses, {"position": positions}, ["position"])
+    dataset = xr.Dataset(
+        {
+            "loss": by_position.mean(),
+            "loss_by_position": by_position,
+            "icl_score": _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early"),
+            "weight_norm": weight_norm(weights),
+        }
+    )
+    return describe(dataset, VARIABLES)
+
+
+def weight_norm(weights: Weights) -> float:
+    """Euclidean norm of all weights together."""
+    return sum(float(w.detach().double().square().sum()) for w in weights.values()) ** 0.5
+
+
+@torch.no_grad()
+def _losses(
+    weights: Weights, batches: Sequence[Batch], architecture: Architecture
+) -> tuple[np.ndarray, np.ndarray]:
+    """The scored positions and the mean loss at each, over all contexts: both [scored]."""
+    total, contexts, where = 0.0, 0, None
+    for batch in batches:
+        if where is not None and not torch.equal(batch.positions, where):
+            raise ValueError(
+                "batches score different positions: for losses by position make them with scored=None"
+            )
+        where = batch.positions
+        logits = forward(weights, batch.tokens, architecture, where)
+        total = total + token_losses(logits, batch.targets).double().sum(0)
+        contexts += len(batch.tokens)
+    return where.cpu().numpy(), (total / contexts).cpu().numpy()
+
+
+def _mean_at(by_position: xr.DataArray, positions: int | Sequence[int], name: str) -> xr.DataArray:
+    asked = np.atleast_1d(np.asarray(positions))
+    scored = by_position["position"].values
+    if not asked.size or not np.isin(asked, scored).all():
+        raise ValueError(
+            f"{name} = {positions} is not among the {len(scored)} scored positions "
+            f"({scored.min()} .. {scored.max()}): choose positions that the batches score"
+        )
+    return by_position.sel(position=asked).mean()
