@@ -1,0 +1,39 @@
+"""The refined LLC of your own model: any torch module, any loss, any choice of weights.
+
+Run: python examples/own_model.py
+"""
+
+import torch
+
+from rllc.measures.llc import estimate
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+x = torch.randn(2000, 2)
+y = torch.sin(2 * x[:, :1]) * x[:, 1:] + 0.1 * torch.randn(2000, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for _ in range(500):
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+
+
+def loss(weights, batch):
+    """Mean loss of the batch, as a function of the weights."""
+    inputs, targets = batch
+    return torch.nn.functional.mse_loss(torch.func.functional_call(model, weights, (inputs,)), targets)
+
+
+weights = dict(model.named_parameters())
+everywhere = {name: torch.ones_like(w, dtype=torch.bool) for name, w in weights.items()}
+components = {
+    "full": None,
+    "first layer": {name: everywhere[name] for name in ("0.weight", "0.bias")},
+    "unit 3": {"0.weight": torch.arange(16)[:, None].expand(16, 2) == 3, "0.bias": torch.arange(16) == 3},
+}
+batches = list(zip(x.split(200), y.split(200), strict=True))
+estimates = estimate(
+    loss, weights, batches, components=components,
+    n_beta=1000, localization=10, step_size=1e-4, chains=4, draws=300, burn_in=150,
+)  # fmt: skip
+print(estimates[["llc", "llc_se", "rhat", "ess"]].to_dataframe().round(2))

@@ -1,0 +1,60 @@
+"""The refined LLC of a checkpoint with all that is reported beside it: baselines, control, diagnostics.
+
+Heads, the whole model and other components differ only in the estimator that is handed in.
+"""
+
+from collections.abc import Callable
+
+import xarray as xr
+
+from rllc.vocabulary import NATS, describe, head_coords
+
+# variables of an estimate -> what they are called for a dataset named {name}
+RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
+KEPT = ("rhat", "ess", "status", "init_loss")
+CONTROL = {
+    "{name}_gradient_off": (
+        "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
+    ),
+    "{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+}  # fmt: skip
+TRACES = {
+    "trace_loss": ("minibatch loss of each draw, before the move", NATS),
+    "trace_paired_loss": ("the same minus the loss at the checkpoint on the same minibatch", NATS),
+}
+
+
+def with_control(
+    estimate: Callable[..., xr.Dataset], *, name: str, chains: int, control_chains: int, keep_traces: bool
+) -> xr.Dataset:
+    """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
+
+    estimate        ``estimate(chains=, gradient=)``: ``measures.llc.estimate`` or
+                    ``measures.refined.estimate_heads`` with everything else given
+    name            ``rllc`` or ``llc``: prefix of the variables
+    control_chains  chains of the control; they have the noise of the first chains of the estimate
+    keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
+    """
+    on = estimate(chains=chains, gradient=True)
+    off = estimate(chains=control_chains, gradient=False)
+    renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
+    dataset = on[[*renamed, *KEPT]].rename(renamed)
+    dataset[f"{name}_gradient_off"] = off["llc"]
+    dataset[f"{name}_gradient_off_se"] = off["llc_se"]
+    if keep_traces:
+        dataset["trace_loss"] = on["loss"]
+        dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
+    words = {key.format(name=name): text for key, text in CONTROL.items()}
+    if name == "rllc":
+        for variable in dataset.data_vars.values():
+            long_name = variable.attrs.get("long_name", "")
+            variable.attrs["long_name"] = long_name.replace(
+                "local learning", "refined local learning"
+            ).replace("LLC", "rLLC")
+    return describe(dataset, {**words, **TRACES}).drop_attrs(deep=False)
+
+
+def by_head(dataset: xr.Dataset) -> xr.Dataset:
+    """Components that are heads become the dim ``head``, with its layer and index."""
+    labels = [str(label) for label in dataset["component"].values]
+    return dataset.rename(component="head").assign_coords(head_coords(labels))
