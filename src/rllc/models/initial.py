@@ -1,0 +1,77 @@
+"""Weights before training.
+
+``TransformerLens`` style ("gpt2"), the papers' way: every matrix N(0, (0.8 / sqrt(d_model))^2), biases
+0, layer norms w = 1, b = 0. The options depart from it one at a time; what the default study sets, and
+why, stands in its config.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rllc.models.transformer import Architecture, shapes
+from rllc.seeds import generator
+
+
+def initial_weights(
+    architecture: Architecture,
+    *,
+    seed: int,
+    matrix_scale: float = 0.8,
+    embedding_scale: float | None = None,
+    query_key_factor: float = 1.0,
+    position_init: str = "normal",
+    position_scale: float | None = None,
+    highest_frequency: float = 2.8,
+) -> dict[str, Tensor]:
+    """Initial weights, float32. One stream per (seed, weight name): a weight does not depend on others.
+
+    seed               the run's seed
+    matrix_scale       standard deviation of the matrices, times sqrt(d_model)
+    embedding_scale    standard deviation of W_E; None: as the other matrices
+    query_key_factor   W_Q and W_K are multiplied by it
+    position_init      W_pos: "normal", or "sinusoidal" as in ``sinusoidal_positions``
+    position_scale     its standard deviation (None: as the other matrices) or its amplitude (None: 1)
+    highest_frequency  of sinusoidal positions, radians per position
+
+    Raises ValueError for an unknown position_init.
+    """
+    if position_init not in ("normal", "sinusoidal"):
+        raise ValueError(f'unknown position_init {position_init!r}: expected "normal" or "sinusoidal"')
+    common = matrix_scale / math.sqrt(architecture.d_model)
+    scales = {
+        "W_E": common if embedding_scale is None else embedding_scale,
+        "W_Q": common * query_key_factor,
+        "W_K": common * query_key_factor,
+        "W_pos": common if position_scale is None else position_scale,
+    }
+    weights = {}
+    for name, shape in shapes(architecture).items():
+        last = name.rpartition(".")[2]
+        if last == "w":
+            weights[name] = torch.ones(shape)
+        elif last.startswith("b"):
+            weights[name] = torch.zeros(shape)
+        else:
+            draw = generator(seed, "initial weights", name).standard_normal(shape, dtype=np.float32)
+            weights[name] = torch.from_numpy(draw) * scales.get(last, common)
+    if position_init == "sinusoidal":
+        amplitude = 1.0 if position_scale is None else position_scale
+        table = sinusoidal_positions(architecture.n_ctx, architecture.d_model, highest_frequency)
+        weights["pos_embed.W_pos"] = amplitude * table
+    return weights
+
+
+def sinusoidal_positions(n_ctx: int, d_model: int, highest_frequency: float = 2.8) -> Tensor:
+    """[sin f t, cos f t] for t = 0 .. n_ctx - 1: [n_ctx, d_model], float32.
+
+    f: d_model / 2 frequencies, geometric from ``highest_frequency`` to 2 pi / n_ctx, radians per
+    position. Raises ValueError where d_model is odd.
+    """
+    if d_model % 2:
+        raise ValueError(f"sinusoidal positions need an even d_model, not {d_model}")
+    frequencies = np.geomspace(highest_frequency, 2 * math.pi / n_ctx, d_model // 2)
+    angles = np.arange(n_ctx)[:, None] * frequencies
+    return torch.from_numpy(np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32))

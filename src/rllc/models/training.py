@@ -1,0 +1,276 @@
+"""Training as a generator of checkpoints: it can stop after any of them and go on bit for bit.
+
+A checkpoint of step s holds the weights after s updates (step 0: the initial weights). What resuming
+needs travels in ``Checkpoint.state``, a flat dict of tensors. The data of a step is a function of the
+step (``shuffled_batches``, or any other), so nothing is replayed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rllc.models.transformer import Weights
+from rllc.seeds import generator
+from rllc.tasks.batch import Batch, next_token_batch
+from rllc.vocabulary import NATS
+
+VARIABLES = {"training_loss": ("loss of the training minibatch before its update", NATS)}
+
+OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
+SCHEDULES = ("constant", "linear")
+PRECISIONS = ("fp32", "tf32", "bf16")
+MOMENTS = ("exp_avg", "exp_avg_sq")
+LOSSES_PER_LOOK = 50  # on an accelerator, where reading a loss waits for the device
+
+
+class Checkpoint(NamedTuple):
+    """A model on its way.
+
+    step     updates made so far
+    weights  float32, on the CPU, without gradient; later updates do not touch them
+    state    to resume from: weights/*, exp_avg/*, exp_avg_sq/*, step, losses (flat, on the CPU)
+    losses   float32 [step]: minibatch loss of each update since step 0, nats/token
+    """
+
+    step: int
+    weights: dict[str, Tensor]
+    state: dict[str, Tensor]
+    losses: np.ndarray
+
+
+class TrainingDiverged(ValueError):
+    """A loss or a weight became infinite or NaN. Checkpoints handed out before are sound."""
+
+
+def train(
+    weights: Weights,
+    batches: Callable[[int], Batch],
+    *,
+    loss: Callable[[Weights, Batch], Tensor],
+    steps: int,
+    checkpoints: Iterable[int],
+    learning_rate: float,
+    optimizer: str = "adamw",
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    warmup: int = 0,
+    schedule: str = "constant",
+    gradient_clip: float | None = None,
+    late_layers_ramp: int = 0,
+    precision: str = "fp32",
+    device: str | torch.device = "cpu",
+    state: Mapping[str, Tensor] | None = None,
+    report: Callable[[int, float], None] | None = None,
+) -> Iterator[Checkpoint]:
+    """Train, handing out a ``Checkpoint`` at each of ``checkpoints``; stops after the last of them.
+
+    weights           initial weights; not modified. When resuming, only their names and shapes count
+    batches           step -> minibatch of update ``step`` (from 0)
+    loss              (weights, batch) -> mean loss of the batch
+    steps             updates of the whole run, where a linear schedule ends
+    checkpoints       steps from 0 to ``steps`` in any order; when resuming, none before the state's
+    learning_rate     at its peak: update s uses ``learning_rate * rate_factor(s)``
+    optimizer         "adamw" (decoupled decay) or "adam" (L2: the gradient gains weight_decay * w).
+                      Every weight decays, biases and layer norms included
+    gradient_clip     largest norm of the whole gradient; None: no limit
+    late_layers_ramp  the rate of all weights of layers 1, 2, .. is further multiplied by
+                      min(1, (step + 1) / late_layers_ramp); 0: no ramp
+    precision         of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are fp32
+    state             ``Checkpoint.state`` of an earlier step of this run, to go on from
+    report            called with (updates made, latest loss): after each, or now and then on a device
+
+    Resumed weights equal those of the uninterrupted run bit for bit, on the same machine and number of
+    threads. Raises ValueError, at the first checkpoint asked for, where the arguments contradict each
+    other; ``TrainingDiverged`` where a loss or a weight is no longer finite.
+    """
+    device = torch.device(device)
+    first = 0 if state is None else int(state["step"])
+    wanted = _checked_steps(checkpoints, first, steps)
+    for name, value, known in (
+        ("optimizer", optimizer, tuple(OPTIMIZERS)),
+        ("schedule", schedule, SCHEDULES),
+        ("precision", precision, PRECISIONS),
+    ):
+        if value not in known:
+            raise ValueError(f"unknown {name} {value!r}: expected one of {', '.join(known)}")
+    if precision == "tf32" and device.type != "cuda":
+        raise ValueError(f'precision "tf32" needs a CUDA device, not {device}: use "fp32" or "bf16"')
+
+    live = {name: w.detach().to(device, torch.float32, copy=True) for name, w in weights.items()}
+    if state is not None:
+        _restore(live, state)
+    for w in live.values():
+        w.requires_grad_()
+    late = {name for name in live if name.startswith("blocks.") and not name.startswith("blocks.0.")}
+    groups = [[w for name, w in live.items() if (name in late) is ramped] for ramped in (False, True)]
+    updater = OPTIMIZERS[optimizer](
+        [{"params": group} for group in groups],
+        lr=learning_rate,
+        betas=tuple(betas),
+        eps=eps,
+        weight_decay=weight_decay,
+        fused=device.type in ("cpu", "cuda"),
+    )
+    if state is not None:
+        for name, w in live.items():
+            moments = {moment: state[f"{moment}/{name}"].to(device, copy=True) for moment in MOMENTS}
+            updater.state[w] = {"step": torch.tensor(float(first), device=device), **moments}
+
+    losses = np.full(wanted[-1], np.nan, dtype=np.float32)
+    if state is not None:
+        losses[:first] = state["losses"].numpy()
+    unread: list[Tensor] = []
+    per_look = 1 if device.type == "cpu" else LOSSES_PER_LOOK
+    rate = learning_rate
+
+    def read_losses(done: int) -> None:
+        if not unread:
+            return
+        begin = done - len(unread)
+        losses[begin:done] = torch.stack(unread).cpu().numpy()
+        unread.clear()
+        _refuse_nonfinite(losses[begin:done], begin, rate)
+        if report is not None:
+            report(done, float(losses[done - 1]))
+
+    for step in range(first, wanted[-1] + 1):
+        if step in wanted:
+            read_losses(step)
+            yield _checkpoint(step, live, updater, losses, rate)
+        if step == wanted[-1]:
+            return
+        rate = learning_rate * rate_factor(step, steps=steps, warmup=warmup, schedule=schedule)
+        updater.param_groups[0]["lr"] = rate
+        updater.param_groups[1]["lr"] = rate * ramp_factor(step, late_layers_ramp)
+        batch = batches(step)
+        batch = type(batch)(*(part.to(device) for part in batch))
+        with _tensor_cores(precision):
+            with _autocast(precision, device):
+                value = loss(live, batch)
+            value.backward()
+        if gradient_clip is not None:
+            torch.nn.utils.clip_grad_norm_(live.values(), gradient_clip)
+        updater.step()
+        updater.zero_grad()
+        unread.append(value.detach().float())
+        if len(unread) == per_look:
+            read_losses(step + 1)
+
+
+def shuffled_batches(contexts: np.ndarray, *, batch_size: int, seed: int) -> Callable[[int], Batch]:
+    """Minibatches in a fresh random order each epoch, every position scored: ``step -> Batch``.
+
+    contexts  integers [total, context], total >= batch_size (a memory-mapped array will do)
+
+    The order of an epoch depends on (seed, epoch) alone. What is left over at the end of an epoch,
+    less than one batch, is dropped. Raises ValueError where there is less than one batch.
+    """
+    total, context = contexts.shape
+    per_epoch = total // batch_size
+    if not per_epoch:
+        raise ValueError(
+            f"{total} contexts are too few for one batch of {batch_size}: give more text or lower batch_size"
+        )
+    positions = np.arange(context - 1)
+    order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
+
+    def batch(step: int) -> Batch:
+        nonlocal order
+        epoch, index = divmod(step, per_epoch)
+        if order[0] != epoch:
+            order = (epoch, generator(seed, "training order", epoch).permutation(total))
+        return next_token_batch(contexts[order[1][index * batch_size : (index + 1) * batch_size]], positions)
+
+    return batch
+
+
+def rate_factor(step: int, *, steps: int, warmup: int = 0, schedule: str = "constant") -> float:
+    """Share of the peak learning rate at update ``step``.
+
+    Up to the peak: (step + 1) / warmup. From there "constant", or "linear": falling by equal amounts
+    from 1 at step ``warmup`` to 0 at step ``steps``.
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    return 1.0 if schedule == "constant" else (steps - step) / (steps - warmup)
+
+
+def ramp_factor(step: int, ramp: int) -> float:
+    """min(1, (step + 1) / ramp), and 1 where ``ramp`` is 0."""
+    return min(1.0, (step + 1) / ramp) if ramp else 1.0
+
+
+def _checked_steps(checkpoints: Iterable[int], first: int, steps: int) -> list[int]:
+    wanted = sorted(set(checkpoints))
+    if not wanted:
+        raise ValueError("no checkpoint was asked for: give at least one step")
+    if wanted[0] < first or wanted[-1] > steps:
+        raise ValueError(
+            f"checkpoints {wanted[0]} to {wanted[-1]} are not within {first} to {steps}, the steps from "
+            "where training starts to where it ends: resume from an earlier state, or ask for other steps"
+        )
+    return wanted
+
+
+def _restore(live: dict[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    for part in ("weights", *MOMENTS):
+        kept = {name.partition("/")[2]: w for name, w in state.items() if name.startswith(f"{part}/")}
+        if {name: w.shape for name, w in kept.items()} != {name: w.shape for name, w in live.items()}:
+            raise ValueError(
+                f"the {part} in the state are not those of this model: delete the kept state to train anew"
+            )
+        if part == "weights":
+            for name, w in kept.items():
+                live[name].copy_(w)
+
+
+def _checkpoint(
+    step: int, live: Weights, updater: torch.optim.Optimizer, losses: np.ndarray, rate: float
+) -> Checkpoint:
+    weights = {name: w.detach().to("cpu", copy=True) for name, w in live.items()}
+    broken = [name for name, w in weights.items() if not w.isfinite().all()]
+    if broken:
+        raise TrainingDiverged(_advice(f"{broken[0]} is not finite after {step} updates", rate))
+    state = {f"weights/{name}": w for name, w in weights.items()}
+    for name, w in live.items():
+        moments = updater.state.get(w, {})  # empty before the first update
+        for moment in MOMENTS:
+            value = moments.get(moment, torch.zeros_like(w))
+            state[f"{moment}/{name}"] = value.detach().to("cpu", copy=True)
+    state["step"] = torch.tensor(step)
+    state["losses"] = torch.from_numpy(losses[:step].copy())
+    return Checkpoint(step, weights, state, losses[:step].copy())
+
+
+def _refuse_nonfinite(losses: np.ndarray, first: int, rate: float) -> None:
+    broken = np.flatnonzero(~np.isfinite(losses))
+    if broken.size:
+        index = int(broken[0])
+        raise TrainingDiverged(_advice(f"the loss of update {first + index} is {losses[index]}", rate))
+
+
+def _advice(what: str, rate: float) -> str:
+    return (
+        f"training diverged: {what}, at learning rate {rate:g}. Earlier checkpoints are sound. "
+        "Lower learning_rate, lengthen warmup or set gradient_clip, and run again"
+    )
+
+
+def _autocast(precision: str, device: torch.device) -> AbstractContextManager:
+    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+@contextmanager
+def _tensor_cores(precision: str) -> Iterator[None]:
+    """TF32 for the matrix products of this block or not at all, whatever was set before it."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
