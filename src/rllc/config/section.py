@@ -1,0 +1,39 @@
+"""What every config section is: frozen, typed, without unknown keys, each key with its unit and source."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
+    known = list(known)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(sorted(known))}"
+
+
+def key(description: str, *, unit: str = "", source: str = "", **bounds: Any) -> Any:
+    """A config key: what it means, its unit, where its value comes from, and its bounds."""
+    text = description + (f" [{unit}]" if unit else "") + (f" Source: {source}." if source else "")
+    return Field(description=text, **bounds)
+
+
+class Section(BaseModel):
+    """A section of the config. Numbers are not read from text; unknown keys are refused by name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            unknown = [name for name in data if name not in cls.model_fields]
+            if unknown:
+                hints = "; ".join(
+                    f"unknown key '{name}'{nearest(name, cls.model_fields)}" for name in unknown
+                )
+                raise PydanticCustomError("unknown_key", "{hints}", {"hints": hints})
+        return data

@@ -1,0 +1,122 @@
+"""What a job costs: CPU time, memory and disk, estimated before anything runs.
+
+Counted matrix products divided by a measured speed, plus a fixed cost per job. ``benchmarks/README.md``
+has the measurements; the estimates are meant to be right within a factor of two.
+"""
+
+from dataclasses import dataclass
+
+from rllc.config.sections import Experiment, Sampling, Study
+from rllc.plan.steps import chunks
+
+FLOPS = 2.5e10  # useful floating-point operations per second of one CPU thread
+START = 3.0  # CPU seconds until a job that imports torch computes
+READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job: CPU seconds, peak memory and bytes that stay on disk."""
+
+    cpu_seconds: float
+    megabytes: float = 700.0
+    disk_bytes: float = 2e5
+
+    @property
+    def minutes(self) -> int:
+        """A wall-time limit with room to spare: three times the estimate, at least ten minutes."""
+        return max(10, int(3 * self.cpu_seconds / 60) + 1)
+
+
+def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
+    """Operations of a forward pass over one minibatch."""
+    model = experiment.model
+    context = study.tokenizers[experiment.tokenizer].context
+    width = model.n_heads * model.d_head
+    projections = context * 4 * model.d_model * width
+    attention = 2 * context * context * width
+    logits = (scored or context - 1) * model.d_model * study.tokenizers[experiment.tokenizer].vocabulary
+    return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits)
+
+
+def training(study: Study, experiment: Experiment, start: int) -> Cost:
+    """One segment: from the last step of the chunk before to the last step of this one."""
+    table = chunks(experiment)
+    before = [steps[-1] for first, steps in table.items() if first < start]
+    steps = table[start][-1] - (before[-1] if before else 0)
+    section = experiment.training
+    seconds = steps * 3 * forward(study, experiment, section.batch_size, None) / FLOPS
+    return Cost(
+        START + seconds,
+        900 + 40 * _logits(study, experiment, section.batch_size, None),
+        (len(table[start]) + 3) * parameters(study, experiment) * 4.0,
+    )
+
+
+def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str, start: int) -> Cost:
+    """All components, chains and draws of one chunk on one distribution, with the control."""
+    model = experiment.model
+    count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
+    passes = section.draws * (3 * section.chains + section.control_chains) * count
+    share = 0.6 if kind == "heads" else 1.0
+    one = forward(study, experiment, section.batch_size, section.scored_positions)
+    seconds = len(chunks(experiment)[start]) * passes * share * one / FLOPS
+    return Cost(
+        START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
+    )
+
+
+def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
+    section = experiment.hessian
+    one = forward(study, experiment, section.batch_size, section.scored_positions)
+    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one / FLOPS
+    return Cost(
+        START + seconds, 1200 + 20 * _logits(study, experiment, section.batch_size, section.scored_positions)
+    )
+
+
+def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
+    section, model = experiment.ablation, experiment.model
+    one = forward(study, experiment, section.contexts, None)
+    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one / FLOPS
+    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
+
+
+def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
+    section = experiment.metrics
+    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None) / FLOPS
+    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
+
+
+def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
+    one = forward(study, experiment, experiment.patterns.sequences, None)
+    return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
+
+
+def parameters(study: Study, experiment: Experiment) -> int:
+    """Number of weights."""
+    model, vocabulary = experiment.model, study.tokenizers[experiment.tokenizer].vocabulary
+    width = model.n_heads * model.d_head
+    layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
+    norm = 2 * model.d_model if model.layer_norm else 0
+    return (2 * vocabulary + model.n_ctx) * model.d_model + vocabulary + model.n_layers * layer + norm
+
+
+def corpus(study: Study, distribution: str) -> Cost:
+    """Reading one distribution of text."""
+    entry = study.distributions[distribution]
+    size = 1e6 * getattr(entry, "megabytes", 8.0)
+    return Cost(2 + size / READ, 1500, size)
+
+
+def tokens(study: Study, tokenizer: str) -> Cost:
+    """Blocks of one distribution."""
+    section = study.tokenizers[tokenizer]
+    size = section.context * (section.train_blocks + section.held_out_blocks)
+    return Cost(2 + 3 * size / READ, 2000, 2.0 * size)
+
+
+def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
+    """Megabytes of the logits of one minibatch."""
+    tokenizer = study.tokenizers[experiment.tokenizer]
+    return 4e-6 * batch_size * (scored or tokenizer.context - 1) * tokenizer.vocabulary

@@ -1,0 +1,53 @@
+"""Every figure: the function that draws it and the datasets it reads. One line per figure.
+
+Drawing functions are ``rllc.figures.<module>:<function>`` and take the datasets by name.
+"""
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
+
+    A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
+    """
+
+    draws: str
+    needs: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    category: str = "heads"
+
+
+def _at(function: str) -> str:
+    return f"rllc.figures.{function}"
+
+
+FIGURES: dict[str, Figure] = {
+    "rllc_fig2_wrllc_by_head": Figure(_at("rllc_curves:rllc_fig2_wrllc_by_head"), ("rllc",), ("heads",)),
+    "rllc_fig3_code_wdrllc": Figure(_at("rllc_curves:rllc_fig3_code_wdrllc"), ("rllc",), ("heads",)),
+    "rllc_fig5_one_layer_drllc": Figure(_at("rllc_curves:rllc_fig5_one_layer_drllc"), ("rllc",), ("heads",)),
+    "rllc_by_distribution": Figure(_at("rllc_curves:rllc_by_distribution"), ("rllc",), ("heads",)),
+    "induction_onset": Figure(_at("induction:induction_onset"), ("rllc", "heads")),
+    "rllc_fig7_kcomposition": Figure(_at("composition:rllc_fig7_kcomposition"), ("heads",)),
+    "rllc_fig14_hessian_trace": Figure(
+        _at("curvature:rllc_fig14_hessian_trace"), ("hessian",), ("heads",), "baselines"
+    ),
+    "rllc_fig17_ablations": Figure(
+        _at("ablations:rllc_fig17_ablations"), ("ablation",), ("heads",), "baselines"
+    ),
+    "control_gradient_off": Figure(
+        _at("controls:control_gradient_off"), ("rllc",), ("rllc.*", "hessian", "heads"), "baselines"
+    ),
+    "clusters_all_heads": Figure(
+        _at("clusters:clusters_all_heads"), ("clusters", "rllc"), ("heads",), "clusters"
+    ),
+    "rllc_fig18_clusters_layer0": Figure(
+        _at("clusters:rllc_fig18_clusters_layer0"), ("clusters", "rllc"), ("heads",), "clusters"
+    ),
+    "rllc_fig19_clusters_layer1": Figure(
+        _at("clusters:rllc_fig19_clusters_layer1"), ("clusters", "rllc"), ("heads",), "clusters"
+    ),
+    "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
+    "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
+    "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+}

@@ -1,0 +1,51 @@
+"""Where every file lies. Paths name things, never parameters; ``results/README.md`` says the same in words.
+
+Patterns hold Snakemake wildcards in braces; ``{start}`` is the first step of a chunk of checkpoints.
+"""
+
+from dataclasses import dataclass
+
+BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Path patterns under one results folder."""
+
+    results: str
+
+    def corpus(self) -> str:
+        return f"{self.results}/corpora/{{distribution}}.json"
+
+    def tokenizer(self) -> str:
+        return f"{self.results}/tokenizers/{{tokenizer}}.json"
+
+    def blocks(self) -> str:
+        return f"{self.results}/blocks/{{tokenizer}}/{{distribution}}.json"
+
+    def corpora(self) -> str:
+        return f"{self.results}/corpus.nc"
+
+    def checkpoints(self) -> str:
+        """Manifest of one chunk of checkpoints; the .safetensors files lie beside it."""
+        return f"{self.results}/{{experiment}}/checkpoints/seed{{seed}}/from{{start}}.json"
+
+    def part(self, measure: str) -> str:
+        """What one job measures: one seed, one distribution, one chunk of checkpoints."""
+        return f"{self.results}/{{experiment}}/parts/{measure}/seed{{seed}}.{{distribution}}.from{{start}}.nc"
+
+    def part_of_all(self, measure: str) -> str:
+        """The same for a measure that has no distribution."""
+        return f"{self.results}/{{experiment}}/parts/{measure}/seed{{seed}}.from{{start}}.nc"
+
+    def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
+        return f"{self.results}/{experiment}/{name}.nc"
+
+    def figure(self, name: str = "{figure}", suffix: str = "png") -> str:
+        return f"{self.results}/figures/{name}.{suffix}"
+
+    def log(self, rule: str, *wildcards: str) -> str:
+        return "/".join([self.results, "logs", rule, *(f"{{{w}}}" for w in wildcards)]) + ".log"
+
+    def benchmark(self, rule: str, *wildcards: str) -> str:
+        return "/".join([self.results, "benchmarks", rule, *(f"{{{w}}}" for w in wildcards)]) + ".tsv"

@@ -1,0 +1,99 @@
+"""What each experiment declares: its datasets, the parts they are gathered from, the distributions."""
+
+from collections.abc import Iterator
+
+from rllc.config.sections import Experiment, Sampling, Study
+from rllc.plan.layout import BASE_SETTING
+
+# dataset name -> kind of component sampled for it
+SAMPLED = {"rllc": "heads", "llc": "full", "components": "other"}
+TRACES = "traces"
+
+
+def sampling(experiment: Experiment, setting: str, kind: str) -> Sampling | None:
+    """The sampling section of a setting (``sampling`` or a name under ``settings``) and kind of component."""
+    samplings = experiment.sampling if setting == BASE_SETTING else experiment.settings.get(setting)
+    return getattr(samplings, kind) if samplings else None
+
+
+def settings(experiment: Experiment) -> list[str]:
+    """Names of all sampling settings that the experiment declares."""
+    return ([BASE_SETTING] if experiment.sampling else []) + list(experiment.settings)
+
+
+def dataset_name(dataset: str, setting: str) -> str:
+    """``rllc`` for the base setting, ``rllc.<setting>`` for others."""
+    return dataset if setting == BASE_SETTING else f"{dataset}.{setting}"
+
+
+def sampled_dataset(name: str) -> tuple[str, str] | None:
+    """``(setting, kind)`` of a dataset's name, or None where it is no dataset of samples."""
+    dataset, _, setting = name.partition(".")
+    return (setting or BASE_SETTING, SAMPLED[dataset]) if dataset in SAMPLED else None
+
+
+def datasets(experiment: Experiment) -> list[str]:
+    """Every dataset that the experiment declares, by name (``rllc``, ``rllc.likelihood``, ``heads``, ...)."""
+    return list(_datasets(experiment))
+
+
+def _datasets(experiment: Experiment) -> Iterator[str]:
+    for setting in settings(experiment):
+        for dataset, kind in SAMPLED.items():
+            if sampling(experiment, setting, kind):
+                yield dataset_name(dataset, setting)
+    if traced(experiment):
+        yield TRACES
+    for dataset, section in (
+        ("hessian", experiment.hessian),
+        ("ablation", experiment.ablation),
+        ("heads", experiment.patterns),
+        ("metrics", experiment.metrics),
+        ("clusters", experiment.clustering),
+    ):
+        if section:
+            yield dataset
+
+
+def parts(dataset: str) -> str:
+    """Name of the parts that a dataset is gathered from: ``sampling.heads`` for ``rllc``, else its own."""
+    sampled = sampled_dataset(dataset)
+    return ".".join(sampled) if sampled else dataset
+
+
+def traced(experiment: Experiment) -> list[str]:
+    """The datasets of the base setting whose sampling keeps its traces."""
+    kept = {name: sampling(experiment, BASE_SETTING, kind) for name, kind in SAMPLED.items()}
+    return [name for name, section in kept.items() if section and section.keep_traces]
+
+
+def distributions(experiment: Experiment, dataset: str) -> list[str]:
+    """The distributions of a dataset, in config order: all of the experiment's, or the subset it names."""
+    sampled = sampled_dataset(dataset)
+    section = sampling(experiment, *sampled) if sampled else getattr(experiment, dataset, None)
+    subset = getattr(section, "distributions", None)
+    return [name for name in experiment.distributions if subset is None or name in subset]
+
+
+def texts(study: Study) -> list[str]:
+    """Distributions of text that the study uses: trained on, measured on, read by a teacher, or mixed."""
+    used: set[str] = set()
+    for experiment in study.experiments.values():
+        used |= set(experiment.distributions)
+        if experiment.training:
+            used.add(experiment.training.distribution)
+        corpus = study.tokenizers[experiment.tokenizer].corpus
+        if corpus:
+            used.add(corpus)
+    for name in list(used):
+        distribution = study.distributions[name]
+        if distribution.source == "model":
+            used.discard(name)
+            used.add(distribution.contexts)
+    return [name for name in study.distributions if name in used]
+
+
+def contexts(study: Study, distribution: str) -> str:
+    """The distribution of text whose contexts a distribution reads: itself, unless a model speaks over it."""
+    entry = study.distributions[distribution]
+    return entry.contexts if entry.source == "model" else distribution

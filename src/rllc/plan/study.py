@@ -1,0 +1,214 @@
+"""From the merged YAML to a checked ``Study``, or one error that lists everything wrong with it."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from rllc.config.section import nearest
+from rllc.config.sections import Experiment, Model, Samplings, Study
+from rllc.plan.figures import FIGURES
+from rllc.plan.layout import BASE_SETTING
+from rllc.plan.products import datasets
+
+TABLES = ("distributions", "tokenizers", "experiments", "figures")
+
+
+class ConfigError(ValueError):
+    """The config cannot be used; the message says which keys, why, and what would do."""
+
+
+def read(config: dict[str, Any]) -> Study:
+    """Check the whole config. An entry of a table that an overlay sets to null is removed.
+
+    Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
+    refers to nothing.
+    """
+    config = dict(config)
+    for table in TABLES:
+        if isinstance(config.get(table), dict):
+            config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
+    try:
+        study = Study.model_validate(config)
+    except ValidationError as error:
+        raise ConfigError(_message(_explain(problem) for problem in error.errors())) from None
+    problems = list(_dangling(study))
+    if problems:
+        raise ConfigError(_message(problems))
+    return study
+
+
+def _message(problems: Iterable[str]) -> str:
+    return "the config cannot be used:\n" + "\n".join(f"  - {problem}" for problem in problems)
+
+
+def _explain(problem: Any) -> str:
+    place = ".".join(str(part) for part in problem["loc"]) or "config"
+    text, given = problem["msg"], problem["input"]
+    if problem["type"] == "missing":
+        return f"{place}: missing; give it a value (config/README.md says what it means)"
+    if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):
+        return (
+            f"{place}: YAML reads {given} as text; write it with a decimal point and a signed exponent, "
+            "such as 1.0e-3 or 3.0e+3"
+        )
+    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
+    return f"{place}: {text[0].lower() + text[1:]}{shown}"
+
+
+def _refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[str]:
+    table = list(table)
+    if name not in table:
+        yield f"{place}: no {what} is called '{name}'{nearest(name, table)}"
+
+
+def _dangling(study: Study) -> Iterator[str]:
+    """Names that refer to nothing, and values that contradict each other across sections."""
+    for name, distribution in study.distributions.items():
+        place = f"distributions.{name}"
+        if distribution.source == "mixture":
+            readable = [
+                n for n, d in study.distributions.items() if d.source in ("installed", "files", "hub")
+            ]
+            for part in distribution.weights:
+                yield from _refer(f"{place}.weights", part, readable, "distribution of text")
+        if isinstance(distribution, Model):
+            texts = [n for n, d in study.distributions.items() if d.source != "model"]
+            yield from _refer(f"{place}.contexts", distribution.contexts, texts, "distribution of text")
+            yield from _refer(f"{place}.experiment", distribution.experiment, study.experiments, "experiment")
+            teacher = study.experiments.get(distribution.experiment)
+            if teacher and distribution.seed not in teacher.seeds:
+                yield f"{place}.seed: {distribution.experiment} has the seeds {teacher.seeds}"
+    for name, tokenizer in study.tokenizers.items():
+        if tokenizer.corpus is not None:
+            texts = [n for n, d in study.distributions.items() if d.source != "model"]
+            yield from _refer(f"tokenizers.{name}.corpus", tokenizer.corpus, texts, "distribution of text")
+    for name, experiment in study.experiments.items():
+        yield from _experiment(study, f"experiments.{name}", name, experiment)
+        if BASE_SETTING in experiment.settings:
+            yield f"experiments.{name}.settings: '{BASE_SETTING}' is the base setting's name; take another"
+    yield from _figures(study)
+
+
+def _figures(study: Study) -> Iterator[str]:
+    for name, figure in study.figures.items():
+        place, drawn = f"figures.{name}", figure.draws or name
+        yield from _refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
+        yield from _refer(f"{place}.draws", drawn, FIGURES, "figure")
+        experiment = study.experiments.get(figure.experiment)
+        if experiment and drawn in FIGURES:
+            made = [*datasets(experiment), "corpus"]
+            for needed in FIGURES[drawn].needs:
+                if needed not in made:
+                    yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
+
+
+def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> Iterator[str]:
+    yield from _refer(f"{place}.tokenizer", experiment.tokenizer, study.tokenizers, "tokenizer")
+    tokenizer = study.tokenizers.get(experiment.tokenizer)
+    if tokenizer and tokenizer.context > experiment.model.n_ctx:
+        yield (
+            f"{place}.model.n_ctx: {experiment.model.n_ctx} positions cannot hold the blocks of "
+            f"{tokenizer.context} tokens that tokenizer '{experiment.tokenizer}' makes"
+        )
+    for distribution in experiment.distributions:
+        yield from _refer(f"{place}.distributions", distribution, study.distributions, "distribution")
+        entry = study.distributions.get(distribution)
+        if isinstance(entry, Model):
+            teacher = study.experiments.get(entry.experiment)
+            if entry.experiment == name:
+                yield f"{place}.distributions: '{distribution}' would make {name} its own teacher"
+            elif teacher and teacher.tokenizer != experiment.tokenizer:
+                yield f"{place}.distributions: the teacher of '{distribution}' reads another tokenizer"
+    if len(set(experiment.seeds)) < len(experiment.seeds):
+        yield f"{place}.seeds: {experiment.seeds} holds a seed twice"
+    if experiment.checkpoints.source == "train":
+        yield from _trained(study, place, experiment)
+    for kind, sampling in _samplings(experiment):
+        where = f"{place}.{kind}"
+        if tokenizer and sampling.scored_positions and sampling.scored_positions >= tokenizer.context:
+            yield (
+                f"{where}.scored_positions: {sampling.scored_positions} of the {tokenizer.context - 1} "
+                "predictions of a context; null scores them all"
+            )
+        for component in sampling.components or []:
+            yield from _component(f"{where}.components", component, experiment)
+    subsets = {kind: sampling.distributions for kind, sampling in _samplings(experiment)}
+    subsets |= {
+        measure: getattr(experiment, measure).distributions
+        for measure in ("hessian", "ablation", "clustering")
+        if getattr(experiment, measure) is not None
+    }
+    for measure, subset in subsets.items():
+        for distribution in subset or []:
+            yield from _refer(
+                f"{place}.{measure}.distributions",
+                distribution,
+                experiment.distributions,
+                "distribution of this experiment",
+            )
+    yield from _contradictions(place, experiment, tokenizer)
+
+
+def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
+    metrics = experiment.metrics
+    for name in ("icl_early", "icl_late") if metrics and tokenizer else ():
+        first, end = getattr(metrics, name)
+        if not first < end < tokenizer.context:
+            yield (
+                f"{place}.metrics.{name}: {[first, end]} is no range of the {tokenizer.context - 1} "
+                "predictions of a context"
+            )
+    if experiment.patterns and experiment.patterns.length > experiment.model.n_ctx:
+        yield f"{place}.patterns.length: {experiment.patterns.length} exceeds n_ctx {experiment.model.n_ctx}"
+    if experiment.clustering:
+        if not (experiment.sampling and experiment.sampling.heads):
+            yield f"{place}.clustering: clusters are made of rLLC curves; give sampling.heads"
+        heads = experiment.model.n_layers * experiment.model.n_heads
+        for k in experiment.clustering.n_clusters:
+            if not 2 <= k < heads:
+                yield f"{place}.clustering.n_clusters: {k} clusters of {heads} heads; give 2 to {heads - 1}"
+    if experiment.head_types and not experiment.patterns:
+        yield f"{place}.head_types: types are read off attention scores; give patterns"
+    measured = [m for m in ("sampling", "hessian", "ablation", "metrics") if getattr(experiment, m)]
+    if measured and not experiment.distributions:
+        yield f"{place}.distributions: {', '.join(measured)} need at least one"
+
+
+def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
+    training, checkpoints = experiment.training, experiment.checkpoints
+    for section in ("training", "initial"):
+        if getattr(experiment, section) is None:
+            yield f"{place}.{section}: missing; checkpoints that are trained here need it"
+    if training is None:
+        return
+    texts = [n for n, d in study.distributions.items() if d.source != "model"]
+    yield from _refer(f"{place}.training.distribution", training.distribution, texts, "distribution of text")
+    for step in checkpoints.extra:
+        if step > training.steps:
+            yield f"{place}.checkpoints.extra: step {step} is after the last step, {training.steps}"
+    if checkpoints.chunks != sorted(set(checkpoints.chunks)) or checkpoints.chunks[:1] != [0]:
+        yield f"{place}.checkpoints.chunks: {checkpoints.chunks} must start at 0 and rise"
+
+
+def _samplings(experiment: Experiment) -> Iterator[tuple[str, Any]]:
+    settings: dict[str, Samplings | None] = {"sampling": experiment.sampling}
+    settings |= {f"settings.{name}": setting for name, setting in experiment.settings.items()}
+    for name, setting in settings.items():
+        for kind in ("heads", "full", "other") if setting else ():
+            sampling = getattr(setting, kind)
+            if sampling is not None:
+                yield f"{name}.{kind}", sampling
+
+
+def _component(place: str, component: str, experiment: Experiment) -> Iterator[str]:
+    model = experiment.model
+    for part in component.split("+"):
+        match = re.fullmatch(r"(\d+):(\d+)|layer:(\d+)|embedding|full", part)
+        if match is None:
+            yield f"{place}: '{component}' is none of L:H, L:H+L:H, layer:L, embedding, full"
+            return
+        layer = match[1] or match[3]
+        if (layer and int(layer) >= model.n_layers) or (match[2] and int(match[2]) >= model.n_heads):
+            yield f"{place}: '{part}' is not in a model of {model.n_layers} layers x {model.n_heads} heads"
