@@ -1,0 +1,111 @@
+"""Around every measure: read a chunk's checkpoints and batches, write a part."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from torch import Tensor
+
+from rllc.models.device import choose, computing
+from rllc.models.loss import TaughtBatches
+from rllc.models.transformer import Architecture
+from rllc.record import manifest as manifests
+from rllc.record.cells import over_steps
+from rllc.record.checkpoints import load
+from rllc.record.provenance import attributes
+from rllc.record.store import write_dataset
+from rllc.seeds import derive, generator
+from rllc.tasks.batch import Batch, next_token_batches
+from rllc.tasks.language.arrow import read_table
+from rllc.tasks.language.blocks import as_array
+
+Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
+KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "divergence_factor")
+EXTENT = ("chains", "control_chains", "keep_traces")
+
+
+def contexts(blocks: Path, side: str) -> np.ndarray:
+    """Blocks of tokens, integers [blocks, context]; ``side`` is ``train`` or ``held_out``."""
+    return as_array(read_table(manifests.verified(blocks, manifests.read(blocks)[side])))
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """One job: one seed, one distribution, one chunk of checkpoints.
+
+    checkpoints   manifest of the chunk
+    blocks        manifest of the tokens whose held-out side is read
+    teacher       manifest of a model whose predictions are the targets; None: the next tokens are
+    compute       device and precision
+    labels        length-1 coordinates of the result: seed, distribution
+    stream        random stream of the measure; per checkpoint, ``seed(step)``
+    batch_stream  random stream of the minibatches: the same for all seeds and steps
+    code          fingerprint of what computes
+    output        the part
+    """
+
+    checkpoints: Path
+    blocks: Path | None
+    teacher: Path | None
+    compute: dict
+    labels: dict
+    stream: int
+    batch_stream: int
+    code: str
+    output: Path
+
+    def seed(self, step: int) -> int:
+        """The same for all distributions, so that contrasts between them share their noise."""
+        return derive(self.stream, step)
+
+    def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Batch]:
+        """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
+        place = choose(self.compute["device"])
+        random = generator(self.batch_stream, purpose, count, batch_size)
+        tokens = contexts(self.blocks, "held_out")
+        drawn = next_token_batches(tokens, batch_size=batch_size, count=count, scored=scored, random=random)
+        batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
+        if self.teacher is None:
+            return batches
+        manifest = manifests.read(self.teacher)
+        architecture = Architecture(**manifest["architecture"])
+        weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), architecture)
+        return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, architecture)
+
+    def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
+        common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
+        kernel = {name: setting[name] for name in KERNEL}
+        kernel["batches"] = self.batches("draws", count=setting["draws"], **common)
+        kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
+        return kernel, {name: setting[name] for name in EXTENT}
+
+    def write(self, measure: Measure, **settings: Any) -> None:
+        """Write the part: ``measure(weights, architecture, step)`` of every checkpoint of the chunk.
+
+        settings  the config sections that the measure reads, as plain data; recorded in the part
+        """
+        manifest = manifests.read(self.checkpoints)
+        architecture = Architecture(**manifest["architecture"])
+        inputs = [manifests.sha256(path) for path in (self.blocks, self.teacher) if path is not None]
+
+        def one(entry: dict[str, Any]) -> xr.Dataset:
+            weights = load(manifests.verified(self.checkpoints, entry), architecture)
+            with computing(self.compute["device"], self.compute["precision"]) as place:
+                return measure(place(weights), architecture, entry["step"])
+
+        facts = {**settings, "compute": self.compute, "code": self.code, "inputs": inputs}
+        streams = {"stream": self.stream, "batch_stream": self.batch_stream}
+        made_by = {**facts, **streams, "architecture": manifest["architecture"]}
+        dataset = over_steps(one, checkpoints=manifest["checkpoints"], made_by=made_by, output=self.output)
+        labels = {name: np.asarray([value], dtype=_kind(value)) for name, value in self.labels.items()}
+        for name, value in labels.items():
+            dataset = dataset.expand_dims({name: value})
+        write_dataset(dataset.assign_attrs(attributes(**facts)), self.output)
+
+
+def _kind(value: Any) -> type:
+    return object if isinstance(value, str) else np.int64
