@@ -1,0 +1,58 @@
+# make run    the default study: every dataset and figure, in results/
+# make quick  the same rules at their smallest, in results/ci/
+# make test   everything is checked
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+CORES ?= all
+READY := $(VENV)/.ready
+.DEFAULT_GOAL := help
+.PHONY: help env run quick test unit workflow-test check docs lock clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+env: $(READY)  ## the locked environment, in .venv
+
+$(READY): envs/requirements.lock envs/tests.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); rllc needs Python 3.11, 3.12 or 3.13: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "$(PYTHON) cannot make environments; on Debian and Ubuntu that is the package python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r envs/tests.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: env  ## the default study, about 20 minutes on two cores
+	$(BIN)/snakemake --cores $(CORES)
+
+quick: env  ## every figure, tiny, in minutes: config/ci.yaml
+	$(BIN)/snakemake --cores $(CORES) --configfile config/ci.yaml
+
+test: env check unit workflow-test  ## all checks and tests
+
+unit: env  ## unit tests
+	$(BIN)/python -m pytest -m "not workflow"
+
+workflow-test: env  ## the DAG, end to end
+	$(BIN)/python -m pytest -m workflow
+
+check: env  ## style, import contracts, Snakemake lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/lint-imports
+	$(BIN)/snakemake --lint
+
+docs: env  ## what is generated from the config sections and the rules
+	$(BIN)/python -m rllc.config.document
+	$(BIN)/snakemake --rulegraph mermaid-js > docs/rulegraph.mmd
+
+lock: env  ## resolve envs/requirements.in anew
+	$(BIN)/python -m pip install --upgrade -r envs/requirements.in
+	$(BIN)/python -m rllc.config.lock
+
+clean:  ## remove the environment and all results
+	rm -rf $(VENV) .snakemake
+	find results -mindepth 1 ! -name README.md -delete

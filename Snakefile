@@ -1,0 +1,27 @@
+"""rllc: how the inside of a transformer forms, as a workflow. A table of contents; see README.md."""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
+
+
+rule all:
+    """Every dataset and every figure that the config declares."""
+    default_target: True
+    input:
+        DATASETS,
+        FIGURE_FILES,
+
+
+include: "workflow/rules/corpora.smk"
+include: "workflow/rules/checkpoints.smk"
+include: "workflow/rules/measures.smk"
+include: "workflow/rules/datasets.smk"
+include: "workflow/rules/figures.smk"

@@ -1,0 +1,112 @@
+"""Checkpoints: trained here, or imported.
+
+Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one
+manifest per chunk of checkpoints; the safetensors lie beside it. A segment of a training needs the end
+state of the one before; that input is `ancient`: what the later segment depends on is all in its params.
+"""
+
+TRAINED = [
+    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "train"
+]
+IMPORTED = [
+    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "import"
+]
+
+
+rule train:
+    """One segment of a training, from the state the one before left."""
+    input:
+        blocks=training_blocks,
+        previous=lambda wildcards: ancient(segment_before(wildcards)),
+        corpora=ancient(AT.corpora()),  # all text is there before anything is trained
+    output:
+        checkpoints=AT.checkpoints(),
+    log:
+        AT.log("train", "experiment", "seed", "start"),
+    benchmark:
+        AT.benchmark("train", "experiment", "seed", "start")
+    wildcard_constraints:
+        experiment=any_of(TRAINED),
+    priority: 50
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(
+            lambda w: cost.training(STUDY, experiment(w), int(w.start)), "megabytes"
+        ),
+        runtime=costing(
+            lambda w: cost.training(STUDY, experiment(w), int(w.start)), "minutes"
+        ),
+        gpu=gpus("train"),
+    params:
+        code=code("train"),
+        architecture=lambda wildcards: as_json(
+            parameters.architecture(STUDY, experiment(wildcards))
+        ),
+        initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
+        training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
+        steps=lambda wildcards: as_json(
+            parameters.segment(
+                wildcards.experiment, experiment(wildcards), int(wildcards.start)
+            )
+        ),
+        compute=DEVICE,
+        stream=stream("training"),
+    message:
+        "training {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
+    shell:
+        command(
+            "train",
+            "input.blocks",
+            "input.previous",
+            "params.architecture",
+            "params.initial",
+            "params.training",
+            "params.compute",
+            "params.steps",
+            "params.stream",
+            "wildcards.seed",
+            "output.checkpoints",
+            watch=True,
+        )
+
+
+rule import_checkpoints:
+    """State dicts that somebody else trained, in the form of ours."""
+    output:
+        checkpoints=AT.checkpoints(),
+    log:
+        AT.log("import_checkpoints", "experiment", "seed", "start"),
+    wildcard_constraints:
+        experiment=any_of(IMPORTED),
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code("import_checkpoints"),
+        folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
+            seed=wildcards.seed
+        ),
+        architecture=lambda wildcards: as_json(
+            parameters.architecture(STUDY, experiment(wildcards))
+        ),
+        steps=lambda wildcards: as_json(
+            parameters.segment(
+                wildcards.experiment, experiment(wildcards), int(wildcards.start)
+            )
+        ),
+    message:
+        "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
+    shell:
+        command(
+            "import_checkpoints",
+            "params.folder",
+            "params.architecture",
+            "params.steps",
+            "wildcards.seed",
+            "output.checkpoints",
+        )

@@ -1,0 +1,199 @@
+"""Text: from named sources to documents, a tokenizer, and blocks of tokens.
+
+Needs the config's `distributions` and `tokenizers`. Makes, under the results folder,
+`corpora/<distribution>.json`, `tokenizers/<tokenizer>.json`, `blocks/<tokenizer>/<distribution>.json`
+(manifests; the Arrow tables lie beside them) and `corpus.nc`.
+"""
+
+from rllc.plan import texts
+
+CORPORA = products.texts(STUDY)
+SUMMARISED = [(name, e.tokenizer) for e in EXPERIMENTS.values() for name in CORPORA][
+    : len(CORPORA)
+]
+MIXED = [
+    name for name, entry in STUDY.distributions.items() if entry.source == "mixture"
+]
+READ = [
+    name
+    for name, entry in STUDY.distributions.items()
+    if entry.source in ("installed", "files", "hub")
+]
+
+
+rule read_corpus:
+    """Documents of one source, deduplicated and split by hash."""
+    input:
+        texts=lambda wildcards: texts.files(distribution(wildcards)),
+    output:
+        corpus=AT.corpus(),
+    log:
+        AT.log("read_corpus", "distribution"),
+    benchmark:
+        AT.benchmark("read_corpus", "distribution")
+    wildcard_constraints:
+        distribution=any_of(READ),
+    priority: 100
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(lambda w: cost.corpus(STUDY, w.distribution), "megabytes"),
+        runtime=costing(lambda w: cost.corpus(STUDY, w.distribution), "minutes"),
+    params:
+        code=code("read_corpus"),
+        source=lambda wildcards: as_json(texts.source(distribution(wildcards))),
+        held_out=lambda wildcards: distribution(wildcards).held_out,
+        versions=lambda wildcards: as_json(texts.versions(distribution(wildcards))),
+    message:
+        "reading {wildcards.distribution}"
+    shell:
+        command(
+            "read_corpus",
+            "params.source",
+            "params.held_out",
+            "params.versions",
+            "output.corpus",
+        )
+
+
+rule mix_corpora:
+    """Several distributions, interleaved by share of characters."""
+    input:
+        parts=lambda wildcards: expand(
+            AT.corpus(), distribution=list(distribution(wildcards).weights)
+        ),
+    output:
+        corpus=AT.corpus(),
+    log:
+        AT.log("mix_corpora", "distribution"),
+    wildcard_constraints:
+        distribution=any_of(MIXED),
+    priority: 90
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code("mix_corpora"),
+        weights=lambda wildcards: as_json(
+            texts.normalised(distribution(wildcards).weights)
+        ),
+        stream=derive(STUDY.seed, "mixture"),
+    message:
+        "mixing {wildcards.distribution}"
+    shell:
+        command(
+            "mix_corpora",
+            "input.parts",
+            "params.weights",
+            "params.stream",
+            "output.corpus",
+        )
+
+
+rule make_tokenizer:
+    """A byte-level BPE trained on a corpus, or a named tokenizer."""
+    input:
+        corpus=lambda wildcards: expand(
+            AT.corpus(),
+            distribution=[name for name in [tokenizer(wildcards).corpus] if name],
+        ),
+    output:
+        output=AT.tokenizer(),
+    log:
+        AT.log("make_tokenizer", "tokenizer"),
+    priority: 80
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code("make_tokenizer"),
+        pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
+        vocabulary=lambda wildcards: tokenizer(wildcards).vocabulary,
+    message:
+        "making tokenizer {wildcards.tokenizer}"
+    shell:
+        command(
+            "make_tokenizer",
+            "input.corpus",
+            "params.pretrained",
+            "params.vocabulary",
+            "output.output",
+        )
+
+
+rule make_blocks:
+    """Documents as blocks of tokens, one context each; training and held-out side share no document."""
+    input:
+        corpus=AT.corpus(),
+        tokenizer=AT.tokenizer(),
+    output:
+        blocks=AT.blocks(),
+    log:
+        AT.log("make_blocks", "tokenizer", "distribution"),
+    benchmark:
+        AT.benchmark("make_blocks", "tokenizer", "distribution")
+    priority: 70
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(lambda w: cost.tokens(STUDY, w.tokenizer), "megabytes"),
+        runtime=costing(lambda w: cost.tokens(STUDY, w.tokenizer), "minutes"),
+    params:
+        code=code("make_blocks"),
+        settings=lambda wildcards: as_json(
+            tokenizer(wildcards).model_dump(exclude={"corpus", "pretrained"})
+        ),
+        stream=derive(STUDY.seed, "blocks"),
+    message:
+        "tokenizing {wildcards.distribution}"
+    shell:
+        command(
+            "make_blocks",
+            "input.corpus",
+            "input.tokenizer",
+            "params.settings",
+            "params.stream",
+            "output.blocks",
+        )
+
+
+rule summarise_corpora:
+    """How much text there is of every distribution, and how predictable it is."""
+    input:
+        corpora=expand(AT.corpus(), distribution=CORPORA),
+        blocks=[
+            AT.blocks().format(distribution=name, tokenizer=tokenizer)
+            for name, tokenizer in SUMMARISED
+        ],
+    output:
+        output=AT.corpora(),
+    log:
+        AT.log("summarise_corpora"),
+    priority: 60
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code("summarise_corpora"),
+        labels=as_json(parameters.labels(STUDY, CORPORA)),
+    message:
+        "summarising all distributions of text"
+    shell:
+        command(
+            "summarise_corpora",
+            "input.corpora",
+            "input.blocks",
+            "params.labels",
+            "output.output",
+        )

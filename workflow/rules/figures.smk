@@ -1,0 +1,51 @@
+"""Figures: each its own target, `figures/<name>.png`, with PDF, the dataset drawn and the caption.
+
+Which function draws a figure and which datasets it reads stands in `rllc.plan.figures`.
+"""
+
+
+rule draw:
+    """One figure."""
+    input:
+        datasets=lambda wildcards: list(drawn(wildcards).values()),
+    output:
+        png=report(
+            AT.figure(),
+            caption="../report/figure.rst",
+            category=lambda wildcards: entry(wildcards).category,
+            labels=lambda wildcards: {
+                "figure": wildcards.figure,
+                "experiment": STUDY.figures[wildcards.figure].experiment,
+            },
+        ),
+        pdf=AT.figure(suffix="pdf"),
+        data=AT.figure(suffix="nc"),
+        caption=AT.figure(suffix="txt"),
+    log:
+        AT.log("draw", "figure"),
+    priority: 10
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=lambda wildcards: code("draw", entry(wildcards).draws.partition(":")[0]),
+        function=lambda wildcards: entry(wildcards).draws,
+        names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
+        options=lambda wildcards: as_json(STUDY.figures[wildcards.figure].options),
+    message:
+        "drawing {wildcards.figure}"
+    shell:
+        command(
+            "draw",
+            "params.function",
+            "params.names",
+            "input.datasets",
+            "params.options",
+            "output.png",
+            "output.pdf",
+            "output.data",
+            "output.caption",
+        )

@@ -1,0 +1,159 @@
+"""Which files and settings a job needs, as functions of its wildcards; in the order of the stages."""
+
+from fnmatch import fnmatch
+
+# --- text
+
+
+def distribution(wildcards):
+    """The config entry of a distribution."""
+    return STUDY.distributions[wildcards.distribution]
+
+
+def tokenizer(wildcards):
+    """The config entry of a tokenizer."""
+    return STUDY.tokenizers[wildcards.tokenizer]
+
+
+# --- checkpoints
+
+
+def starts(name):
+    """First steps of an experiment's chunks."""
+    return list(chunks(EXPERIMENTS[name]))
+
+
+def segment_before(wildcards):
+    """Manifest of the chunk before this one, if there is one."""
+    before = [
+        start for start in starts(wildcards.experiment) if start < int(wildcards.start)
+    ]
+    return expand(
+        AT.checkpoints(),
+        experiment=wildcards.experiment,
+        seed=wildcards.seed,
+        start=before[-1:],
+    )
+
+
+def training_blocks(wildcards):
+    """Blocks of the distribution that an experiment is trained on."""
+    return AT.blocks().format(
+        tokenizer=experiment(wildcards).tokenizer,
+        distribution=experiment(wildcards).training.distribution,
+    )
+
+
+# --- measures
+
+
+def blocks_of(wildcards):
+    """Blocks of the contexts that a distribution reads."""
+    return AT.blocks().format(
+        tokenizer=experiment(wildcards).tokenizer,
+        distribution=products.contexts(STUDY, wildcards.distribution),
+    )
+
+
+def teacher_of(wildcards):
+    """Last checkpoints of the model whose predictions a distribution takes as targets; else nothing."""
+    entry = STUDY.distributions[wildcards.distribution]
+    if entry.source != "model":
+        return []
+    return AT.checkpoints().format(
+        experiment=entry.experiment, seed=entry.seed, start=starts(entry.experiment)[-1]
+    )
+
+
+def labels(*names):
+    """The coordinates that a part gets."""
+    return lambda wildcards: as_json(
+        {
+            name: int(wildcards[name]) if name == "seed" else wildcards[name]
+            for name in names
+        }
+    )
+
+
+def setting_of(kind):
+    """The sampling section that a job reads, as plain numbers."""
+    return lambda w: as_json(
+        parameters.sampling(products.sampling(experiment(w), w.setting, kind))
+    )
+
+
+def sampling_cost(kind):
+    """Cost of sampling one kind of component."""
+    return lambda w: cost.sampling(
+        STUDY,
+        experiment(w),
+        products.sampling(experiment(w), w.setting, kind),
+        kind,
+        int(w.start),
+    )
+
+
+# --- datasets
+
+
+def every_part(wildcards, dataset, measure):
+    """All parts of a dataset: seeds x distributions x chunks."""
+    return expand(
+        AT.part(measure),
+        experiment=wildcards.experiment,
+        seed=experiment(wildcards).seeds,
+        distribution=products.distributions(experiment(wildcards), dataset),
+        start=starts(wildcards.experiment),
+    )
+
+
+def parts_of(wildcards):
+    """All parts of the dataset that is gathered."""
+    return every_part(wildcards, wildcards.dataset, products.parts(wildcards.dataset))
+
+
+def traced_parts(wildcards):
+    """All parts that keep their traces."""
+    return [
+        part
+        for dataset in products.traced(experiment(wildcards))
+        for part in every_part(wildcards, dataset, products.parts(dataset))
+    ]
+
+
+def scored_parts(wildcards):
+    """Attention scores of all seeds and chunks."""
+    return expand(
+        AT.part_of_all("heads"),
+        experiment=wildcards.experiment,
+        seed=experiment(wildcards).seeds,
+        start=starts(wildcards.experiment),
+    )
+
+
+def label_of(wildcards):
+    """Names in figures of the experiment's distributions."""
+    return as_json(parameters.labels(STUDY, experiment(wildcards).distributions))
+
+
+# --- figures
+
+
+def entry(wildcards):
+    """The figure's row in the table of figures."""
+    figure = STUDY.figures[wildcards.figure]
+    return FIGURES[figure.draws or wildcards.figure]
+
+
+def drawn(wildcards):
+    """Datasets that a figure needs, and those it uses where the experiment makes them."""
+    name = STUDY.figures[wildcards.figure].experiment
+    listed = [*LISTED[name], "corpus"]
+    used = [
+        *entry(wildcards).needs,
+        *(d for use in entry(wildcards).uses for d in listed if fnmatch(d, use)),
+    ]
+    return {
+        dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
+        for dataset in used
+    }

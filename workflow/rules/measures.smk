@@ -1,0 +1,272 @@
+"""Measures: one job per experiment, seed, distribution and chunk of checkpoints.
+
+Each needs a chunk's checkpoints and held-out blocks (and a teacher's checkpoints where the distribution is
+a model's predictions) and makes one part under `<experiment>/parts/`. Heads, chains and draws are inside a
+job. Weight refinement is the kind of component, data refinement the distribution.
+"""
+
+BATCH_STREAM = derive(STUDY.seed, "batches")
+# What every measuring script is told (rllc.record.measuring.Measuring), before what is its own.
+JOB_FLAGS = (
+    "input.checkpoints",
+    "input.blocks",
+    "input.teacher",
+    "params.compute",
+    "params.labels",
+    "params.stream",
+    "params.batch_stream",
+    "output.output",
+)
+
+
+rule sample_heads:
+    """Refined LLC of every head, with the gradient-off control."""
+    input:
+        checkpoints=AT.checkpoints(),
+        blocks=blocks_of,
+        teacher=teacher_of,
+    output:
+        output=AT.part("{setting}.heads"),
+    log:
+        AT.log("sample_heads", "experiment", "setting", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark(
+            "sample_heads", "experiment", "setting", "distribution", "seed", "start"
+        )
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(sampling_cost("heads"), "megabytes"),
+        runtime=costing(sampling_cost("heads"), "minutes"),
+        gpu=gpus("sample_heads"),
+    params:
+        code=code("sample_heads"),
+        sampling=setting_of("heads"),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=stream("sgld"),
+        batch_stream=BATCH_STREAM,
+    message:
+        "sampling heads ({wildcards.setting}) of {wildcards.experiment}, seed {wildcards.seed}, "
+        "on {wildcards.distribution}, from step {wildcards.start}"
+    shell:
+        command("sample_heads", *JOB_FLAGS, "params.sampling")
+
+
+rule sample_full:
+    """LLC of the whole model, with the control."""
+    input:
+        checkpoints=AT.checkpoints(),
+        blocks=blocks_of,
+        teacher=teacher_of,
+    output:
+        output=AT.part("{setting}.full"),
+    log:
+        AT.log("sample_full", "experiment", "setting", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark(
+            "sample_full", "experiment", "setting", "distribution", "seed", "start"
+        )
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(sampling_cost("full"), "megabytes"),
+        runtime=costing(sampling_cost("full"), "minutes"),
+        gpu=gpus("sample_full"),
+    params:
+        code=code("sample_components"),
+        sampling=setting_of("full"),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=stream("sgld"),
+        batch_stream=BATCH_STREAM,
+    message:
+        "sampling full ({wildcards.setting}) of {wildcards.experiment}, seed {wildcards.seed}, "
+        "on {wildcards.distribution}, from step {wildcards.start}"
+    shell:
+        command("sample_components", *JOB_FLAGS, "params.sampling")
+
+
+use rule sample_full as sample_other with:
+    output:
+        output=AT.part("{setting}.other"),
+    log:
+        AT.log("sample_other", "experiment", "setting", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark(
+            "sample_other", "experiment", "setting", "distribution", "seed", "start"
+        )
+    resources:
+        mem_mb=costing(sampling_cost("other"), "megabytes"),
+        runtime=costing(sampling_cost("other"), "minutes"),
+        gpu=gpus("sample_other"),
+    params:
+        code=code("sample_components"),
+        sampling=setting_of("other"),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=stream("sgld"),
+        batch_stream=BATCH_STREAM,
+    message:
+        "sampling other components ({wildcards.setting}) of {wildcards.experiment}, seed {wildcards.seed}, "
+        "on {wildcards.distribution}, from step {wildcards.start}"
+
+
+rule trace_hessian:
+    """Hutchinson traces of the Hessian, whole and of every head."""
+    input:
+        checkpoints=AT.checkpoints(),
+        blocks=blocks_of,
+        teacher=teacher_of,
+    output:
+        output=AT.part("hessian"),
+    log:
+        AT.log("trace_hessian", "experiment", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark("trace_hessian", "experiment", "distribution", "seed", "start")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(
+            lambda w: cost.hessian(STUDY, experiment(w), int(w.start)), "megabytes"
+        ),
+        runtime=costing(
+            lambda w: cost.hessian(STUDY, experiment(w), int(w.start)), "minutes"
+        ),
+        gpu=gpus("trace_hessian"),
+    params:
+        code=code("trace_hessian"),
+        hessian=lambda wildcards: as_json(parameters.hessian(experiment(wildcards))),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=stream("hessian"),
+        batch_stream=BATCH_STREAM,
+    message:
+        "Hessian traces of {wildcards.experiment}, seed {wildcards.seed}, on {wildcards.distribution}, "
+        "from step {wildcards.start}"
+    shell:
+        command("trace_hessian", *JOB_FLAGS, "params.hessian")
+
+
+rule ablate:
+    """Zero, mean and resample ablation of every head."""
+    input:
+        checkpoints=AT.checkpoints(),
+        blocks=blocks_of,
+        teacher=teacher_of,
+    output:
+        output=AT.part("ablation"),
+    log:
+        AT.log("ablate", "experiment", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark("ablate", "experiment", "distribution", "seed", "start")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(
+            lambda w: cost.ablation(STUDY, experiment(w), int(w.start)), "megabytes"
+        ),
+        runtime=costing(
+            lambda w: cost.ablation(STUDY, experiment(w), int(w.start)), "minutes"
+        ),
+        gpu=gpus("ablate"),
+    params:
+        code=code("ablate"),
+        ablation=lambda wildcards: as_json(parameters.ablation(experiment(wildcards))),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=stream("ablation"),
+        batch_stream=BATCH_STREAM,
+    message:
+        "ablating heads of {wildcards.experiment}, seed {wildcards.seed}, on {wildcards.distribution}, "
+        "from step {wildcards.start}"
+    shell:
+        command("ablate", *JOB_FLAGS, "params.ablation")
+
+
+rule measure_losses:
+    """Loss, loss by position, in-context learning score and weight norm."""
+    input:
+        checkpoints=AT.checkpoints(),
+        blocks=blocks_of,
+        teacher=teacher_of,
+    output:
+        output=AT.part("metrics"),
+    log:
+        AT.log("measure_losses", "experiment", "distribution", "seed", "start"),
+    benchmark:
+        AT.benchmark("measure_losses", "experiment", "distribution", "seed", "start")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(
+            lambda w: cost.metrics(STUDY, experiment(w), int(w.start)), "megabytes"
+        ),
+        runtime=costing(
+            lambda w: cost.metrics(STUDY, experiment(w), int(w.start)), "minutes"
+        ),
+        gpu=gpus("measure_losses"),
+    params:
+        code=code("measure_losses"),
+        metrics=lambda wildcards: as_json(parameters.metrics(experiment(wildcards))),
+        compute=DEVICE,
+        labels=labels("seed", "distribution"),
+        stream=0,  # nothing in it is random but the batches
+        batch_stream=BATCH_STREAM,
+    message:
+        "losses of {wildcards.experiment}, seed {wildcards.seed}, on {wildcards.distribution}, "
+        "from step {wildcards.start}"
+    shell:
+        command("measure_losses", *JOB_FLAGS, "params.metrics")
+
+
+rule score_heads:
+    """Previous-token, current-token and prefix-matching scores, and Q-, K- and V-composition."""
+    input:
+        checkpoints=AT.checkpoints(),
+        tokenizer=lambda wildcards: AT.tokenizer().format(
+            tokenizer=experiment(wildcards).tokenizer
+        ),
+    output:
+        output=AT.part_of_all("heads"),
+    log:
+        AT.log("score_heads", "experiment", "seed", "start"),
+    benchmark:
+        AT.benchmark("score_heads", "experiment", "seed", "start")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=costing(
+            lambda w: cost.patterns(STUDY, experiment(w), int(w.start)), "megabytes"
+        ),
+        runtime=costing(
+            lambda w: cost.patterns(STUDY, experiment(w), int(w.start)), "minutes"
+        ),
+        gpu=gpus("score_heads"),
+    params:
+        code=code("score_heads"),
+        patterns=lambda wildcards: as_json(experiment(wildcards).patterns.model_dump()),
+        compute=DEVICE,
+        labels=labels("seed"),
+        stream=derive(STUDY.seed, "patterns"),
+        batch_stream=0,  # no batches
+    message:
+        "head scores of {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
+    shell:
+        command(
+            "score_heads",
+            "input.checkpoints",
+            "input.tokenizer",
+            "params.compute",
+            "params.labels",
+            "params.stream",
+            "params.batch_stream",
+            "params.patterns",
+            "output.output",
+        )

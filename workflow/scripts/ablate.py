@@ -1,0 +1,20 @@
+"""Zero, mean and resample ablation of every head: one seed, one distribution, one chunk."""
+
+from rllc.measures.ablation import ablations
+from rllc.record.measuring import Measuring
+from rllc.record.stage import run
+
+
+def main(job: Measuring, ablation: dict) -> None:
+    """Loss after minus loss before each head's output is replaced."""
+    count, size = ablation["batches"], ablation["batch_size"]
+    batches = job.batches("ablation", count=count, batch_size=size, scored=None)
+
+    def measure(weights, architecture, step):
+        return ablations(weights, batches, architecture=architecture, seed=job.seed(step))
+
+    job.write(measure, ablation=ablation)
+
+
+if __name__ == "__main__":
+    run(main)

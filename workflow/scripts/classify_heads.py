@@ -1,0 +1,21 @@
+"""Scores of heads over training, and each head's type at the end."""
+
+from pathlib import Path
+
+from rllc.analysis.head_types import head_types
+from rllc.record.gathering import gather
+from rllc.record.provenance import stamp
+from rllc.record.stage import run
+from rllc.record.store import read_dataset, write_dataset
+
+
+def main(parts: list[Path], thresholds: dict, output: Path) -> None:
+    """Join the scores of all chunks and seeds and name each head by its scores at the last checkpoint."""
+    heads = gather([read_dataset(part) for part in parts], labels={})
+    if thresholds:
+        heads["head_type"] = head_types(heads, thresholds=thresholds)
+    write_dataset(heads.assign_attrs(stamp()), output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,30 @@
+"""Checkpoints that somebody else trained, in the form of ours."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from rllc.models.transformer import Architecture
+from rllc.record import manifest
+from rllc.record.checkpoints import checkpoint_metadata, save
+from rllc.record.imported import imported_run, imported_weights
+from rllc.record.segments import weights_file
+from rllc.record.stage import run
+
+
+def main(folder: Path, architecture: dict, steps: dict, seed: int, checkpoints: Path) -> None:
+    """Convert the state dicts of one chunk; nothing is trained, nothing is unpickled."""
+    found = imported_run(folder, vocabulary=architecture["d_vocab"], steps=steps["chunk"])
+    expected = Architecture(**architecture)
+    if found.architecture != expected:
+        raise ValueError(f"{folder} holds {found.architecture}, the config's `model` says {expected}")
+    entries = []
+    for step in steps["chunk"]:
+        weights = imported_weights(found.files[step], found.architecture)
+        file = weights_file(checkpoints.parent, step)
+        save(weights, file, checkpoint_metadata(found.architecture, step=step, seed=seed))
+        entries.append(manifest.file_entry(file, step=step))
+    manifest.write(checkpoints, architecture=asdict(found.architecture), seed=seed, checkpoints=entries)
+
+
+if __name__ == "__main__":
+    run(main)
