@@ -44,7 +44,7 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
     if whole.is_file():
         files, fixed = [whole], whole.parent
     else:
-        matches = glob.glob(str(whole), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+        matches = glob.glob(str(whole), recursive=True)
         files = [file for file in map(Path, matches) if file.is_file()]
         fixed = whole
         while glob.has_magic(str(fixed)):
