@@ -1,0 +1,53 @@
+"""What kind of head each head is, from its attention scores at the last checkpoint."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from rllc.vocabulary import describe
+
+TYPES = ("previous-token", "current-token", "induction", "other", "unknown")
+SCORES = {
+    "previous-token": "previous_token",
+    "current-token": "current_token",
+    "induction": "prefix_matching",
+}
+THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
+VARIABLES = {"head_type": ("type of the head by its attention scores at the last checkpoint", "1")}
+
+
+def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLDS) -> xr.DataArray:
+    """Type of each head: ``head_type`` (seed, head), strings from ``TYPES``.
+
+    A head is previous-token, current-token or induction where ``previous_token``, ``current_token`` or
+    ``prefix_matching`` (seed, step, head; mean attention weights in 0..1) at the last checkpoint is at
+    least its threshold. Where several are, the score that is largest **in units of its threshold** wins.
+    A head below all of them is "other": at this size that is everything arXiv 2410.02984 (Table 1) calls
+    multigram, and more. A head with a missing score, and no other above its threshold, is "unknown".
+
+    Raises ValueError for a missing variable, or a threshold that is not positive.
+    """
+    for name in SCORES.values():
+        if name not in heads:
+            raise ValueError(f"head types need {', '.join(SCORES.values())}; the dataset has no {name!r}")
+        if not thresholds.get(name, 0.0) > 0.0:
+            raise ValueError(f"the threshold of {name!r} must be positive, got {thresholds.get(name)}")
+    last = heads.sortby("step").isel(step=-1)
+    relative = np.stack(
+        [last[name].transpose("seed", "head").values / thresholds[name] for name in SCORES.values()]
+    )
+    known = np.nan_to_num(relative, nan=-np.inf)
+    best = known.argmax(axis=0)
+    below = np.where(np.isnan(relative).any(axis=0), TYPES.index("unknown"), TYPES.index("other"))
+    index = np.where(known.max(axis=0) >= 1.0, best, below)
+    coords = {
+        name: coord
+        for name, coord in last.coords.items()
+        if set(coord.dims) <= {"seed", "head"} and name != "step"
+    }
+    labels = xr.DataArray(
+        np.asarray(TYPES, dtype=object)[index], dims=("seed", "head"), coords=coords, name="head_type"
+    )
+    labels.attrs["thresholds"] = ", ".join(f"{name} >= {thresholds[name]:g}" for name in SCORES.values())
+    return describe(labels.to_dataset(), VARIABLES)["head_type"]

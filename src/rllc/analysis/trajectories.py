@@ -1,0 +1,67 @@
+"""Curves over checkpoints, brought to a uniform grid in log(step + 1).
+
+Checkpoints are unevenly spaced, and nobody measures distances between curves on an axis that is
+mostly gaps. On this grid one unit of distance, or of lag, is the same ratio of training steps.
+"""
+
+import numpy as np
+import xarray as xr
+
+
+def log_steps(step: np.ndarray) -> np.ndarray:
+    """``log(step + 1)`` as float64: the axis on which training is read."""
+    return np.log1p(np.asarray(step, dtype=np.float64))
+
+
+def resample(values: xr.DataArray, *, points: int, standardize: bool = False) -> xr.DataArray:
+    """Linear interpolation of ``values`` onto ``points`` values uniform in ``log(step + 1)``.
+
+    values       a dim ``step`` (its coordinate ascending) and any others; one curve per other index
+    points       size of the grid, at least 2; its ends are the first and the last checkpoint
+    standardize  subtract each curve's mean over the grid and divide by its standard deviation
+                 (a constant curve becomes 0)
+
+    Returns the same dims with ``step`` replaced by ``grid``, last; coordinate ``grid`` holds
+    ``log(step + 1)`` and ``grid_step`` the step it stands for. A missing (non-finite) cell is bridged by
+    its neighbours, and the nearest value is held where the first or last cells are missing. A curve with
+    fewer than two cells cannot be read: it is NaN throughout.
+
+    Raises ValueError for fewer than 2 points or checkpoints, or steps that do not ascend.
+    """
+    if "step" not in values.dims or "step" not in values.coords:
+        raise ValueError(f"resample needs a dim 'step' with its coordinate; the dims are {values.dims}")
+    at = log_steps(values["step"].values)
+    if points < 2 or at.size < 2:
+        raise ValueError(
+            f"a grid needs 2 points and 2 checkpoints; got {points} points, {at.size} checkpoints"
+        )
+    if not (np.diff(at) > 0).all():
+        raise ValueError(
+            "checkpoints must be in ascending order of step, each once: sort the dataset by step"
+        )
+    grid = np.linspace(at[0], at[-1], points)
+    ordered = values.transpose(..., "step")
+    curves = ordered.values.astype(np.float64).reshape(-1, at.size)
+    out = np.full((len(curves), points), np.nan)
+    for row, curve in zip(out, curves, strict=True):
+        known = np.isfinite(curve)
+        if known.sum() >= 2:
+            row[:] = np.interp(grid, at[known], curve[known])
+    if standardize:
+        out = z_score(out)
+    coords = {name: coord for name, coord in ordered.coords.items() if "step" not in coord.dims}
+    return xr.DataArray(
+        out.reshape(*ordered.shape[:-1], points),
+        dims=(*ordered.dims[:-1], "grid"),
+        coords={**coords, "grid": grid, "grid_step": ("grid", np.expm1(grid))},
+        name=values.name,
+        attrs=values.attrs,
+    )
+
+
+def z_score(curves: np.ndarray) -> np.ndarray:
+    """Mean 0 and standard deviation 1 along the last axis; constant curves become 0."""
+    centred = curves - curves.mean(axis=-1, keepdims=True)
+    scale = centred.std(axis=-1, keepdims=True)
+    flat = scale <= 1e-12 * (1 + np.abs(curves).max(axis=-1, keepdims=True, initial=0.0))
+    return np.where(flat, 0.0, centred / np.where(flat, 1.0, scale))

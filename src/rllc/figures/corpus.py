@@ -1,0 +1,86 @@
+"""What the text of each distribution is like."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import style
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import distribution_labels, need
+
+PANELS = {
+    "documents": ("documents", "count"),
+    "characters": ("characters", "count"),
+    "tokens": ("training tokens", "count"),
+    "held_out_tokens": ("held-out tokens", "count"),
+    "characters_per_token": ("characters per token", "characters"),
+    "unigram_entropy": ("unigram entropy", "nats/token"),
+    "repeated_share": ("seen before in block", "share"),
+}
+
+
+@style.styled
+def corpus_summary(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+    """A bar per distribution for each variable of ``corpus`` (dim distribution), with its value."""
+    corpus = need(datasets, "corpus")
+    names = [name for name in PANELS if name in corpus]
+    if not names:
+        raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {', '.join(corpus.data_vars)}")
+    taken = corpus[names]
+    labels = list(distribution_labels(corpus).values())
+    shown = [style.short(label) for label in labels]
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    height = 0.45 + 0.24 * len(labels)
+    figure, axes = style.grid(
+        rows, columns, panel=(2.0, height), margin=0.3 + 0.07 * max(map(len, shown)), sharey=True
+    )
+    where = np.arange(len(labels))
+    looks = style.distribution_styles([str(name) for name in corpus["distribution"].values])
+    colors = [look["color"] for look in looks.values()]
+    for ax in axes.ravel()[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.ravel(), names, strict=False):
+        values = taken[name].values.astype(np.float64)
+        ax.barh(where, np.nan_to_num(values), color=colors, height=0.7)
+        top = float(np.nanmax(values, initial=0.0)) or 1.0
+        for y, value in zip(where, values, strict=True):
+            ax.text(np.nan_to_num(value) + 0.03 * top, y, _number(value), va="center", fontsize=7.5)
+        ax.set_xlim(0, 1.32 * top)
+        title, unit = PANELS[name]
+        ax.set_title(f"{title} ({unit})" if unit not in ("count", "characters") else title, loc="left")
+        ax.grid(False)
+        ax.spines["bottom"].set_visible(False)
+        ax.tick_params(axis="x", bottom=False, labelbottom=False)
+        ax.tick_params(axis="y", length=0)
+        ax.set_yticks(where, shown)
+    axes[0, 0].invert_yaxis()
+    return Drawing(figure, taken, _caption(taken, labels))
+
+
+def _number(value: float) -> str:
+    """1,250, 16.5M, 2.71; "missing" for NaN."""
+    if not np.isfinite(value):
+        return "missing"
+    if value >= 1e4:
+        return style.step_text(value)
+    return f"{value:,.0f}" if value == round(value) and value >= 10 else f"{value:.3g}"
+
+
+def _caption(taken: xr.Dataset, labels: list[str]) -> str:
+    said = [
+        ", ".join(f"{label} {_number(float(v))}" for label, v in zip(labels, taken[name].values, strict=True))
+        for name in ("tokens", "unigram_entropy", "repeated_share")
+        if name in taken
+    ]
+    what = [
+        title
+        for name, (title, _) in PANELS.items()
+        if name in taken and name in ("tokens", "unigram_entropy", "repeated_share")
+    ]
+    numbers = "; ".join(f"{title}: {values}" for title, values in zip(what, said, strict=True))
+    return (
+        "Text of each distribution after deduplication, counted with the study's tokenizer; these are "
+        f"counts, without sampling error. {numbers[:1].upper()}{numbers[1:]}."
+    )

@@ -1,0 +1,36 @@
+"""What every figure function returns, and how it is written."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import xarray as xr
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from rllc.figures.style import RC
+
+
+class Drawing(NamedTuple):
+    """A finished figure.
+
+    figure   the matplotlib Figure, not bound to any window
+    data     what is drawn, and nothing else
+    caption  plain text; its numbers are computed from ``data``
+    """
+
+    figure: Figure
+    data: xr.Dataset
+    caption: str
+
+
+def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | None = None) -> None:
+    """Write the figure; equal data gives equal bytes (no date, no version in the metadata).
+
+    The layout is found once, for the first file, and kept for the second.
+    """
+    with rc_context(RC):
+        if png is not None:
+            drawing.figure.savefig(png, format="png", metadata={"Software": None})
+            drawing.figure.set_layout_engine("none")
+        if pdf is not None:
+            drawing.figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None})

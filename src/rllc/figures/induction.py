@@ -1,0 +1,211 @@
+"""When the induction head leaves the other heads, in its refined LLC and in its attention score."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.comparison import lead, onset
+from rllc.figures import captions, style
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import (
+    distribution_labels,
+    distribution_names,
+    heads_of_layer,
+    need,
+    of_seeds,
+    types_of,
+)
+
+
+def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]:
+    """The induction head of each seed: of those so typed, the one with the highest last score."""
+    found = {}
+    for seed in kinds["seed"].values.tolist():
+        heads = kinds["head"].values[(kinds.sel(seed=seed) == "induction").values]
+        if len(heads):
+            last = scores.sel(seed=seed, head=heads).isel(step=-1)
+            found[seed] = str(heads[int(np.argmax(last.values))])
+    return found
+
+
+def _story(one: xr.Dataset, head: str, multiple: float, margin: float) -> xr.Dataset:
+    """Leads and onsets of ``head`` over the other heads of its layer, for one seed."""
+    others = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    ahead = lead(one["rllc"], head=head, others=others, error=one["rllc_se"])
+    score = lead(one["prefix_matching"], head=head, others=others)["lead"]
+    when = [
+        onset(
+            ahead["lead"].sel(distribution=name),
+            threshold=multiple * ahead["lead_se"].sel(distribution=name),
+        )
+        for name in one["distribution"].values
+    ]
+    return ahead.assign(
+        rllc_onset=("distribution", when),
+        score_lead=score,
+        score_onset=onset(score, threshold=margin),
+    )
+
+
+def _told(when: float) -> str:
+    return f"step {style.step_text(when)}" if np.isfinite(when) else "no checkpoint"
+
+
+@style.styled
+def induction_onset(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    distributions: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    start: float | None = None,
+    multiple: float = 3.0,
+    margin: float = 0.05,
+) -> Drawing:
+    """The induction head's refined LLC against the other heads of its layer, its attention score below.
+
+    datasets       ``rllc`` and ``heads``
+    distributions  default "english" and "code"
+    start          first step shown; default: half the earlier onset
+    multiple       the rLLC has left the others where its lead over the highest of them exceeds this many
+                   standard errors of the lead, and does so at every later step
+    margin         the score has left where its lead exceeds this, from then on
+
+    A panel of text where no head is an induction head. One column per seed that has one.
+    """
+    rllc = of_seeds(need(datasets, "rllc", "rllc", "rllc_se"), seeds)
+    heads = of_seeds(need(datasets, "heads", "prefix_matching"), seeds)
+    names = distribution_names(rllc, distributions, ("english", "code"))
+    taken = xr.merge(
+        [rllc[["rllc", "rllc_se"]].sel(distribution=names), heads[["prefix_matching"]]],
+        join="inner",
+        compat="override",
+        combine_attrs="drop",
+    )
+    taken["head_type"] = types_of(datasets, taken["head"], taken["seed"])
+    found = induction_heads(taken["head_type"], taken["prefix_matching"])
+    if not found:
+        return _nothing(taken, rllc)
+    labels = distribution_labels(taken)
+    stories = {seed: _story(taken.sel(seed=seed), head, multiple, margin) for seed, head in found.items()}
+    first = _first_step(stories, taken["step"].values) if start is None else start
+    shown = taken.sel(step=taken["step"] >= first, seed=list(found))
+    colors = style.distribution_styles(names)
+    figure, axes = style.grid(
+        len(names) + 1, len(found), panel=(3.9, 1.9), margin=1.7, sharex=True, sharey="row"
+    )
+    for column, (seed, head) in zip(axes.T, found.items(), strict=True):
+        one, story = shown.sel(seed=seed), stories[seed]
+        seed_text = f", seed {seed}" if len(found) > 1 else ""
+        others = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+        for ax, name in zip(column, names, strict=False):
+            _panel(ax, one.sel(distribution=name), head, others, style.TYPE_COLORS["induction"])
+            _mark(ax, float(story["rllc_onset"].sel(distribution=name)), colors[name])
+            ax.set_title(f"{head}{seed_text}: refined LLC on {style.short(labels[name])}", loc="left")
+            style.step_axis(ax, one["step"].values)
+        _panel(
+            column[-1],
+            one.drop_vars("rllc_se"),
+            head,
+            others,
+            style.TYPE_COLORS["induction"],
+            "prefix_matching",
+        )
+        for name in names:
+            _mark(column[-1], float(story["rllc_onset"].sel(distribution=name)), colors[name])
+        _mark(column[-1], float(story["score_onset"]), {"color": "#333333", "linestyle": "-"})
+        column[-1].set_title(f"{head}{seed_text}: prefix-matching score", loc="left")
+        style.step_axis(column[-1], one["step"].values)
+    for ax in axes[:-1, 0]:
+        ax.set_ylabel("refined LLC")
+    axes[-1, 0].set_ylabel("attention")
+    entries = [
+        style.key("induction head", color=style.TYPE_COLORS["induction"], marker="o"),
+        style.key("highest other head", color=style.TYPE_COLORS["other"], marker="s", linestyle="--"),
+        style.key("range of the others", color="#c9c9c9", linewidth=6),
+    ]
+    marks = [
+        style.key(
+            f"rLLC on {style.short(labels[name], 16)}",
+            color=colors[name]["color"],
+            linestyle=colors[name]["linestyle"],
+        )
+        for name in names
+    ]
+    style.beside(axes[0, -1], entries, title="heads of the layer")
+    style.beside(axes[-1, -1], [*marks, style.key("score", color="#333333")], title="onset of")
+    data = shown.assign(
+        xr.concat(
+            [s[["rllc_onset", "score_onset"]].drop_vars("seed", errors="ignore") for s in stories.values()],
+            dim=xr.DataArray(list(found), dims="seed", name="seed"),
+        )
+    )
+    caption = captions.joined(
+        "Refined LLC of the induction head and of the other heads of its layer, and its prefix-matching "
+        "score, from before its onset on.",
+        *(_sentence(seed, head, stories[seed], taken.sel(seed=seed), labels) for seed, head in found.items()),
+        f"The rLLC has left where its lead over the highest other head is above {multiple:g} standard "
+        f"errors of the lead and stays so; the score where its lead is above {margin:g} and stays so. The "
+        "two rules differ, and so does the spacing of checkpoints, so the order of onsets is read to "
+        "within a checkpoint.",
+        captions.BANDS.replace("Bands", "Bars"),
+        captions.setting(rllc),
+        captions.seeds(shown),
+        captions.failures(shown, "rllc"),
+    )
+    return Drawing(figure, data, caption)
+
+
+def _first_step(stories: Mapping[int, xr.Dataset], steps: np.ndarray) -> float:
+    """Half the earliest onset of any seed, or the first step where there is none."""
+    onsets = [
+        float(story[name].min()) for story in stories.values() for name in ("rllc_onset", "score_onset")
+    ]
+    finite = [when for when in onsets if np.isfinite(when)]
+    return min(finite) / 2 if finite else float(steps[0])
+
+
+def _panel(ax, one: xr.Dataset, head: str, others: Sequence[str], color, variable: str = "rllc") -> None:
+    """The head, the highest other head with its error, and the range of the others."""
+    x, rest = one["step"].values, one[variable].sel(head=list(others))
+    errors = one["rllc_se"] if "rllc_se" in one else xr.zeros_like(one[variable])
+    ax.fill_between(
+        x, rest.min("head").values, rest.max("head").values, color="#c9c9c9", alpha=0.5, linewidth=0
+    )
+    rival = rest.fillna(-np.inf).argmax("head")
+    dim = {"capsize": 2, "elinewidth": 0.9}
+    grey = {"color": style.TYPE_COLORS["other"], "linestyle": "--", "marker": "s"}
+    ax.errorbar(x, rest.max("head"), errors.sel(head=list(others)).isel(head=rival).values, **grey, **dim)
+    ax.errorbar(
+        x, one[variable].sel(head=head).values, errors.sel(head=head).values, color=color, marker="o", **dim
+    )
+
+
+def _mark(ax, when: float, look: Mapping) -> None:
+    if np.isfinite(when):
+        ax.axvline(when, color=look["color"], linestyle=look["linestyle"], linewidth=1.2, zorder=1)
+
+
+def _sentence(seed: int, head: str, story: xr.Dataset, one: xr.Dataset, labels: Mapping[str, str]) -> str:
+    score = one["prefix_matching"].sel(head=head)
+    parts = []
+    for name in story["distribution"].values.tolist():
+        when = float(story["rllc_onset"].sel(distribution=name))
+        at = f" (score {float(score.sel(step=when)):.2f} there)" if np.isfinite(when) else ""
+        parts.append(f"on {labels[name]} from {_told(when)}{at}")
+    return (
+        f"Seed {seed}, head {head}: its rLLC leaves the others {', '.join(parts)}; its score leaves from "
+        f"{_told(float(story['score_onset']))} and ends at {float(score.isel(step=-1)):.2f}."
+    )
+
+
+def _nothing(taken: xr.Dataset, rllc: xr.Dataset) -> Drawing:
+    figure, axes = style.grid(1, 1, panel=(4.5, 1.2), margin=0.0)
+    axes[0, 0].axis("off")
+    best = float(taken["prefix_matching"].isel(step=-1).max())
+    text = f"no head is an induction head at the last checkpoint\n(highest prefix-matching score {best:.2f})"
+    axes[0, 0].text(0.5, 0.5, text, ha="center", va="center")
+    caption = captions.joined(
+        captions.sentence(text.replace("\n", " ")), captions.seeds(taken), captions.setting(rllc)
+    )
+    return Drawing(figure, taken, caption)

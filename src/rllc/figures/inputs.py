@@ -1,0 +1,84 @@
+"""What a figure takes from the datasets it is given, with errors that say what is missing."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.head_types import head_types
+
+
+def need(datasets: Mapping[str, xr.Dataset], name: str, *variables: str) -> xr.Dataset:
+    """``datasets[name]``, which must hold ``variables``."""
+    if name not in datasets:
+        raise ValueError(
+            f"this figure draws {name}.nc; it was given {', '.join(sorted(datasets)) or 'nothing'}"
+        )
+    absent = [variable for variable in variables if variable not in datasets[name]]
+    if absent:
+        raise ValueError(
+            f"{name}.nc has no {', '.join(absent)}; it holds {', '.join(datasets[name].data_vars)}"
+        )
+    return datasets[name]
+
+
+def of_seeds(dataset: xr.Dataset, seeds: Sequence[int] | None) -> xr.Dataset:
+    """Only ``seeds`` of a dataset (None: all)."""
+    if seeds is None:
+        return dataset
+    absent = sorted(set(seeds) - set(dataset["seed"].values.tolist()))
+    if absent:
+        raise ValueError(
+            f"there is no seed {absent} in the dataset; it has {dataset['seed'].values.tolist()}"
+        )
+    return dataset.sel(seed=list(seeds))
+
+
+def distribution_names(
+    dataset: xr.Dataset, wanted: Sequence[str] | None, default: Sequence[str]
+) -> list[str]:
+    """``wanted``, which must exist; else those of ``default`` that exist; else every distribution."""
+    present = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
+    if wanted is not None:
+        absent = [name for name in wanted if name not in present]
+        if absent:
+            raise ValueError(
+                f"there is no distribution {', '.join(absent)}; the dataset has {', '.join(present)}"
+            )
+        return list(wanted)
+    return [name for name in default if name in present] or present
+
+
+def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
+    """What each distribution is called in a figure."""
+    names = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
+    shown = dataset.coords.get("distribution_label")
+    labels = names if shown is None else [str(label) for label in np.atleast_1d(shown.values)]
+    return {name: label or name for name, label in zip(names, labels, strict=True)}
+
+
+def types_of(datasets: Mapping[str, xr.Dataset], heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
+    """``head_type`` (seed, head) from heads.nc (its own variable, else computed), "unknown" without it."""
+    source = datasets.get("heads")
+    if source is None:
+        unknown = np.full((seeds.size, heads.size), "unknown", dtype=object)
+        coords = {"seed": seeds.values, "head": heads.values}
+        return xr.DataArray(unknown, dims=("seed", "head"), coords=coords, name="head_type")
+    found = source["head_type"] if "head_type" in source else head_types(source)
+    plain = xr.DataArray(
+        found.transpose("seed", "head").values.astype(object),
+        dims=("seed", "head"),
+        coords={"seed": found["seed"].values, "head": found["head"].values},
+        name="head_type",
+    )
+    return plain.reindex(seed=seeds.values, head=heads.values, fill_value="unknown")
+
+
+def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:
+    """Labels of the heads of one layer."""
+    return dataset["head"].values[dataset["layer"].values == layer].tolist()
+
+
+def layers(dataset: xr.Dataset | xr.DataArray) -> list[int]:
+    """The layers that have heads."""
+    return np.unique(dataset["layer"].values).tolist()

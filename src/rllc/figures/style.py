@@ -1,0 +1,230 @@
+"""How figures look: one colour per meaning, the step axis, error bands, marks of missing cells, legends."""
+
+import colorsys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+RC = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 3.5,
+    "savefig.dpi": 160,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "rllc",
+}
+styled = rc_context(RC)  # decorator of every figure function
+
+# Okabe and Ito's colours that stay apart under the common colour-vision deficiencies.
+TYPE_COLORS = {
+    "previous-token": "#0072B2",
+    "current-token": "#009E73",
+    "induction": "#D55E00",
+    "other": "#6E6E6E",
+    "unknown": "#B5A642",
+}
+# Tol's "muted" scheme: never used for types, so a colour means one thing.
+DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
+DISTRIBUTION_COLORS = ("#332288", "#AA4499", "#44AA99", "#999933", "#882255", "#88CCEE", "#117733", "#CC6677")
+CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#885522", "#222222")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+CONTROL_COLOR = "#333333"
+PANEL = (3.1, 2.3)  # inches
+MARGIN = 1.5
+LEGEND_ROWS = 9
+
+
+def lightness(color: str, amount: float) -> tuple[float, float, float]:
+    """The same hue, moved towards white (``amount`` > 0) or black (< 0) by that share."""
+    hue, light, saturation = colorsys.rgb_to_hls(*to_rgb(color))
+    moved = light + amount * ((1 - light) if amount > 0 else light)
+    return colorsys.hls_to_rgb(hue, moved, saturation)
+
+
+def head_styles(types: xr.DataArray) -> dict[str, dict]:
+    """Line properties of each head of one seed: colour by type; shade, dash and marker within a type.
+
+    types: ``head_type`` (head) of one seed.
+    """
+    seen: dict[str, int] = {}
+    styles = {}
+    for head, kind in zip(types["head"].values.tolist(), types.values.tolist(), strict=True):
+        nth = seen.get(kind, 0)
+        seen[kind] = nth + 1
+        shade = (0.0, 0.35, -0.35, 0.5, -0.55)[nth % 5]
+        styles[head] = {
+            "color": lightness(TYPE_COLORS[kind], shade),
+            "linestyle": LINES[nth % len(LINES)],
+            "marker": MARKERS[nth % len(MARKERS)],
+        }
+    return styles
+
+
+def distribution_styles(names: Sequence[str]) -> dict[str, dict]:
+    """Line properties of each distribution; those of the default study look the same in every figure."""
+    order = [*DISTRIBUTIONS, *(name for name in names if name not in DISTRIBUTIONS)]
+    return {
+        name: {
+            "color": DISTRIBUTION_COLORS[order.index(name) % len(DISTRIBUTION_COLORS)],
+            "linestyle": LINES[order.index(name) % len(LINES)],
+            "marker": MARKERS[order.index(name) % len(MARKERS)],
+        }
+        for name in names
+    }
+
+
+def grid(
+    rows: int,
+    columns: int,
+    *,
+    panel: tuple[float, float] = PANEL,
+    margin: float = MARGIN,
+    entries: int = 1,
+    **share: bool | str,
+) -> tuple[Figure, np.ndarray]:
+    """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
+
+    panel, margin  inches; the margin is that of one column of legend entries
+    Returns the Figure and an object array of Axes [rows, columns].
+    """
+    width = columns * panel[0] + margin * legend_columns(entries)
+    figure = Figure(figsize=(width, rows * panel[1] + 0.3), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **share)
+
+
+def legend_columns(entries: int) -> int:
+    """Columns in which a legend beside one panel is set."""
+    return -(-max(entries, 1) // LEGEND_ROWS)
+
+
+def step_axis(ax: Axes, steps: np.ndarray) -> None:
+    """Logarithmic axis of training steps that keeps step 0: x = log(1 + step / first positive step).
+
+    The last row of panels has the label.
+    """
+    steps = np.asarray(steps, dtype=np.float64)
+    positive = steps[steps > 0]
+    unit = positive.min() if positive.size else 1.0
+    ax.set_xscale(
+        "function",
+        functions=(lambda x: np.log1p(np.maximum(x, -0.5 * unit) / unit), lambda y: unit * np.expm1(y)),
+    )
+    last = steps.max() if steps.max() > 0 else 1.0
+    low = np.log1p(steps.min() / unit)
+    room = 0.03 * (np.log1p(last / unit) - low) or 0.1
+    ax.set_xlim(unit * np.expm1(low - room), unit * np.expm1(np.log1p(last / unit) + room))
+    decades = 10.0 ** np.arange(np.floor(np.log10(unit)), np.ceil(np.log10(last)) + 1)
+    ends = np.array([steps.min(), last])
+    parts = (1,) if last > 100 * max(steps.min(), unit) else (1, 1.5, 2, 3, 5)
+    inner = np.sort(np.concatenate([decades * part for part in parts]))
+    inner = inner[(inner > ends[0]) & (inner < last)]
+    first = ends[:1] if ends[0] == 0 or not inner.size else inner[:1]
+    ax.xaxis.set_major_locator(FixedLocator(_apart(np.concatenate([first, inner, ends[1:]]), unit)))
+    minor = np.concatenate([decade * np.arange(2, 10) for decade in decades])
+    ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: step_text(step)))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if ax.get_subplotspec().is_last_row():
+        ax.set_xlabel("training step (log scale)")
+
+
+def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
+    """The first and the last candidate, and of the others those whose labels do not run into a neighbour."""
+    where = np.log1p(candidates / unit)
+    where = (where - where[0]) / ((where[-1] - where[0]) or 1.0)
+    kept = [0]
+    for i in range(1, len(candidates) - 1):
+        if where[i] - where[kept[-1]] >= 0.14 and where[-1] - where[i] >= 0.14:
+            kept.append(i)
+    return np.unique(candidates[[*kept, len(candidates) - 1]])
+
+
+def step_text(step: float) -> str:
+    """0, 250, 1k, 1.5k, 50k, 2M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if step >= size:
+            return f"{step / size:.3g}{letter}"
+    return f"{step:.3g}"
+
+
+def short(label: str, length: int = 24) -> str:
+    """The label cut to ``length`` characters, for titles and legends; captions give it in full."""
+    return label if len(label) <= length else f"{label[: length - 1].rstrip()}…"
+
+
+def curve(ax: Axes, values: xr.DataArray, error: xr.DataArray | None = None, *, band: bool = True, **line):
+    """One curve over ``step``: a line, a band of one standard error, and a cross where a cell is missing.
+
+    A missing value breaks the line. Returns the Line2D.
+    """
+    x, y = values["step"].values, values.values
+    (drawn,) = ax.plot(x, y, **line)
+    if error is not None and band:
+        low, high = y - error.values, y + error.values
+        ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.18, linewidth=0)
+    absent = ~np.isfinite(y)
+    if absent.any():
+        ax.plot(
+            x[absent],
+            np.full(absent.sum(), 0.03),
+            transform=ax.get_xaxis_transform(),
+            linestyle="none",
+            marker="x",
+            markersize=5,
+            markeredgewidth=1.3,
+            color=drawn.get_color(),
+            clip_on=False,
+        )
+    return drawn
+
+
+def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> None:
+    """A legend to the right of ``ax``, outside it; the layout makes room for it."""
+    legend = ax.legend(
+        handles=handles,
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1.02),
+        borderaxespad=0,
+        ncols=legend_columns(len(handles)),
+        columnspacing=1.0,
+        alignment="left",
+    )
+    legend.get_title().set_fontsize(RC["legend.fontsize"])
+
+
+def key(label: str, **line) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], label=label, **line)
+
+
+def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
+    """Legend entries of the heads, "1:3 induction"."""
+    kinds = zip(types["head"].values.tolist(), types.values.tolist(), strict=True)
+    return [key(f"{head}  {kind}", **styles[head]) for head, kind in kinds if head in styles]
+
+
+def stage_bands(ax: Axes, boundaries: Sequence[float]) -> None:
+    """Shade every second interval between ascending ``boundaries`` (steps)."""
+    for start, end in zip(boundaries[:-1:2], boundaries[1::2], strict=False):
+        ax.axvspan(start, end, color="#f2efe6", zorder=0, linewidth=0)

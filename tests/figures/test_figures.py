@@ -1,0 +1,291 @@
+import importlib
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.clusters import cluster
+from rllc.figures.drawing import save
+
+FIGURES = {
+    "rllc_fig2_wrllc_by_head": "rllc_curves",
+    "rllc_fig3_code_wdrllc": "rllc_curves",
+    "rllc_fig5_one_layer_drllc": "rllc_curves",
+    "rllc_by_distribution": "rllc_curves",
+    "induction_onset": "induction",
+    "rllc_fig7_kcomposition": "composition",
+    "rllc_fig14_hessian_trace": "curvature",
+    "rllc_fig17_ablations": "ablations",
+    "clusters_all_heads": "clusters",
+    "rllc_fig18_clusters_layer0": "clusters",
+    "rllc_fig19_clusters_layer1": "clusters",
+    "stage_fig1a_lm": "stages",
+    "stage_fig4b_heads": "stages",
+    "control_gradient_off": "controls",
+    "corpus_summary": "corpus",
+}
+
+
+def figure(name):
+    return getattr(importlib.import_module(f"rllc.figures.{FIGURES[name]}"), name)
+
+
+@pytest.fixture(scope="module")
+def datasets(study, tmp_path_factory):
+    """The synthetic study as it comes back from its files."""
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture", "code"])
+    made = study | {
+        "clusters": cluster(curves, n_clusters=[2, 3], random_seed=0, algorithms=["euclidean_kmeans", "ward"])
+    }
+    folder = tmp_path_factory.mktemp("study")
+    for name, data in made.items():
+        data.to_netcdf(folder / f"{name}.nc")
+    return {name: xr.load_dataset(folder / f"{name}.nc") for name in made}
+
+
+def misplaced(drawing):
+    """Texts that stick out of the figure, and pairs of tick labels of one axis that overlap."""
+    drawing.figure.draw_without_rendering()
+    whole = drawing.figure.bbox
+    wrong = []
+    for ax in drawing.figure.axes:
+        if not ax.get_visible():
+            continue
+        legend = ax.get_legend()
+        texts = [
+            ax.title,
+            ax._left_title,
+            ax.xaxis.label,
+            ax.yaxis.label,
+            *(legend.get_texts() if legend else []),
+        ]
+        for text in texts:
+            box = text.get_window_extent()
+            if text.get_text() and not (
+                box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+            ):
+                wrong.append(text.get_text())
+        others = [
+            o._left_title.get_window_extent() for o in drawing.figure.axes if o is not ax and o.get_visible()
+        ]
+        mine = ax._left_title.get_window_extent()
+        wrong += [f"title {ax.get_title('left')}" for other in others if mine.overlaps(other) and mine.width]
+        low, high = ax.get_xlim()
+        at = [(t.get_position()[0], t) for t in ax.get_xticklabels() if t.get_text() and t.get_visible()]
+        boxes = [t.get_window_extent() for x, t in at if low <= x <= high]
+        wrong += [f"ticks of {ax.get_title('left')}" for a, b in pairwise(boxes) if a.x1 > b.x0]
+    return wrong
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
+    drawing = figure(name)(datasets)
+    assert misplaced(drawing) == []
+    save(drawing, png=tmp_path / "a.png")
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+    assert drawing.caption.endswith(".")
+    assert "nan" not in drawing.caption
+
+
+def test_equal_data_gives_equal_bytes(datasets, tmp_path):
+    for stem in ("a", "b"):
+        save(figure("stage_fig1a_lm")(datasets), png=tmp_path / f"{stem}.png", pdf=tmp_path / f"{stem}.pdf")
+    for kind in ("png", "pdf"):
+        written = (tmp_path / f"a.{kind}").read_bytes()
+        assert written == (tmp_path / f"b.{kind}").read_bytes()
+        assert b"Date" not in written
+
+
+def test_the_lines_drawn_are_the_data(datasets):
+    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+    first = drawing.figure.axes[0].get_lines()[0]
+    truth = datasets["rllc"]["rllc"].sel(seed=0, head="0:0", distribution="mixture")
+    np.testing.assert_array_equal(first.get_ydata(), truth)
+    np.testing.assert_array_equal(first.get_xdata(), truth["step"])
+    np.testing.assert_array_equal(drawing.data["rllc"].sel(seed=0, head="0:0", distribution="mixture"), truth)
+
+
+def test_colour_is_the_type_and_heads_differ(datasets):
+    from rllc.figures.inputs import types_of
+    from rllc.figures.style import TYPE_COLORS, head_styles
+
+    rllc = datasets["rllc"]
+    kinds = types_of(datasets, rllc["head"], rllc["seed"]).isel(seed=0)
+    styles = head_styles(kinds)
+    assert styles["1:1"]["color"] == pytest.approx(_rgb(TYPE_COLORS["induction"]))
+    assert styles["0:0"]["color"] == pytest.approx(_rgb(TYPE_COLORS["previous-token"]))
+    looks = {(tuple(np.round(s["color"], 4)), str(s["linestyle"]), s["marker"]) for s in styles.values()}
+    assert len(looks) == rllc.sizes["head"]
+
+
+def _rgb(color):
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(color)
+
+
+def test_missing_cells_and_failed_chains_are_told_and_marked(datasets):
+    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+    assert "1 of 128 cells of rllc are missing" in drawing.caption
+    assert "4 nonfinite, 1 diverged of 512" in drawing.caption
+    crosses = [line for ax in drawing.figure.axes for line in ax.get_lines() if line.get_marker() == "x"]
+    assert [line.get_xdata().tolist() for line in crosses] == [[180]]
+
+
+def test_captions_say_where_two_measures_are_one_number(datasets):
+    caption = figure("rllc_fig2_wrllc_by_head")(datasets).caption
+    rllc = datasets["rllc"].sel(distribution="mixture")
+    change = np.abs(1 - rllc["rllc"] / rllc["rllc_gradient_off"]).values
+    assert f"at most {np.nanquantile(change, 0.9):.1%}" in caption
+    assert "nearly one measurement" in caption
+    other = datasets | {"rllc": datasets["rllc.likelihood"]}
+    caption = figure("rllc_fig2_wrllc_by_head")(other).caption
+    assert "nearly one measurement" not in caption
+    assert "gradient switched off" not in caption
+    assert "n_beta 3000" in caption
+
+
+def test_control_caption_has_the_measured_ratio_per_setting(datasets):
+    drawing = figure("control_gradient_off")(datasets)
+    for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
+        one = datasets[source].sel(seed=0, distribution="mixture")
+        middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
+        assert f"1 - on/off is {middle:.1%} in the median" in drawing.caption
+        np.testing.assert_array_equal(
+            drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
+            one["rllc"].transpose("step", "head"),
+        )
+        values = json.loads(datasets[source].attrs["sampling"])
+        trace = datasets["hessian"]["hessian_trace_head"].sel(seed=0, distribution="mixture")
+        np.testing.assert_allclose(
+            drawing.data["curvature_prediction"].sel(setting=setting).transpose("step", "head"),
+            (trace * values["n_beta"] / (2 * values["localization"])).transpose("step", "head"),
+        )
+
+
+def test_induction_onsets_are_measured(datasets):
+    drawing = figure("induction_onset")(datasets)
+    assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
+    assert drawing.data["score_onset"].sel(seed=0).item() == 1750
+    assert "on code from step 1.5k" in drawing.caption
+    assert "its score leaves from step 1.75k" in drawing.caption
+
+
+def test_without_an_induction_head_the_figure_says_so(datasets):
+    quiet = datasets["heads"].assign(prefix_matching=0.1 * datasets["heads"]["prefix_matching"])
+    drawing = figure("induction_onset")(datasets | {"heads": quiet})
+    assert drawing.caption.startswith("No head is an induction head")
+
+
+def test_optional_inputs_may_be_missing(datasets):
+    bare = {"rllc": datasets["rllc"].drop_vars(["rllc_gradient_off", "status", "rllc_se"])}
+    bare["rllc"].attrs.clear()
+    caption = figure("rllc_fig2_wrllc_by_head")(bare).caption
+    assert "heads.nc was not given" in caption
+    assert "no standard errors" in caption
+    assert "does not record its sampling setting" in caption
+    assert "llc.nc was not given" in figure("stage_fig1a_lm")({"metrics": datasets["metrics"]}).caption
+    assert "icl_score was not given" in figure("stage_fig4b_heads")({"heads": datasets["heads"]}).caption
+    assert (
+        "rllc.nc was not given"
+        in figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]}).caption
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "options", "said"),
+    [
+        ("rllc_fig2_wrllc_by_head", ["heads"], {}, "draws rllc.nc"),
+        ("rllc_fig2_wrllc_by_head", ["rllc"], {"distribution": "github"}, "the dataset has mixture"),
+        ("rllc_fig2_wrllc_by_head", ["rllc"], {"seeds": [4]}, "no seed"),
+        ("rllc_fig7_kcomposition", ["rllc"], {}, "heads.nc"),
+        ("corpus_summary", [], {}, "corpus.nc"),
+    ],
+)
+def test_errors_name_what_is_missing(name, given, options, said, datasets):
+    with pytest.raises(ValueError, match=said):
+        figure(name)({key: datasets[key] for key in given}, **options)
+
+
+def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets):
+    drawing = figure("rllc_fig18_clusters_layer0")(datasets)
+    assert drawing.data["head"].values.tolist() == ["0:0", "0:1", "0:2", "0:3"]
+    assert "clustered together" in drawing.caption
+    layered = datasets["clusters"].assign_coords(scope=["layer 7"])
+    with pytest.raises(ValueError, match="only layer 7"):
+        figure("clusters_all_heads")(datasets | {"clusters": layered})
+
+
+def test_many_heads_and_seeds_fit(make_study):
+    wide = make_study(seeds=(0, 1), n_heads=8)
+    assert misplaced(figure("rllc_fig2_wrllc_by_head")(wide)) == []
+    assert "means another head in another seed" in figure("stage_fig4b_heads")(wide).caption
+    one = figure("rllc_fig2_wrllc_by_head")(wide, seeds=[1])
+    assert one.data["seed"].values.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "steps", [(0,), (500,), (1, 2), (0, 1, 2, 5, 50_000), (1000, 1200, 1500), (0, 1, 1100), (0, 1, 10**9)]
+)
+def test_any_checkpoints_give_a_readable_axis(steps, make_study):
+    study = make_study(steps=steps, missing=False)
+    drawing = figure("rllc_by_distribution")(study, distributions=["code"])
+    assert misplaced(drawing) == []
+    low, high = drawing.figure.axes[0].get_xlim()
+    assert low < min(steps) and high > max(steps)
+
+
+def test_drawing_imports_neither_torch_nor_tslearn():
+    modules = ", ".join(f"rllc.figures.{module}" for module in sorted(set(FIGURES.values())))
+    heavy = "{'torch', 'tslearn', 'arviz', 'sklearn', 'scipy.stats', 'matplotlib.pyplot'}"
+    code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_measures_of_some_distributions_only(datasets):
+    """A control or a Hessian that was not asked for on a distribution is left out, not drawn as missing."""
+    code = datasets["rllc"]["distribution"] == "code"
+    rllc = datasets["rllc"].assign(rllc_gradient_off=datasets["rllc"]["rllc_gradient_off"].where(code))
+    given = datasets | {"rllc": rllc, "hessian": datasets["hessian"].where(code)}
+    drawing = figure("control_gradient_off")(given)
+    assert "nan" not in drawing.caption
+    assert "No Hessian trace" in drawing.caption
+    assert drawing.data["rllc_gradient_off"].sel(setting="main setting").isnull().all()
+    assert "nearly one measurement" not in figure("rllc_fig2_wrllc_by_head")(given).caption
+    assert figure("rllc_fig14_hessian_trace")(given).data["distribution"].values.tolist() == ["code"]
+
+
+def test_stages_are_shaded_between_boundaries(datasets):
+    plain = figure("stage_fig1a_lm")(datasets).figure.axes[0]
+    shaded = figure("stage_fig1a_lm")(datasets, boundaries=[0, 100, 600, 3000]).figure.axes[0]
+    bands = [patch.get_extents().x0 for patch in shaded.patches]
+    assert (len(plain.patches), len(bands)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["rllc_fig3_code_wdrllc", "rllc_by_distribution", "rllc_fig14_hessian_trace", "corpus_summary"]
+)
+def test_long_labels_fit_and_captions_have_them_in_full(name, datasets):
+    label = "My thesis, chapters one to four, second draft with remarks"
+    given = {
+        key: data.assign_coords(distribution_label=("distribution", [label] * data.sizes["distribution"]))
+        for key, data in datasets.items()
+        if key in ("rllc", "hessian", "corpus")
+    }
+    drawing = figure(name)(given)
+    assert misplaced(drawing) == []
+    assert label in drawing.caption or name == "rllc_fig14_hessian_trace"
+
+
+def test_a_distribution_looks_the_same_in_every_figure():
+    from rllc.figures.style import distribution_styles
+
+    assert distribution_styles(["code"])["code"] == distribution_styles(["mixture", "mine", "code"])["code"]
+    looks = distribution_styles(["mixture", "english", "code", "one_layer", "mine", "theirs"])
+    assert len({look["color"] for look in looks.values()}) == 6
