@@ -88,12 +88,12 @@ Distribution = Annotated[Installed | Files | Hub | Mixture | Model, Field(discri
 class Tokenizer(Section):
     """Text to blocks of tokens."""
 
-    vocabulary: Count = key("number of tokens, the start-of-text token included", ge=257)
+    vocabulary: int = key("number of tokens, the start-of-text token included", ge=257)
     corpus: Name | None = key("train a byte-level BPE on this distribution ...", default=None)
     pretrained: str | None = key(
         "... or take this one: a hub name or a path of a tokenizer.json", default=None
     )
-    context: Count = key("tokens in a block, start of text included", unit="tokens", ge=4)
+    context: int = key("tokens in a block, start of text included", unit="tokens", ge=4)
     train_blocks: Count = key("at most this many blocks of training text")
     held_out_blocks: Count = key("at most this many blocks of held-out text")
 
@@ -194,7 +194,7 @@ class Sampling(Section):
     localization: float = key(
         "strength gamma of the pull to the checkpoint", ge=0, source=f"{RLLC}, App. F.2: 200"
     )
-    chains: Count = key("independent chains", ge=2)
+    chains: int = key("independent chains", ge=2)
     draws: Count = key("draws per chain, burn-in included")
     burn_in: Step = key("draws left out of the estimate")
     batch_size: Count = key("contexts per minibatch")
@@ -242,7 +242,7 @@ class Samplings(Section):
 class Hessian(Section):
     """Hutchinson traces."""
 
-    probes: Count = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
+    probes: int = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
     batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D: 100 samples")
     scored_positions: Count | None = key("as in sampling")
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
@@ -251,8 +251,8 @@ class Hessian(Section):
 class Ablation(Section):
     """Zero, mean and resample ablation of every head."""
 
-    contexts: Count = key("contexts", ge=2)
-    batch_size: Count = key("contexts at once", ge=2)
+    contexts: int = key("contexts", ge=2)
+    batch_size: int = key("contexts at once", ge=2)
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
 
 
@@ -260,7 +260,7 @@ class Patterns(Section):
     """Attention scores on random token sequences."""
 
     sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
-    length: Count = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
+    length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
 
 
 class Metrics(Section):
@@ -286,7 +286,7 @@ class Clustering(Section):
         "", min_length=1
     )
     n_clusters: list[int] = key("numbers of clusters", min_length=1)
-    points: Count = key("points of the uniform grid in log(step + 1)", ge=4)
+    points: int = key("points of the uniform grid in log(step + 1)", ge=4)
     standardize: bool = key("z-score every curve first (shape_kmeans always does)")
 
 

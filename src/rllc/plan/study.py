@@ -45,7 +45,7 @@ def _message(problems: Iterable[str]) -> str:
 
 def _explain(problem: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"]) or "config"
-    text, given = problem["msg"], problem["input"]
+    text, given = problem["msg"].removeprefix("Value error, "), problem["input"]
     if problem["type"] == "missing":
         return f"{place}: missing; give it a value (config/README.md says what it means)"
     if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):

@@ -1,0 +1,64 @@
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rllc.plan.steps import chunks, imported_steps, powers, steps
+from rllc.plan.study import read
+
+
+def language(config, **checkpoints):
+    config = copy.deepcopy(config)
+    config["experiments"]["language"]["checkpoints"].update(checkpoints)
+    return read(config).experiments["language"]
+
+
+def test_powers_are_values_that_no_bound_moves():
+    assert powers(2.0, 4, 60) == {4, 8, 16, 32}
+    assert powers(1.35, 60, 3000) <= powers(1.35, 1, 10**6)
+    assert powers(2.0, 1, 0) == set()
+
+
+def test_the_published_schedule_has_107_checkpoints(config):
+    ranges = [[200, 10000, 200], [10400, 20000, 400], [21000, 50000, 1000]]
+    config["experiments"]["language"]["training"]["steps"] = 50000
+    experiment = language(config, ratio=None, extra=[100], ranges=ranges)
+    assert len(steps(experiment)) == 107
+
+
+def test_the_default_study_has_at_least_twenty_checkpoints(config):
+    found = steps(read(config).experiments["language"])
+    assert len(found) >= 20
+    assert found[0] == 0
+    assert found[-1] == 3000
+
+
+@given(extra=st.lists(st.integers(0, 3000), max_size=6), new=st.integers(0, 3000))
+def test_adding_a_checkpoint_moves_no_other(extra, new):
+    from pathlib import Path
+
+    import yaml
+
+    raw = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())
+    before = chunks(language(raw, extra=extra, chunks=[0, 100, 1000]))
+    after = chunks(language(raw, extra=[*extra, new], chunks=[0, 100, 1000]))
+    for start, members in before.items():
+        assert set(members) <= set(after[start])
+        assert set(after[start]) - set(members) <= {new}
+    assert sorted(step for members in after.values() for step in members) == steps(
+        language(raw, extra=[*extra, new], chunks=[0, 100, 1000])
+    )
+
+
+def test_imported_steps_are_read_off_the_names(tmp_path):
+    for name in ("model_100.pt", "model_20.safetensors", "config.json", "notes.txt"):
+        (tmp_path / name).touch()
+    assert imported_steps(tmp_path) == [20, 100]
+
+
+def test_folders_without_checkpoints_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no file named"):
+        imported_steps(tmp_path)
+    with pytest.raises(ValueError, match="there is no folder"):
+        imported_steps(tmp_path / "none")

@@ -1,0 +1,173 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
+
+from rllc.plan.products import datasets, distributions, texts
+from rllc.plan.study import ConfigError, read
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def put(config, path, value):
+    """Set ``a.b.c``; the last name may be new."""
+    *parents, last = path.split(".")
+    for name in parents:
+        config = config[name]
+    config[last] = value
+
+
+@pytest.mark.parametrize("overlay", [None, "ci.yaml", "paper.yaml"])
+def test_the_configs_that_come_with_the_project_are_valid(overlay):
+    config = load_configfile(str(ROOT / "config/config.yaml"))
+    if overlay:
+        update_config(config, load_configfile(str(ROOT / "config" / overlay)))
+    study = read(config)
+    assert study.figures
+    assert "rllc" in datasets(study.experiments["language"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            "experiments.language.sampling.heads.step_sise",
+            1,
+            "unknown key 'step_sise'; did you mean 'step_size'?",
+        ),
+        ("experiments.language.seed", [0], "unknown key 'seed'; did you mean 'seeds'?"),
+        ("sede", 1, "unknown key 'sede'; did you mean 'seed'?"),
+        (
+            "experiments.language.sampling.heads.n_beta",
+            -1,
+            "n_beta: input should be greater than 0 (given: -1",
+        ),
+        (
+            "experiments.language.sampling.heads.n_beta",
+            "1e3",
+            "YAML reads 1e3 as text; write it with a decimal",
+        ),
+        ("experiments.language.sampling.heads.n_beta", True, "n_beta: input should be a valid number"),
+        (
+            "experiments.language.sampling.heads.chains",
+            1,
+            "chains: input should be greater than or equal to 2",
+        ),
+        ("experiments.language.sampling.heads.chains", 2.5, "chains: input should be a valid integer"),
+        ("experiments.language.sampling.heads.burn_in", 30, "burn_in 30 leaves none of the 30 draws"),
+        ("experiments.language.sampling.heads.control_chains", 9, "control_chains 9 exceeds chains 4"),
+        ("experiments.language.sampling.heads.localization", 5000, "5 is unstable even without a loss"),
+        ("experiments.language.sampling.heads.scored_positions", 128, "128 of the 127 predictions"),
+        (
+            "experiments.language.sampling.heads.distributions",
+            ["prose"],
+            "no distribution of this experiment",
+        ),
+        ("experiments.language.distributions", ["englsih"], "is called 'englsih'; did you mean 'english'?"),
+        ("experiments.language.tokenizer", "bpp", "no tokenizer is called 'bpp'; did you mean 'bpe'?"),
+        (
+            "experiments.language.training.distribution",
+            "one_layer",
+            "no distribution of text is called 'one_layer'",
+        ),
+        (
+            "experiments.language.training",
+            None,
+            "training: missing; checkpoints that are trained here need it",
+        ),
+        ("experiments.language.checkpoints.extra", [9999], "step 9999 is after the last step, 3000"),
+        ("experiments.language.checkpoints.chunks", [5, 10], "must start at 0 and rise"),
+        ("experiments.language.seeds", [0, 0], "holds a seed twice"),
+        ("experiments.language.seeds", [], "seeds: list should have at least 1 item"),
+        ("experiments.language.model.n_ctx", 64, "64 positions cannot hold the blocks of 128 tokens"),
+        ("experiments.language.model.positions", "rotary", "'shortformer' or 'standard'"),
+        ("experiments.language.clustering.n_clusters", [8], "8 clusters of 8 heads; give 2 to 7"),
+        ("experiments.language.patterns", None, "head_types: types are read off attention scores"),
+        ("experiments.language.metrics.icl_late", [110, 500], "is no range of the 127 predictions"),
+        ("experiments.language.settings.sampling", {}, "'sampling' is the base setting's name"),
+        ("experiments.a-b", {}, "experiments.a-b"),
+        ("distributions.english.source", "instaled", "does not match any of the expected tags"),
+        ("distributions.english.held_out", 1.5, "held_out: input should be less than 1"),
+        ("distributions.mixture.weights", {"englsh": 1.0}, "is called 'englsh'; did you mean 'english'?"),
+        ("distributions.one_layer.experiment", "language", "would make language its own teacher"),
+        ("distributions.one_layer.seed", 7, "language_1layer has the seeds [0]"),
+        ("tokenizers.bpe.pretrained", "x", "give either `corpus` (to train one) or `pretrained`"),
+        ("figures.stage_fig1a_lm.experiment", "language_1layer", "needs metrics.nc, which 'language_1layer'"),
+        ("figures.my_figure", {"experiment": "language"}, "no figure is called 'my_figure'"),
+        ("compute.device", "tpu", "'auto', 'cpu' or 'cuda'"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(config, path, value, message):
+    put(config, path, value)
+    with pytest.raises(ConfigError) as caught:
+        read(config)
+    assert message in str(caught.value)
+
+
+def test_a_missing_key_is_named(config):
+    del config["experiments"]["language"]["sampling"]["heads"]["n_beta"]
+    with pytest.raises(ConfigError, match=r"experiments\.language\.sampling\.heads\.n_beta: missing"):
+        read(config)
+
+
+def test_all_problems_are_listed_at_once(config):
+    put(config, "experiments.language.metrics.icl_late", [110, 500])
+    put(config, "experiments.language.seeds", [1, 1])
+    with pytest.raises(ConfigError) as caught:
+        read(config)
+    assert str(caught.value).count("\n  - ") == 2
+
+
+def test_components_must_be_in_the_model(config):
+    other = {
+        **copy.deepcopy(config["experiments"]["language"]["sampling"]["heads"]),
+        "components": ["1:0+1:9"],
+    }
+    put(config, "experiments.language.sampling.other", other)
+    with pytest.raises(ConfigError, match="'1:9' is not in a model of 2 layers x 4 heads"):
+        read(config)
+    other["components"] = ["head 3"]
+    with pytest.raises(ConfigError, match="is none of L:H"):
+        read(config)
+
+
+def test_an_entry_set_to_null_is_removed(config):
+    config["figures"]["corpus_summary"] = None
+    assert "corpus_summary" not in read(config).figures
+
+
+def test_datasets_follow_what_an_experiment_declares(config):
+    study = read(config)
+    assert datasets(study.experiments["language_1layer"]) == []
+    language = study.experiments["language"]
+    assert datasets(language) == [
+        "rllc", "llc", "rllc.likelihood", "hessian", "ablation", "heads", "metrics", "clusters",
+    ]  # fmt: skip
+    assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
+    assert distributions(language, "rllc.likelihood") == ["mixture", "english", "code"]
+    assert distributions(language, "metrics") == ["mixture", "english", "code", "one_layer"]
+
+
+def test_only_text_that_is_used_is_read(config):
+    study = read(config)
+    assert texts(study) == ["english", "code", "mixture"]
+    config["distributions"]["unused"] = {"source": "files", "path": "no/such/file", "label": "Unused"}
+    assert texts(read(config)) == ["english", "code", "mixture"]
+
+
+def test_the_overlays_change_only_what_they_name():
+    """An overlay that repeats a default would hide a later change of it."""
+    base = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    ci = yaml.safe_load((ROOT / "config/ci.yaml").read_text())
+
+    def repeated(overlay, under, path=""):
+        for name, value in overlay.items():
+            if isinstance(value, dict):
+                yield from repeated(value, under.get(name) or {}, f"{path}.{name}")
+            elif name in under and under[name] == value:
+                yield f"{path}.{name}"
+
+    assert list(repeated(ci, base)) == []

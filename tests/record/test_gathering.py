@@ -1,0 +1,59 @@
+import numpy as np
+import xarray as xr
+
+from rllc.record.gathering import gather, traces_of
+from rllc.vocabulary import head_coords
+
+LABELS = {"english": "English", "code": "Code"}
+
+
+def part(seed, distribution, steps, chains=2):
+    """A part whose values say where they are from."""
+    value = np.array([[1000 * seed + step + 0.5 * head for head in range(2)] for step in steps])
+    return xr.Dataset(
+        {
+            "rllc": (("step", "head"), value + (100 if distribution == "code" else 0)),
+            "status": (("step", "head", "chain"), np.zeros((len(steps), 2, chains), dtype=np.int8)),
+            "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
+        },
+        coords={"step": list(steps), **head_coords(["0:0", "1:0"])},
+        attrs={"sampling": "{}"},
+    ).expand_dims(seed=[seed], distribution=np.asarray([distribution], dtype=object))
+
+
+def every(*left_out):
+    return [
+        part(seed, distribution, steps)
+        for distribution in ("code", "english")
+        for seed in (1, 0)
+        for steps in ((7, 9), (0, 3))
+        if (seed, distribution, steps) not in left_out
+    ]
+
+
+def test_parts_are_joined_by_their_labels():
+    dataset = gather(every(), labels=LABELS)
+    assert dataset["rllc"].dims == ("seed", "step", "head", "distribution")
+    assert dataset["step"].values.tolist() == [0, 3, 7, 9]
+    assert dataset["distribution"].values.tolist() == ["english", "code"]
+    assert dataset["distribution_label"].values.tolist() == ["English", "Code"]
+    assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
+    assert dataset["layer"].values.tolist() == [0, 1]
+    assert dataset["status"].dtype == np.int8
+    assert (dataset["status"] == 0).all()
+    assert dataset.attrs["sampling"] == "{}"
+
+
+def test_what_is_not_there_is_nan_and_missing():
+    dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
+    cell = dataset.sel(seed=1, distribution="code", step=[7, 9])
+    assert np.isnan(cell["rllc"]).all()
+    assert (cell["status"] == 3).all()
+    assert np.isfinite(dataset.sel(seed=0)["rllc"]).all()
+
+
+def test_traces_of_heads_and_of_the_whole_model_stand_side_by_side():
+    whole = part(0, "code", (0, 3)).isel(head=0, drop=True)
+    traces = gather([traces_of(part(0, "code", (0, 3))), traces_of(whole)], labels=LABELS)
+    assert traces["component"].values.tolist() == ["0:0", "1:0", "full"]
+    assert traces["loss"].dims == ("seed", "step", "component", "distribution", "chain", "draw")

@@ -1,0 +1,90 @@
+"""A checkout of its own for every test that edits one, with the CI study already run in it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERLAY = "config/ci.yaml"
+LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesis"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.workflow)
+
+
+class Checkout:
+    """A copy of the project, and what one does in it."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the real thing; its output is in the error where it fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", OVERLAY, *arguments],
+            cwd=self.root, env=clean_environment(), capture_output=True, text=True, timeout=900,
+        )  # fmt: skip
+        if check and done.returncode:
+            raise AssertionError(f"snakemake failed:\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}")
+        return done
+
+    def plan(self, *targets: str, overlays: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str]]]:
+        """The jobs that a run would start: (rule, wildcards)."""
+        done = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("plan_of.py")), ",".join((OVERLAY, *overlays)), *targets],
+            cwd=self.root, env=clean_environment(), capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        lines = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
+        assert lines, done.stdout[-3000:] + done.stderr[-3000:]
+        return [(rule, wildcards) for rule, wildcards in json.loads(lines[0].removeprefix("PLAN "))]
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replace the first occurrence of a text that must be there."""
+        path = self.root / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{file} no longer holds {old!r}"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def write(self, file: str, text: str) -> str:
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return file
+
+
+def clean_environment() -> dict[str, str]:
+    """Without what pytest or an outer run of Snakemake set."""
+    dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout in which the CI study has run. Read only: take ``checkout`` to change something."""
+    root = tmp_path_factory.mktemp("study with spaces") / "rllc"
+    shutil.copytree(ROOT, root, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
+    made = Checkout(root)
+    made.snakemake()
+    return made
+
+
+@pytest.fixture
+def checkout(finished: Checkout, tmp_path: Path) -> Checkout:
+    """A copy of ``finished``, modification times kept."""
+    shutil.copytree(finished.root, tmp_path / "rllc", symlinks=True)
+    return Checkout(tmp_path / "rllc")
+
+
+@pytest.fixture
+def rules() -> Callable[[list[tuple[str, dict[str, str]]]], set[str]]:
+    """Names of the rules in a plan, without the target rule."""
+    return lambda plan: {rule for rule, _ in plan} - {"all"}

@@ -1,0 +1,124 @@
+"""What runs again after what, asked of Snakemake itself."""
+
+import os
+
+from rllc.record import manifest
+
+AFTER_SAMPLING = {"gather", "gather_traces", "cluster", "draw"}
+SAMPLING = {"sample_heads", "sample_full", "sample_other"}
+TEXT = {"read_corpus", "mix_corpora", "make_tokenizer", "make_blocks", "summarise_corpora"}
+
+
+def test_a_second_run_does_nothing(finished):
+    assert finished.plan() == []
+    assert "Nothing to be done" in finished.snakemake().stderr
+
+
+def test_docstrings_comments_and_readme_change_nothing(checkout):
+    checkout.edit("src/rllc/measures/sgld.py", '"""', '"""Edited. ')
+    checkout.edit("workflow/scripts/train.py", "def main(", "# a comment\ndef main(")
+    checkout.write("README.md", "edited")
+    checkout.write("config/README.md", "edited")
+    assert checkout.plan() == []
+
+
+def test_a_figure_edit_draws_that_figure(checkout):
+    checkout.edit("src/rllc/figures/stages.py", "import ", "import math\nimport ")
+    plan = [job for job in checkout.plan() if job[0] != "all"]
+    assert plan == [
+        ("draw", {"figure": "stage_fig1a_lm"}),
+        ("draw", {"figure": "stage_fig4b_heads"}),
+    ]
+
+
+def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
+    checkout.edit("src/rllc/measures/sgld.py", "import ", "import math\nimport ")
+    assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING
+
+
+def test_an_edit_of_the_head_path_leaves_the_whole_model_alone(checkout, rules):
+    checkout.edit("src/rllc/measures/refined.py", "\nimport ", "\nimport math\nimport ")
+    assert rules(checkout.plan()) == {"sample_heads"} | AFTER_SAMPLING
+
+
+def test_an_added_seed_computes_only_that_seed(checkout, rules):
+    overlay = checkout.write("config/more.yaml", "experiments: {language: {seeds: [0, 1]}}\n")
+    plan = checkout.plan(overlays=(overlay,))
+    assert {wildcards["seed"] for _, wildcards in plan if "seed" in wildcards} == {"1"}
+    assert not rules(plan) & TEXT
+    assert ("train", {"experiment": "language", "seed": "1", "start": "0"}) in plan
+
+
+def test_an_added_distribution_computes_only_that_distribution(checkout, rules):
+    checkout.write("texts/mine one.md", "Some text of my own, long enough to be cut into blocks. " * 400)
+    checkout.write("texts/two.md", "Another text, on which nothing was ever trained, said again. " * 400)
+    for number in range(20):
+        checkout.write(f"texts/{number}.md", f"Text number {number} speaks of {number} things. " * 60)
+    overlay = checkout.write(
+        "config/more.yaml",
+        "distributions: {mine: {source: files, path: 'texts/*.md', label: Mine}}\n"
+        "experiments: {language: {distributions: [mixture, english, code, one_layer, mine]}}\n",
+    )
+    plan = checkout.plan(overlays=(overlay,))
+    assert {wildcards["distribution"] for _, wildcards in plan if "distribution" in wildcards} == {"mine"}
+    assert not rules(plan) & {"train", "mix_corpora", "make_tokenizer"}
+    assert "sample_heads" in rules(plan)
+
+
+def test_an_added_checkpoint_computes_only_that_checkpoint(checkout):
+    overlay = checkout.write("config/more.yaml", "experiments: {language: {checkpoints: {extra: [6]}}}\n")
+    plan = checkout.plan(overlays=(overlay,))
+    assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"0"}
+    folder = checkout.root / "results/ci/language"
+    first = folder / "checkpoints/seed0/from0.json"
+    before = {entry["step"]: entry for entry in manifest.read(first)["checkpoints"]}
+    cells = {path: path.stat().st_mtime_ns for path in folder.glob("parts/sampling.heads/*.from0.cells/*")}
+
+    checkout.snakemake(overlay, "--", "results/ci/language/rllc.nc")
+
+    after = {entry["step"]: entry for entry in manifest.read(first)["checkpoints"]}
+    assert set(after) == {*before, 6}
+    assert all(after[step] == entry for step, entry in before.items())
+    assert all(path.stat().st_mtime_ns == made for path, made in cells.items())
+    new = set(folder.glob("parts/sampling.heads/*.from0.cells/*")) - set(cells)
+    assert {path.name.partition(".")[0] for path in new} == {"0000006"}
+    assert not any(file.name.startswith("state0000006") for file in first.parent.iterdir())
+
+
+def test_fresh_modification_times_change_nothing(checkout):
+    for path in checkout.root.rglob("*"):
+        if path.is_file() and not path.is_symlink() and ".snakemake" not in path.parts:
+            os.utime(path)
+    assert checkout.plan() == []
+
+
+def test_an_upgraded_drawing_library_draws_again(checkout, rules):
+    checkout.edit("envs/requirements.lock", "matplotlib==", "matplotlib==9")
+    assert rules(checkout.plan()) == {"draw"}
+
+
+def test_an_upgraded_torch_trains_again(checkout, rules):
+    checkout.edit("envs/requirements.lock", "torch==", "torch==9")
+    found = rules(checkout.plan())
+    assert {"train", "trace_hessian", "ablate", "score_heads", *SAMPLING} <= found
+    assert not found & {"read_corpus", "mix_corpora"}
+
+
+def test_one_figure_needs_only_its_own_parts(checkout, rules):
+    for part in ("heads", "metrics", "hessian", "ablation"):
+        for path in (checkout.root / "results/ci/language/parts").glob(f"{part}/*.nc"):
+            path.unlink()
+    (checkout.root / "results/ci/language/hessian.nc").unlink()
+    plan = checkout.plan("results/ci/figures/rllc_fig14_hessian_trace.png")
+    assert rules(plan) == {"trace_hessian", "gather", "draw"}
+
+
+def test_a_truncated_checkpoint_is_found_and_made_again(checkout, rules):
+    folder = checkout.root / "results/ci/language/checkpoints/seed0"
+    file = folder / "step0000008.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-100])
+    done = checkout.snakemake("--", "results/ci/language/checkpoints/seed0/from0.json")
+    assert "step0000008.safetensors has" in done.stderr
+    assert file.read_bytes() == whole
+    assert rules(checkout.plan()) == set()

@@ -1,0 +1,156 @@
+"""The CI study, end to end: every dataset of the contract, read by plain xarray."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+CHAIN = ("seed", "step", "head", "distribution", "chain")
+DATASETS = {
+    "llc": {
+        "llc": ("seed", "step", "distribution"),
+        "llc_se": ("seed", "step", "distribution"),
+        "llc_init": ("seed", "step", "distribution"),
+        "llc_gradient_off": ("seed", "step", "distribution"),
+        "init_loss": ("seed", "step", "distribution"),
+        "rhat": ("seed", "step", "distribution"),
+        "ess": ("seed", "step", "distribution"),
+        "llc_chain": ("seed", "step", "distribution", "chain"),
+        "status": ("seed", "step", "distribution", "chain"),
+    },
+    "rllc": {
+        "rllc": ("seed", "step", "head", "distribution"),
+        "rllc_se": ("seed", "step", "head", "distribution"),
+        "rllc_init": ("seed", "step", "head", "distribution"),
+        "rllc_gradient_off": ("seed", "step", "head", "distribution"),
+        "rhat": ("seed", "step", "head", "distribution"),
+        "ess": ("seed", "step", "head", "distribution"),
+        "init_loss": ("seed", "step", "distribution"),
+        "rllc_chain": CHAIN,
+        "status": CHAIN,
+    },
+    "components": {"rllc": ("seed", "step", "component", "distribution")},
+    "traces": {
+        "loss": ("seed", "step", "component", "distribution", "chain", "draw"),
+        "paired_loss": ("seed", "step", "component", "distribution", "chain", "draw"),
+    },
+    "hessian": {
+        "hessian_trace": ("seed", "step", "distribution"),
+        "hessian_trace_se": ("seed", "step", "distribution"),
+        "hessian_trace_head": ("seed", "step", "head", "distribution"),
+        "hessian_trace_head_se": ("seed", "step", "head", "distribution"),
+    },
+    "ablation": {"ablation": ("seed", "step", "head", "distribution", "method")},
+    "heads": {
+        "previous_token": ("seed", "step", "head"),
+        "current_token": ("seed", "step", "head"),
+        "prefix_matching": ("seed", "step", "head"),
+        "prefix_matching_literal": ("seed", "step", "head"),
+        "k_composition": ("seed", "step", "head", "later_head"),
+        "q_composition": ("seed", "step", "head", "later_head"),
+        "v_composition": ("seed", "step", "head", "later_head"),
+        "repeat_gap": ("seed", "step"),
+        "head_type": ("seed", "head"),
+    },
+    "metrics": {
+        "loss": ("seed", "step", "distribution"),
+        "loss_by_position": ("seed", "step", "distribution", "position"),
+        "icl_score": ("seed", "step", "distribution"),
+        "weight_norm": ("seed", "step", "distribution"),
+    },
+    "clusters": {
+        "cluster": ("seed", "head", "algorithm", "n_clusters"),
+        "score": ("seed", "scope", "algorithm", "n_clusters", "index"),
+    },
+}
+DATASETS["rllc.likelihood"] = DATASETS["rllc"]
+
+
+def opened(finished, name):
+    with xr.open_dataset(finished.root / f"results/ci/language/{name}.nc") as dataset:
+        return dataset.load()
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_datasets_have_the_promised_dims_names_and_units(finished, name):
+    dataset = opened(finished, name)
+    for variable, dims in DATASETS[name].items():
+        assert set(dataset[variable].dims) == set(dims), variable
+        assert dataset[variable].attrs.get("long_name"), variable
+        assert "units" in dataset[variable].attrs or variable in ("status", "cluster"), variable
+    assert dataset["seed"].values.tolist() == [0]
+    if "step" in dataset.dims:
+        assert dataset["step"].values.tolist() == [0, 4, 8, 16, 32, 60]
+    if "head" in dataset.dims:
+        assert dataset["head"].values.tolist() == ["0:0", "0:1", "1:0", "1:1"]
+        assert dataset["layer"].values.tolist() == [0, 0, 1, 1]
+    assert dataset.attrs["created"]
+    assert dataset.attrs["git_commit"]
+    if name not in ("heads", "clusters", "traces"):
+        assert json.loads(dataset.attrs["compute"])["precision"] == "fp32"
+
+
+def test_what_a_notebook_does(finished):
+    dataset = opened(finished, "rllc")
+    curve = dataset.rllc.sel(head="1:1", distribution="code").isel(seed=0)
+    assert curve.dims == ("step",)
+    assert np.isfinite(curve).all()
+    assert dataset["distribution"].values.tolist() == ["mixture", "english", "code", "one_layer"]
+    assert dataset["distribution_label"].sel(distribution="code").item() == "Python code"
+    assert json.loads(dataset.attrs["sampling"])["n_beta"] == 30
+    assert dataset["status"].attrs["flag_meanings"].split() == ["ok", "nonfinite", "diverged", "missing"]
+
+
+def test_the_estimate_is_n_beta_times_the_mean_paired_loss(finished):
+    """A second computation, from the traces on disk."""
+    rllc, traces = opened(finished, "rllc"), opened(finished, "traces")
+    kept = traces["paired_loss"].sel(component=rllc["head"].values).isel(draw=slice(4, 8))
+    expected = 30 * kept.mean("draw").rename(component="head")
+    got = rllc["rllc_chain"]
+    np.testing.assert_allclose(got.transpose(*expected.dims).values, expected.values, rtol=1e-4, atol=1e-4)
+    by_init = 30 * (
+        traces["loss"].sel(component=rllc["head"].values).isel(draw=slice(4, 8)).mean(["draw", "chain"])
+        - rllc["init_loss"]
+    ).rename(component="head")
+    np.testing.assert_allclose(
+        rllc["rllc_init"].transpose(*by_init.dims).values, by_init.values, rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_model_is_its_own_best_teacher_and_step_0_is_far_from_it(finished):
+    """KL to the one-layer model: positive, and smaller after training than before."""
+    loss = opened(finished, "metrics")["loss"].sel(distribution="one_layer").isel(seed=0)
+    assert (loss > 0).all()
+    assert loss.isel(step=-1) < loss.isel(step=0)
+
+
+def test_every_figure_has_its_picture_its_data_and_its_caption(finished):
+    folder = finished.root / "results/ci/figures"
+    names = {path.stem for path in folder.glob("*.png")}
+    assert len(names) >= 13
+    for name in names:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (folder / f"{name}.txt").read_text().strip()
+        with xr.open_dataset(folder / f"{name}.nc") as data:
+            assert data.sizes
+            assert data.attrs["caption"]
+
+
+def test_no_half_written_file_is_left(finished):
+    left = [path for path in (finished.root / "results").rglob(".*") if path.is_file()]
+    assert left == []
+
+
+def test_nothing_in_a_result_names_this_machine(finished):
+    for path in (finished.root / "results/ci/language").glob("*.nc"):
+        with xr.open_dataset(path) as dataset:
+            assert str(finished.root) not in json.dumps(dataset.attrs, default=str)
+
+
+def test_intermediate_results_do_not_depend_on_the_day(finished):
+    """Dates and commits would defeat comparison by content."""
+    for path in (finished.root / "results/ci/language/parts").rglob("*.nc"):
+        with xr.open_dataset(path) as dataset:
+            assert not {"created", "git_commit"} & set(dataset.attrs), path
