@@ -31,7 +31,7 @@ class Checkout:
         """Run the real thing; its output is in the error where it fails."""
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", OVERLAY, *arguments],
-            cwd=self.root, env=clean_environment(), capture_output=True, text=True, timeout=900,
+            cwd=self.root, env=self.environment(), capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         if check and done.returncode:
             raise AssertionError(f"snakemake failed:\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}")
@@ -41,7 +41,7 @@ class Checkout:
         """The jobs that a run would start: (rule, wildcards)."""
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("plan_of.py")), ",".join((OVERLAY, *overlays)), *targets],
-            cwd=self.root, env=clean_environment(), capture_output=True, text=True, timeout=120,
+            cwd=self.root, env=self.environment(), capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         lines = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
         assert lines, done.stdout[-3000:] + done.stderr[-3000:]
@@ -54,17 +54,17 @@ class Checkout:
         assert old in text, f"{file} no longer holds {old!r}"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
+    @staticmethod
+    def environment() -> dict[str, str]:
+        """Without what pytest or an outer run of Snakemake set."""
+        dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_")
+        return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
     def write(self, file: str, text: str) -> str:
         path = self.root / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return file
-
-
-def clean_environment() -> dict[str, str]:
-    """Without what pytest or an outer run of Snakemake set."""
-    dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
 
 @pytest.fixture(scope="session")

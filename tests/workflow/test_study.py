@@ -125,6 +125,23 @@ def test_a_model_is_its_own_best_teacher_and_step_0_is_far_from_it(finished):
     assert loss.isel(step=-1) < loss.isel(step=0)
 
 
+def test_the_mixture_has_the_shares_of_the_config(finished):
+    text = json.loads((finished.root / "results/ci/corpora/mixture.json").read_text())["text"]
+    for name, share in {"english": 0.2, "code": 0.5, "headers": 0.3}.items():
+        assert text["training_shares"]["share"][name] == pytest.approx(share, abs=0.1), name
+        part = json.loads((finished.root / f"results/ci/corpora/{name}.json").read_text())["text"]
+        assert text["training_shares"]["characters"][name] <= part["characters"] - part["held_out_characters"]
+
+
+def test_the_summary_says_of_each_distribution_what_its_manifest_says(finished):
+    with xr.open_dataset(finished.root / "results/ci/corpus.nc") as summary:
+        for name in ("english", "code", "mixture"):
+            text = json.loads((finished.root / f"results/ci/corpora/{name}.json").read_text())["text"]
+            assert summary["documents"].sel(distribution=name) == text["documents"]
+            assert summary["characters"].sel(distribution=name) == text["characters"]
+        assert summary["distribution_label"].sel(distribution="english") == "English prose"
+
+
 def test_every_figure_has_its_picture_its_data_and_its_caption(finished):
     folder = finished.root / "results/ci/figures"
     names = {path.stem for path in folder.glob("*.png")}

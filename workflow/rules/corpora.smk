@@ -61,7 +61,7 @@ rule mix_corpora:
     """Several distributions, interleaved by share of characters."""
     input:
         parts=lambda wildcards: expand(
-            AT.corpus(), distribution=list(distribution(wildcards).weights)
+            AT.corpus(), distribution=list(texts.normalised(distribution(wildcards).weights))
         ),
     output:
         corpus=AT.corpus(),

@@ -10,8 +10,8 @@ JSON = str
 
 
 def as_json(value: Any) -> JSON:
-    """Canonical JSON: equal values give equal text."""
-    return json.dumps(value, sort_keys=True)
+    """JSON in the order given: order is information (parts of a mixture, distributions of a figure)."""
+    return json.dumps(value)
 
 
 def architecture(study: Study, experiment: Experiment) -> dict[str, Any]:

@@ -49,6 +49,6 @@ def versions(entry: Installed | Files | Hub) -> dict[str, str]:
 
 
 def normalised(weights: dict[str, float]) -> dict[str, float]:
-    """Weights that sum to 1, in the order given."""
+    """Weights that sum to 1, by name: their order in the config means nothing."""
     total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
+    return {name: weights[name] / total for name in sorted(weights)}

@@ -1,0 +1,184 @@
+"""What the README tells a user to do, and what they get when something is wrong."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+MINE = """
+experiments:
+  mine:
+    task: language
+    seeds: [0]
+    tokenizer: bpe
+    model: {n_layers: 2, n_heads: 2, d_model: 32, d_head: 16, n_ctx: 32, positions: shortformer, layer_norm: true}
+    checkpoints: {source: import, path: "my models/run {seed}", chunks: [0, 20]}
+    distributions: [mixture, english, code, one_layer]
+    sampling:
+      heads: {step_size: 1.0e-3, n_beta: 30, localization: 200, chains: 4, draws: 8, burn_in: 4, batch_size: 4,
+              scored_positions: 8, init_batches: 2, control_chains: 2}
+figures:
+  mine_by_distribution: {draws: rllc_by_distribution, experiment: mine}
+"""
+
+
+def text_of_my_own(checkout, folder="texts"):
+    for number in range(30):
+        words = " ".join(f"word{number * i % 97} and then" for i in range(120))
+        checkout.write(f"{folder}/chapter {number}.md", f"Chapter {number}. {words}")
+
+
+def overlay_with(checkout, entry):
+    return checkout.write(
+        "config/thesis.yaml",
+        f"distributions:\n  thesis: {entry}\n"
+        "experiments:\n  language:\n    distributions: [mixture, english, code, one_layer, thesis]\n",
+    )
+
+
+def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
+    text_of_my_own(checkout)
+    overlay = overlay_with(
+        checkout, '{source: files, path: "texts/**/*.md", label: My thesis, held_out: 0.4}'
+    )
+    checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
+    with xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as dataset:
+        assert dataset["distribution"].values.tolist()[-1] == "thesis"
+        assert np.isfinite(dataset["rllc"].sel(distribution="thesis")).all()
+    drawn = (checkout.root / "results/ci/figures/rllc_by_distribution.txt").read_text()
+    assert "My thesis" in drawn
+
+
+def test_edited_text_is_read_again(checkout):
+    text_of_my_own(checkout)
+    overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
+    target = "results/ci/corpora/thesis.json"
+    checkout.snakemake(overlay, "--", target)
+    before = (checkout.root / target).read_text()
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    checkout.write("texts/chapter 3.md", "Another chapter. " * 100)
+    checkout.snakemake(overlay, "--", target)
+    assert (checkout.root / target).read_text() != before
+
+
+def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):
+    """The same weights, by way of a folder of state dicts: equal to the bit."""
+    from rllc.record.checkpoints import load, read_metadata
+
+    source = checkout.root / "results/ci/language/checkpoints/seed0"
+    folder = checkout.root / "my models" / "run 0"
+    folder.mkdir(parents=True)
+    import torch
+
+    for path in sorted(source.glob("step*.safetensors")):
+        step = int(path.stem.removeprefix("step"))
+        architecture = read_metadata(path)["architecture"]
+        weights = load(path)
+        mask = torch.ones(32, 32, dtype=torch.bool).tril()
+        state = {**weights, "blocks.0.attn.mask": mask, "blocks.0.attn.IGNORE": torch.tensor(-1e5)}
+        torch.save(state, folder / f"model_{step}.pt")
+    facts = {
+        name: architecture[name] for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")
+    }
+    facts |= {"attn_only": True, "positional_embedding_type": "shortformer", "normalization_type": "LN"}
+    (folder / "config.json").write_text(json.dumps(facts))
+    overlay = checkout.write("config/mine.yaml", MINE)
+    checkout.snakemake(overlay, "--", "results/ci/figures/mine_by_distribution.png")
+    with (
+        xr.open_dataset(checkout.root / "results/ci/mine/rllc.nc") as mine,
+        xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as theirs,
+    ):
+        for name in ("rllc", "rllc_se", "rllc_gradient_off", "init_loss"):
+            np.testing.assert_array_equal(mine[name].values, theirs[name].values)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "message"),
+    [
+        ('{source: files, path: "no/such/*.md", label: x}', None, "no file matches 'no/such/*.md'"),
+        ('{source: files, path: "texts/*.md", label: x, held_out: 0.5}', "", "no text"),
+        ('{source: files, path: "texts/*.md", label: x, held_out: 0.5}', "short", "tokens"),
+        ("{source: hub, name: nobody/nothing, documents: 5, label: x}", None, "nobody/nothing"),
+    ],
+)
+def test_text_that_cannot_be_used_is_refused_before_anything_is_measured(checkout, entry, text, message):
+    if text is not None:
+        for number in range(6):
+            checkout.write(f"texts/{number}.md", f"{text} {number}" if text else "")
+    overlay = overlay_with(checkout, entry)
+    done = checkout.snakemake(overlay, "--", "results/ci/blocks/bpe/thesis.json", check=False)
+    assert done.returncode != 0
+    assert message in done.stdout + done.stderr
+    assert not (checkout.root / "results/ci/blocks/bpe/thesis.json").exists()
+
+
+def test_a_config_typo_is_refused_before_the_first_job(checkout):
+    overlay = checkout.write("config/typo.yaml", "experiments: {language: {sampling: {heads: {chain: 3}}}}\n")
+    done = checkout.snakemake(overlay, check=False)
+    assert done.returncode != 0
+    assert "unknown key 'chain'; did you mean 'chains'?" in done.stdout + done.stderr
+
+
+def test_a_corrupt_checkpoint_is_not_measured(checkout):
+    """Same size, other bytes: only the SHA-256 tells."""
+    file = checkout.root / "results/ci/language/checkpoints/seed0/step0000008.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 1
+    file.write_bytes(bytes(content))
+    shutil.rmtree(checkout.root / "results/ci/language/parts/ablation")
+    done = checkout.snakemake("--", "results/ci/language/ablation.nc", check=False)
+    assert done.returncode != 0
+    assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr
+    assert "from0.json and run again" in done.stderr
+
+
+def test_a_corrupt_part_is_named(checkout):
+    part = checkout.root / "results/ci/language/parts/metrics/seed0.code.from0.nc"
+    part.write_bytes(part.read_bytes()[:200])
+    done = checkout.snakemake("--", "results/ci/language/metrics.nc", check=False)
+    assert "cannot be read as netCDF" in done.stderr
+    assert "seed0.code.from0.nc" in done.stderr
+    part.unlink()
+    checkout.snakemake("--", "results/ci/language/metrics.nc")
+
+
+def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
+    overlay = checkout.write("config/mine.yaml", MINE)
+    folder = checkout.root / "my models" / "run 0"
+    folder.mkdir(parents=True)
+    facts = {
+        "n_layers": 2,
+        "n_heads": 2,
+        "d_model": 32,
+        "d_head": 16,
+        "n_ctx": 32,
+        "d_vocab": 999,
+        "attn_only": True,
+    }
+    (folder / "config.json").write_text(json.dumps(facts))
+    (folder / "step_4.pt").touch()
+    done = checkout.snakemake(overlay, "--", "results/ci/mine/checkpoints/seed0/from0.json", check=False)
+    assert "has a vocabulary of 999 tokens, the tokenizer 320" in done.stderr
+
+
+def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):
+    text_of_my_own(checkout)
+    overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
+    call = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "config/ci.yaml", overlay]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    first = subprocess.Popen(call, cwd=checkout.root, env=checkout.environment(), **quiet)
+    try:
+        deadline = time.monotonic() + 60
+        while not any((checkout.root / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        done = checkout.snakemake(overlay, check=False)
+        assert done.returncode != 0
+        assert "cannot be locked" in done.stdout + done.stderr
+    finally:
+        first.terminate()
+        first.wait(timeout=120)
