@@ -1,6 +1,8 @@
-"""Where the minutes of a study go: jobs, wall and CPU seconds and peak memory per rule.
+"""Where the minutes of a study go: jobs, seconds and peak memory per rule.
 
 Run after a study: python benchmarks/minutes.py [results] > benchmarks/default_study.md
+
+Jobs have one thread, so with as many cores as jobs at once their wall time is their CPU time.
 """
 
 import csv
@@ -17,9 +19,7 @@ def jobs(results: Path) -> dict[str, list[dict[str, float]]]:
     for path in sorted((results / "benchmarks").rglob("*.tsv")):
         rule = path.relative_to(results / "benchmarks").parts[0].removesuffix(".tsv")
         for row in csv.DictReader(path.read_text().splitlines(), delimiter="\t"):
-            rows[rule].append(
-                {k: float(row[k]) for k in ("s", "cpu_time", "max_rss") if row[k] not in ("NA", "-")}
-            )
+            rows[rule].append({k: float(row[k]) for k in ("s", "max_rss") if row[k] not in ("NA", "-")})
     return rows
 
 
@@ -39,18 +39,16 @@ def main() -> None:
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     rows = jobs(results)
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "snakemake"))
-    print(
-        f"`python benchmarks/minutes.py {results}`; {processor()}, Python {platform.python_version()}, {packages}.\n"
-    )
-    print("| rule | jobs | wall s | CPU s | peak MB |\n|---|---|---|---|---|")
-    total = [0, 0.0, 0.0]
-    for rule, made in sorted(rows.items(), key=lambda item: -sum(row.get("cpu_time", 0) for row in item[1])):
-        wall, cpu = (sum(row.get(name, 0) for row in made) for name in ("s", "cpu_time"))
-        total = [total[0] + len(made), total[1] + wall, total[2] + cpu]
-        print(
-            f"| {rule} | {len(made)} | {wall:.0f} | {cpu:.0f} | {max(row.get('max_rss', 0) for row in made):.0f} |"
-        )
-    print(f"| all of these | {total[0]} | {total[1]:.0f} | {total[2]:.0f} | |")
+    command = f"python benchmarks/minutes.py {results}"
+    print(f"`{command}`; {processor()}, Python {platform.python_version()}, {packages}.\n")
+    print("| rule | jobs | seconds | longest job | peak MB |\n|---|---|---|---|---|")
+    order = sorted(rows, key=lambda rule: -sum(row["s"] for row in rows[rule]))
+    for rule in order:
+        seconds = [row["s"] for row in rows[rule]]
+        memory = max(row.get("max_rss", 0) for row in rows[rule])
+        print(f"| {rule} | {len(seconds)} | {sum(seconds):.0f} | {max(seconds):.0f} | {memory:.0f} |")
+    every = [row["s"] for made in rows.values() for row in made]
+    print(f"| all of these | {len(every)} | {sum(every):.0f} | {max(every):.0f} | |")
 
 
 if __name__ == "__main__":

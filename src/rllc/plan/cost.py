@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from rllc.config.sections import Experiment, Sampling, Study
 from rllc.plan.steps import chunks
 
-FLOPS = 2.5e10  # useful floating-point operations per second of one CPU thread
-START = 3.0  # CPU seconds until a job that imports torch computes
+FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
+START = 2.5  # CPU seconds until a job that imports torch computes
+HEAD = 0.2  # share of a full forward and backward pass that one head costs, next to the others
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
 
 
@@ -58,7 +59,7 @@ def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str,
     model = experiment.model
     count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
     passes = section.draws * (3 * section.chains + section.control_chains) * count
-    share = 0.6 if kind == "heads" else 1.0
+    share = HEAD if kind == "heads" else 1.0
     one = forward(study, experiment, section.batch_size, section.scored_positions)
     seconds = len(chunks(experiment)[start]) * passes * share * one / FLOPS
     return Cost(
