@@ -59,6 +59,10 @@ def hessian_traces(
     if probes < 1 or not len(batches):
         raise ValueError(f"{probes} probes on {len(batches)} batches: at least one of each is needed")
     _check(heads, weights)
+    heads = {
+        label: {name: mask.to(weights[name].device) for name, mask in masks.items()}
+        for label, masks in heads.items()
+    }
     full = np.empty(probes)
     blocks = np.empty((probes, len(heads)))
     for index in range(min(probes, len(batches))):
