@@ -45,9 +45,8 @@ check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/lint-imports
 	$(BIN)/snakemake --lint
 
-docs: env  ## what is generated from the config sections and the rules
+docs: env  ## what is generated from the config sections: the schema, the keys in config/README.md
 	$(BIN)/python -m rllc.config.document
-	$(BIN)/snakemake --rulegraph mermaid-js > docs/rulegraph.mmd
 
 lock: env  ## resolve envs/requirements.in anew
 	$(BIN)/python -m pip install --upgrade -r envs/requirements.in

@@ -101,6 +101,14 @@ def test_every_rule_carries_the_fingerprint_of_the_script_it_runs():
     assert checked >= 15
 
 
+def test_training_depends_on_nothing_that_only_measures():
+    """Else an edit of how parts are written would train every model again."""
+    names = closure("workflow/scripts/train.py", root=ROOT)
+    light = {"rllc.record.cells", "rllc.record.provenance", "rllc.record.measuring", "rllc.record.datasets"}
+    assert not names & light
+    assert not {name for name in names if name.startswith("rllc.measures")}
+
+
 def test_what_the_figures_draw_with_is_light():
     """One figure redraws in seconds: no torch on the way."""
     for module in (ROOT / "src/rllc/figures").glob("*.py"):

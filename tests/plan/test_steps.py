@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.plan.steps import chunks, imported_steps, powers, steps
+from rllc.plan.imported import imported_files
+from rllc.plan.steps import chunks, powers, steps
 from rllc.plan.study import read
 
 
@@ -51,14 +52,14 @@ def test_adding_a_checkpoint_moves_no_other(extra, new):
     )
 
 
-def test_imported_steps_are_read_off_the_names(tmp_path):
+def test_imported_files_are_read_off_the_names(tmp_path):
     for name in ("model_100.pt", "model_20.safetensors", "config.json", "notes.txt"):
         (tmp_path / name).touch()
-    assert imported_steps(tmp_path) == [20, 100]
+    assert list(imported_files(tmp_path)) == [20, 100]
 
 
 def test_folders_without_checkpoints_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no file named"):
-        imported_steps(tmp_path)
+    with pytest.raises(ValueError, match="no checkpoint in"):
+        imported_files(tmp_path)
     with pytest.raises(ValueError, match="there is no folder"):
-        imported_steps(tmp_path / "none")
+        imported_files(tmp_path / "none")

@@ -1,4 +1,6 @@
 import copy
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -6,8 +8,12 @@ import yaml
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
+from rllc.config import sections as config_sections
+from rllc.config.section import Section
+from rllc.plan.figures import FIGURES, Figure, options
+from rllc.plan.layout import Layout
 from rllc.plan.products import datasets, distributions, texts
-from rllc.plan.study import ConfigError, read
+from rllc.plan.study import FOLDERS, ConfigError, read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,6 +104,65 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
         ("figures.stage_fig1a_lm.experiment", "language_1layer", "needs metrics.nc, which 'language_1layer'"),
         ("figures.my_figure", {"experiment": "language"}, "no figure is called 'my_figure'"),
         ("compute.device", "tpu", "'auto', 'cpu' or 'cuda'"),
+        ("compute.gpu_jobs", ["trian"], "compute.gpu_jobs.0: input should be 'train', 'sample_heads'"),
+        ("compute.longest_job", 0, "longest_job: input should be greater than or equal to 1"),
+        ("experiments.language.model.layer_norm_eps", 0.0, "layer_norm_eps: input should be greater than 0"),
+        (
+            "experiments.language.checkpoints",
+            {"source": "import", "path": "runs/{seed}", "chunks": [0, 10, 5]},
+            "checkpoints.chunks: [0, 10, 5] must start at 0 and rise",
+        ),
+        (
+            "experiments.language.clustering.distributions",
+            ["mixture", "cod"],
+            "no distribution of rllc.nc is called 'cod'; did you mean 'code'?",
+        ),
+        (
+            "experiments.language.sampling.heads.distributions",
+            ["mixture"],
+            "clustering.distributions: no distribution of rllc.nc is called 'code'",
+        ),
+        (
+            "experiments.language.sampling.heads.components",
+            ["1:0"],
+            "`components` is for the kind `other`; take it out of `heads`",
+        ),
+        (
+            "experiments.language.sampling.full.components",
+            [],
+            "`components` is for the kind `other`; take it out of `full`",
+        ),
+        (
+            "experiments.language.settings.likelihood.heads.keep_traces",
+            True,
+            "likelihood.heads.keep_traces: traces are gathered for the base setting only",
+        ),
+        ("experiments.language.ablation.contexts", 30, "no multiple of batch_size 16; the nearest is 32"),
+        ("experiments.language.ablation.contexts", 4, "no multiple of batch_size 16; the nearest is 16"),
+        ("experiments.language.metrics.contexts", 300, "no multiple of batch_size 32; the nearest is 288"),
+        (
+            "figures.rllc_fig5_one_layer_drllc.options",
+            {"generatd": "one_layer"},
+            "has no option 'generatd'; did you mean 'generated'?",
+        ),
+        ("figures.corpus_summary.options", {"seeds": [0]}, "has no option 'seeds'; it has none"),
+        (
+            "figures.rllc_fig5_one_layer_drllc.options",
+            {"natural": "englsih"},
+            "options.natural: no distribution of language's rllc.nc is called 'englsih'; did you mean",
+        ),
+        (
+            "figures.induction_onset.options",
+            {"distributions": ["code", "headers"]},
+            "options.distributions: no distribution of language's rllc.nc and heads.nc is called 'headers'",
+        ),
+        (
+            "figures.stage_fig1a_lm.options",
+            {"distribution": "english"},
+            "no distribution of language's metrics.nc and llc.nc is called 'english'",
+        ),
+        ("figures.rllc_by_distribution.options", {"distributions": "code"}, "distributions: give a list"),
+        ("figures.stage_fig1a_lm.options", {"distribution": ["code"]}, "options.distribution: give one name"),
     ],
 )
 def test_what_is_wrong_is_refused_by_name(config, path, value, message):
@@ -134,6 +199,55 @@ def test_components_must_be_in_the_model(config):
         read(config)
 
 
+@pytest.mark.parametrize(("component", "kind"), [("full", "full"), ("1:0", "heads")])
+def test_other_leaves_to_heads_and_full_what_is_theirs(config, component, kind):
+    heads = config["experiments"]["language"]["sampling"]["heads"]
+    other = {**copy.deepcopy(heads), "components": ["1:0+1:1", component]}
+    put(config, "experiments.language.sampling.other", other)
+    with pytest.raises(ConfigError, match=f"lists '{component}', which the kind `{kind}` samples"):
+        read(config)
+    other["components"] = ["1:0+1:1", "layer:0", "embedding"]
+    assert read(config).experiments["language"].sampling.other
+
+
+def test_experiments_are_not_called_like_folders_of_the_study(config):
+    at = Layout("results")
+    patterns = [at.corpus(), at.tokenizer(), at.blocks(), at.figure(), at.log("train"), at.benchmark("train")]
+    assert {Path(pattern).parts[1] for pattern in patterns} == set(FOLDERS)
+    for name in FOLDERS:
+        config["experiments"][name] = copy.deepcopy(config["experiments"]["language_1layer"])
+    with pytest.raises(ConfigError) as caught:
+        read(config)
+    for name in FOLDERS:
+        assert f"experiments.{name}: '{name}' is a folder of the study" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_options_are_those_of_the_drawing_function(name):
+    """The source is read without an import; ``inspect`` reads the imported function."""
+    module, _, function = FIGURES[name].draws.partition(":")
+    drawing = getattr(importlib.import_module(module), function)
+    parameters = inspect.signature(drawing).parameters.values()
+    assert options(FIGURES[name]) == [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+
+def test_a_figure_without_a_function_is_named():
+    with pytest.raises(ValueError, match=r"curvature\.py has no function rllc_fig99"):
+        options(Figure("rllc.figures.curvature:rllc_fig99", ("hessian",)))
+
+
+def test_every_key_says_what_it_means():
+    sections = {thing for thing in vars(config_sections).values() if inspect.isclass(thing)}
+    sections = [thing for thing in sections if issubclass(thing, Section)]
+    silent = [
+        f"{section.__name__}.{name}"
+        for section in sections
+        for name, field in section.model_fields.items()
+        if not field.description
+    ]
+    assert silent == []
+
+
 def test_an_entry_set_to_null_is_removed(config):
     config["figures"]["corpus_summary"] = None
     assert "corpus_summary" not in read(config).figures
@@ -147,15 +261,15 @@ def test_datasets_follow_what_an_experiment_declares(config):
         "rllc", "llc", "rllc.likelihood", "hessian", "ablation", "heads", "metrics", "clusters",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
-    assert distributions(language, "rllc.likelihood") == ["mixture", "english", "code"]
+    assert distributions(language, "rllc.likelihood") == ["mixture", "code"]
     assert distributions(language, "metrics") == ["mixture", "english", "code", "one_layer"]
 
 
 def test_only_text_that_is_used_is_read(config):
     study = read(config)
-    assert texts(study) == ["english", "code", "mixture"]
+    assert list(texts(study)) == ["english", "code", "mixture"]
     config["distributions"]["unused"] = {"source": "files", "path": "no/such/file", "label": "Unused"}
-    assert texts(read(config)) == ["english", "code", "mixture"]
+    assert list(texts(read(config))) == ["english", "code", "mixture"]
 
 
 def test_the_overlays_change_only_what_they_name():

@@ -8,6 +8,7 @@ from rllc.models.transformer import Architecture
 from rllc.record.checkpoints import (
     CheckpointError,
     checkpoint_metadata,
+    intact,
     load,
     read_metadata,
     save,
@@ -74,6 +75,14 @@ def test_files_that_are_not_safetensors_are_refused(tmp_path, content):
     for read in (load, read_metadata):
         with pytest.raises(CheckpointError, match=f"{path} is no sound safetensors file"):
             read(path)
+
+
+def test_a_flipped_bit_is_noticed_without_a_manifest(saved):
+    assert intact(saved)
+    content = bytearray(saved.read_bytes())
+    content[-3] ^= 1
+    saved.write_bytes(bytes(content))
+    assert not intact(saved)
 
 
 def test_another_models_weights_are_refused(saved):

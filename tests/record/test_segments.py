@@ -22,7 +22,7 @@ def run(tmp_path):
     """``run(folder, chunks)`` trains the segments in order; ``kill_at`` ends one in the middle."""
     contexts = np.random.default_rng(0).integers(0, 10, (40, 6))
     blocks = tmp_path / "blocks.json"
-    blocks.write_text("{}")
+    blocks.write_text('{"train": {"sha256": "x"}}')
 
     def one(folder, chunks, which=None, keep_every=4, kill_at=None, learning_rate=1e-2):
         trained = []
@@ -98,6 +98,25 @@ def test_another_recipe_uses_nothing_of_the_old_one(run):
     assert trained == list(range(1, 21))
     other, _ = run("b", CHUNKS, learning_rate=2e-2)
     same(folder, other, [0, 3, 5, 11, 20])
+
+
+def test_a_corrupt_checkpoint_is_made_again_also_where_its_manifest_is_gone(run):
+    folder, _ = run("a", CHUNKS)
+    file = weights_file(folder, 11)
+    sound = file.read_bytes()
+    file.write_bytes(sound[:-3] + b"xyz")
+    (folder / "from10.json").unlink()
+    run("a", CHUNKS, which=[10])
+    assert file.read_bytes() == sound
+
+
+def test_a_lost_last_state_is_made_again_with_an_added_checkpoint(run):
+    folder, _ = run("a", CHUNKS)
+    (folder / "state0000020.safetensors").unlink()
+    run("a", {0: [0, 3, 5], 10: [11, 13, 20]}, which=[10])
+    assert (folder / "state0000020.safetensors").exists()
+    whole, _ = run("whole", {0: [13, 20]})
+    same(whole, folder, [13, 20])
 
 
 def test_only_the_states_that_are_needed_are_kept(run):

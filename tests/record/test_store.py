@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.record.store import UnreadableResult, read_dataset, whole, write_dataset, write_text
+from rllc.record.datasets import read_dataset, write_dataset
+from rllc.record.store import UnreadableResult, whole, write_text
 
 DATA = xr.Dataset({"a": ("step", np.arange(3.0))}, coords={"step": [0, 1, 2]})
 

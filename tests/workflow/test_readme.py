@@ -11,7 +11,10 @@ ROOT = Path(__file__).resolve().parents[2]
 def edges(text):
     """Arrows between rules, by name."""
     names = dict(re.findall(r"(\w+)\[(\w+)\]", text))
-    return {(names.get(a, a), names.get(b, b)) for a, b in re.findall(r"^\s*(\w+)(?:\[\w+\])? --> (\w+)", text, re.M)}
+    return {
+        (names.get(a, a), names.get(b, b))
+        for a, b in re.findall(r"^\s*(\w+)(?:\[\w+\])? --> (\w+)", text, re.M)
+    }
 
 
 def test_the_rule_graph_of_the_readme_is_the_workflows(finished):
@@ -32,7 +35,9 @@ def test_every_target_of_make_that_the_readme_names_exists():
 
 def test_every_file_that_the_readme_names_exists():
     text = (ROOT / "README.md").read_text() + (ROOT / "config/README.md").read_text()
-    named = set(re.findall(r"`((?:src|config|docs|benchmarks|examples|profiles|results)/[\w/.]+\.\w+)`", text))
+    named = set(
+        re.findall(r"`((?:src|config|docs|benchmarks|examples|profiles|results)/[\w/.]+\.\w+)`", text)
+    )
     made = {name for name in named if name.startswith("results/") and name != "results/README.md"}
     own = {"config/thesis.yaml"}  # the reader's
     assert len(named) > 6

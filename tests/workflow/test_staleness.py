@@ -104,6 +104,14 @@ def test_an_upgraded_torch_trains_again(checkout, rules):
     assert not found & {"read_corpus", "mix_corpora"}
 
 
+def test_more_held_out_text_trains_nothing_again(checkout):
+    overlay = checkout.write("config/more.yaml", "tokenizers: {bpe: {held_out_blocks: 300}}\n")
+    folder = checkout.root / "results/ci/language/checkpoints/seed0"
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("step*")}
+    checkout.snakemake(overlay, "--", "results/ci/language/checkpoints/seed0/from20.json")
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("step*")} == before
+
+
 def test_one_figure_needs_only_its_own_parts(checkout, rules):
     for part in ("heads", "metrics", "hessian", "ablation"):
         for path in (checkout.root / "results/ci/language/parts").glob(f"{part}/*.nc"):

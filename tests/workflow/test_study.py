@@ -87,8 +87,14 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
         assert dataset["layer"].values.tolist() == [0, 0, 1, 1]
     assert dataset.attrs["created"]
     assert dataset.attrs["git_commit"]
-    if name not in ("heads", "clusters", "traces"):
-        assert json.loads(dataset.attrs["compute"])["precision"] == "fp32"
+    assert json.loads(dataset.attrs["versions"])["xarray"]
+    assert json.loads(dataset.attrs["inputs"])
+    assert len(dataset.attrs["code"]) == 16
+    sections = {"llc": "sampling", "rllc": "sampling", "rllc.likelihood": "sampling", "components": "sampling",
+                "traces": "sampling", "heads": "patterns", "clusters": "clustering"}  # fmt: skip
+    assert json.loads(dataset.attrs[sections.get(name, name)])
+    if name != "clusters":
+        assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}
 
 
 def test_what_a_notebook_does(finished):

@@ -127,14 +127,18 @@ def test_a_config_typo_is_refused_before_the_first_job(checkout):
 def test_a_corrupt_checkpoint_is_not_measured(checkout):
     """Same size, other bytes: only the SHA-256 tells."""
     file = checkout.root / "results/ci/language/checkpoints/seed0/step0000008.safetensors"
-    content = bytearray(file.read_bytes())
+    sound = file.read_bytes()
+    content = bytearray(sound)
     content[-5] ^= 1
     file.write_bytes(bytes(content))
     shutil.rmtree(checkout.root / "results/ci/language/parts/ablation")
     done = checkout.snakemake("--", "results/ci/language/ablation.nc", check=False)
     assert done.returncode != 0
     assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr
-    assert "from0.json and run again" in done.stderr
+    assert "Delete it and run again" in done.stderr
+    file.unlink()
+    checkout.snakemake("--", "results/ci/language/ablation.nc")
+    assert file.read_bytes() == sound
 
 
 def test_a_corrupt_part_is_named(checkout):

@@ -32,11 +32,9 @@ rule train:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(
-            lambda w: cost.training(STUDY, experiment(w), int(w.start)), "megabytes"
-        ),
-        runtime=costing(
-            lambda w: cost.training(STUDY, experiment(w), int(w.start)), "minutes"
+        mem_mb=megabytes(lambda w: cost.training(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "train", lambda w: cost.training(STUDY, experiment(w), int(w.start))
         ),
         gpu=gpus("train"),
     params:
@@ -51,7 +49,7 @@ rule train:
                 wildcards.experiment, experiment(wildcards), int(wildcards.start)
             )
         ),
-        compute=DEVICE,
+        compute=compute("train"),
         stream=stream("training"),
     message:
         "training {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
@@ -74,6 +72,8 @@ rule train:
 
 rule import_checkpoints:
     """State dicts that somebody else trained, in the form of ours."""
+    input:
+        files=imported,
     output:
         checkpoints=AT.checkpoints(),
     log:

@@ -16,6 +16,7 @@ from rllc.plan.forecast import forecast
 from rllc.plan.layout import BASE_SETTING, Layout
 from rllc.plan.parameters import as_json
 from rllc.plan.sidecars import drop_broken
+from rllc.plan.imported import imported_files
 from rllc.plan.steps import chunks
 from rllc.plan.study import ConfigError, read
 from rllc.seeds import derive
@@ -28,7 +29,6 @@ except ConfigError as error:
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
 AT = Layout(STUDY.results)
 EXPERIMENTS = STUDY.experiments
-DEVICE = as_json(parameters.device(STUDY))
 LISTED = {
     name: products.datasets(experiment) for name, experiment in EXPERIMENTS.items()
 }
@@ -76,19 +76,31 @@ def stream(purpose):
     return lambda wildcards: derive(STUDY.seed, int(wildcards.seed), purpose)
 
 
-def costing(function, field):
-    """A resource or limit from the cost model, which names what it needs of the wildcards."""
-    return lambda wildcards: int(getattr(function(wildcards), field))
+def megabytes(function):
+    """Memory of a job, from the cost model, which names what it needs of the wildcards."""
+    return lambda wildcards: int(function(wildcards).megabytes)
+
+
+def minutes(rule_name, function):
+    """Wall-time limit of a job."""
+    return lambda wildcards: function(wildcards).minutes(STUDY, rule_name)
 
 
 def gpus(rule_name):
     """1 for rules that the config gives a GPU, else 0."""
-    return int(STUDY.compute.device != "cpu" and rule_name in STUDY.compute.gpu_jobs)
+    return int(STUDY.compute.device == "cuda" and rule_name in STUDY.compute.gpu_jobs)
+
+
+def compute(rule_name):
+    """Device, precision and threads of a rule."""
+    return as_json(parameters.compute(STUDY, rule_name))
 
 
 if workflow.is_main_process:
-    for message in drop_broken(Path(STUDY.results)):
-        logger.warning(message)
+    for problem in drop_broken(
+        Path(STUDY.results), dry=workflow.output_settings.dryrun
+    ):
+        logger.warning(f"{problem}: it will be made again.")
 
 
 onstart:

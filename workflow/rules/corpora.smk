@@ -7,10 +7,8 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 
 from rllc.plan import texts
 
-CORPORA = products.texts(STUDY)
-SUMMARISED = [(name, e.tokenizer) for e in EXPERIMENTS.values() for name in CORPORA][
-    : len(CORPORA)
-]
+SUMMARISED = products.texts(STUDY)  # text -> the tokenizer it is read with
+CORPORA = list(SUMMARISED)
 MIXED = [
     name for name, entry in STUDY.distributions.items() if entry.source == "mixture"
 ]
@@ -22,7 +20,7 @@ READ = [
 
 
 rule read_corpus:
-    """Documents of one source, deduplicated and split by hash."""
+    """Documents of one source, deduplicated and split by hash; local, since it may need the network."""
     input:
         texts=lambda wildcards: texts.files(distribution(wildcards)),
     output:
@@ -34,12 +32,13 @@ rule read_corpus:
     wildcard_constraints:
         distribution=any_of(READ),
     priority: 100
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(lambda w: cost.corpus(STUDY, w.distribution), "megabytes"),
-        runtime=costing(lambda w: cost.corpus(STUDY, w.distribution), "minutes"),
+        mem_mb=megabytes(lambda w: cost.corpus(STUDY, w.distribution)),
+        runtime=minutes("read_corpus", lambda w: cost.corpus(STUDY, w.distribution)),
     params:
         code=code("read_corpus"),
         source=lambda wildcards: as_json(texts.source(distribution(wildcards))),
@@ -61,7 +60,8 @@ rule mix_corpora:
     """Several distributions, interleaved by share of characters."""
     input:
         parts=lambda wildcards: expand(
-            AT.corpus(), distribution=list(texts.normalised(distribution(wildcards).weights))
+            AT.corpus(),
+            distribution=list(texts.normalised(distribution(wildcards).weights)),
         ),
     output:
         corpus=AT.corpus(),
@@ -95,7 +95,7 @@ rule mix_corpora:
 
 
 rule make_tokenizer:
-    """A byte-level BPE trained on a corpus, or a named tokenizer."""
+    """A byte-level BPE trained on a corpus, or a named tokenizer; local, as above."""
     input:
         corpus=lambda wildcards: expand(
             AT.corpus(),
@@ -106,6 +106,7 @@ rule make_tokenizer:
     log:
         AT.log("make_tokenizer", "tokenizer"),
     priority: 80
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
@@ -133,6 +134,7 @@ rule make_blocks:
     input:
         corpus=AT.corpus(),
         tokenizer=AT.tokenizer(),
+        trained_on=expand(AT.corpus(), distribution=products.trained_on(STUDY)),
     output:
         blocks=AT.blocks(),
     log:
@@ -144,8 +146,8 @@ rule make_blocks:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(lambda w: cost.tokens(STUDY, w.tokenizer), "megabytes"),
-        runtime=costing(lambda w: cost.tokens(STUDY, w.tokenizer), "minutes"),
+        mem_mb=megabytes(lambda w: cost.tokens(STUDY, w.tokenizer)),
+        runtime=minutes("make_blocks", lambda w: cost.tokens(STUDY, w.tokenizer)),
     params:
         code=code("make_blocks"),
         settings=lambda wildcards: as_json(
@@ -159,6 +161,7 @@ rule make_blocks:
             "make_blocks",
             "input.corpus",
             "input.tokenizer",
+            "input.trained_on",
             "params.settings",
             "params.stream",
             "output.blocks",
@@ -170,8 +173,8 @@ rule summarise_corpora:
     input:
         corpora=expand(AT.corpus(), distribution=CORPORA),
         blocks=[
-            AT.blocks().format(distribution=name, tokenizer=tokenizer)
-            for name, tokenizer in SUMMARISED
+            AT.blocks().format(distribution=d, tokenizer=t)
+            for d, t in SUMMARISED.items()
         ],
     output:
         output=AT.corpora(),
@@ -187,6 +190,7 @@ rule summarise_corpora:
     params:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),
+        tokenizers=as_json(SUMMARISED),
     message:
         "summarising all distributions of text"
     shell:
@@ -195,5 +199,6 @@ rule summarise_corpora:
             "input.corpora",
             "input.blocks",
             "params.labels",
+            "params.tokenizers",
             "output.output",
         )

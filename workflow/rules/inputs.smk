@@ -44,6 +44,16 @@ def training_blocks(wildcards):
     )
 
 
+def imported(wildcards):
+    """The state dicts of one chunk of imported checkpoints, and the model's config."""
+    folder = Path(experiment(wildcards).checkpoints.path.format(seed=wildcards.seed))
+    files = imported_files(folder)
+    return [
+        folder / "config.json",
+        *(files[step] for step in chunks(experiment(wildcards))[int(wildcards.start)]),
+    ]
+
+
 # --- measures
 
 

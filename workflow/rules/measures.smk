@@ -37,13 +37,13 @@ rule sample_heads:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(sampling_cost("heads"), "megabytes"),
-        runtime=costing(sampling_cost("heads"), "minutes"),
+        mem_mb=megabytes(sampling_cost("heads")),
+        runtime=minutes("sample_heads", sampling_cost("heads")),
         gpu=gpus("sample_heads"),
     params:
         code=code("sample_heads"),
         sampling=setting_of("heads"),
-        compute=DEVICE,
+        compute=compute("sample_heads"),
         labels=labels("seed", "distribution"),
         stream=stream("sgld"),
         batch_stream=BATCH_STREAM,
@@ -72,13 +72,13 @@ rule sample_full:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(sampling_cost("full"), "megabytes"),
-        runtime=costing(sampling_cost("full"), "minutes"),
+        mem_mb=megabytes(sampling_cost("full")),
+        runtime=minutes("sample_full", sampling_cost("full")),
         gpu=gpus("sample_full"),
     params:
         code=code("sample_components"),
         sampling=setting_of("full"),
-        compute=DEVICE,
+        compute=compute("sample_full"),
         labels=labels("seed", "distribution"),
         stream=stream("sgld"),
         batch_stream=BATCH_STREAM,
@@ -99,13 +99,13 @@ use rule sample_full as sample_other with:
             "sample_other", "experiment", "setting", "distribution", "seed", "start"
         )
     resources:
-        mem_mb=costing(sampling_cost("other"), "megabytes"),
-        runtime=costing(sampling_cost("other"), "minutes"),
+        mem_mb=megabytes(sampling_cost("other")),
+        runtime=minutes("sample_other", sampling_cost("other")),
         gpu=gpus("sample_other"),
     params:
         code=code("sample_components"),
         sampling=setting_of("other"),
-        compute=DEVICE,
+        compute=compute("sample_other"),
         labels=labels("seed", "distribution"),
         stream=stream("sgld"),
         batch_stream=BATCH_STREAM,
@@ -130,17 +130,15 @@ rule trace_hessian:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(
-            lambda w: cost.hessian(STUDY, experiment(w), int(w.start)), "megabytes"
-        ),
-        runtime=costing(
-            lambda w: cost.hessian(STUDY, experiment(w), int(w.start)), "minutes"
+        mem_mb=megabytes(lambda w: cost.hessian(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "trace_hessian", lambda w: cost.hessian(STUDY, experiment(w), int(w.start))
         ),
         gpu=gpus("trace_hessian"),
     params:
         code=code("trace_hessian"),
         hessian=lambda wildcards: as_json(parameters.hessian(experiment(wildcards))),
-        compute=DEVICE,
+        compute=compute("trace_hessian"),
         labels=labels("seed", "distribution"),
         stream=stream("hessian"),
         batch_stream=BATCH_STREAM,
@@ -167,17 +165,15 @@ rule ablate:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(
-            lambda w: cost.ablation(STUDY, experiment(w), int(w.start)), "megabytes"
-        ),
-        runtime=costing(
-            lambda w: cost.ablation(STUDY, experiment(w), int(w.start)), "minutes"
+        mem_mb=megabytes(lambda w: cost.ablation(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "ablate", lambda w: cost.ablation(STUDY, experiment(w), int(w.start))
         ),
         gpu=gpus("ablate"),
     params:
         code=code("ablate"),
         ablation=lambda wildcards: as_json(parameters.ablation(experiment(wildcards))),
-        compute=DEVICE,
+        compute=compute("ablate"),
         labels=labels("seed", "distribution"),
         stream=stream("ablation"),
         batch_stream=BATCH_STREAM,
@@ -204,17 +200,16 @@ rule measure_losses:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(
-            lambda w: cost.metrics(STUDY, experiment(w), int(w.start)), "megabytes"
-        ),
-        runtime=costing(
-            lambda w: cost.metrics(STUDY, experiment(w), int(w.start)), "minutes"
+        mem_mb=megabytes(lambda w: cost.metrics(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "measure_losses",
+            lambda w: cost.metrics(STUDY, experiment(w), int(w.start)),
         ),
         gpu=gpus("measure_losses"),
     params:
         code=code("measure_losses"),
         metrics=lambda wildcards: as_json(parameters.metrics(experiment(wildcards))),
-        compute=DEVICE,
+        compute=compute("measure_losses"),
         labels=labels("seed", "distribution"),
         stream=0,  # nothing in it is random but the batches
         batch_stream=BATCH_STREAM,
@@ -242,17 +237,15 @@ rule score_heads:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=costing(
-            lambda w: cost.patterns(STUDY, experiment(w), int(w.start)), "megabytes"
-        ),
-        runtime=costing(
-            lambda w: cost.patterns(STUDY, experiment(w), int(w.start)), "minutes"
+        mem_mb=megabytes(lambda w: cost.patterns(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "score_heads", lambda w: cost.patterns(STUDY, experiment(w), int(w.start))
         ),
         gpu=gpus("score_heads"),
     params:
         code=code("score_heads"),
         patterns=lambda wildcards: as_json(experiment(wildcards).patterns.model_dump()),
-        compute=DEVICE,
+        compute=compute("score_heads"),
         labels=labels("seed"),
         stream=derive(STUDY.seed, "patterns"),
         batch_stream=0,  # no batches

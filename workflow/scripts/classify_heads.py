@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from rllc.analysis.head_types import head_types
+from rllc.record.datasets import read_dataset, write_dataset
 from rllc.record.gathering import gather
-from rllc.record.provenance import stamp
+from rllc.record.provenance import attributes, stamp
 from rllc.record.stage import run
-from rllc.record.store import read_dataset, write_dataset
 
 
 def main(parts: list[Path], thresholds: dict, output: Path) -> None:
@@ -14,6 +14,7 @@ def main(parts: list[Path], thresholds: dict, output: Path) -> None:
     heads = gather([read_dataset(part) for part in parts], labels={})
     if thresholds:
         heads["head_type"] = head_types(heads, thresholds=thresholds)
+        heads = heads.assign_attrs(attributes(head_types=thresholds))
     write_dataset(heads.assign_attrs(stamp()), output)
 
 

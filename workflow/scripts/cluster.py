@@ -3,17 +3,19 @@
 from pathlib import Path
 
 from rllc.analysis.clusters import cluster
+from rllc.record import manifest
+from rllc.record.datasets import read_dataset, write_dataset
 from rllc.record.provenance import attributes, stamp
 from rllc.record.stage import run
-from rllc.record.store import read_dataset, write_dataset
 
 
-def main(rllc: Path, clustering: dict, stream: int, output: Path) -> None:
+def main(rllc: Path, clustering: dict, stream: int, code: str, output: Path) -> None:
     """Cluster the rLLC curves of all heads with every algorithm and number of clusters."""
-    curves = read_dataset(rllc)["rllc"].sel(distribution=clustering.pop("distributions"))
-    attrs = attributes(clustering=clustering, **stamp())
-    made = cluster(curves, random_seed=stream, **clustering)
-    write_dataset(made.assign_attrs(attrs), output)
+    settings = {name: value for name, value in clustering.items() if name != "distributions"}
+    curves = read_dataset(rllc)["rllc"].sel(distribution=clustering["distributions"])
+    made = cluster(curves, random_seed=stream, **settings)
+    facts = attributes(clustering=clustering, code=code, inputs={"rllc": manifest.sha256(rllc)})
+    write_dataset(made.assign_attrs(facts, **stamp()), output)
 
 
 if __name__ == "__main__":

@@ -3,26 +3,21 @@
 import importlib
 from pathlib import Path
 
-from rllc.record.figure import write_figure
+from rllc.record import manifest
+from rllc.record.datasets import read_dataset
+from rllc.record.figure import Files, write_figure
+from rllc.record.provenance import attributes
 from rllc.record.stage import run
-from rllc.record.store import read_dataset
 
 
-def main(
-    function: str,
-    names: dict,
-    datasets: list[Path],
-    options: dict,
-    png: Path,
-    pdf: Path,
-    data: Path,
-    caption: Path,
-) -> None:
+def main(function: str, names: dict, datasets: list[Path], options: dict, code: str, files: Files) -> None:
     """Call a drawing function with the datasets it names."""
     module, _, name = function.partition(":")
-    read = {key: read_dataset(path) for key, path in zip(names["datasets"], datasets, strict=True)}
+    given = dict(zip(names["datasets"], datasets, strict=True))
+    read = {key: read_dataset(path) for key, path in given.items()}
     drawing = getattr(importlib.import_module(module), name)(read, **options)
-    write_figure(drawing, png=png, pdf=pdf, data=data, caption=caption)
+    inputs = {key: manifest.sha256(path) for key, path in given.items()}
+    write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
 
 
 if __name__ == "__main__":

@@ -3,16 +3,20 @@
 from pathlib import Path
 
 from rllc.record import manifest
+from rllc.record.documents import read_documents
 from rllc.record.stage import run
 from rllc.record.store import whole
+from rllc.tasks.language import documents
 from rllc.tasks.language import tokenizer as tokenizers
-from rllc.tasks.language.arrow import read_table, write_table
+from rllc.tasks.language.arrow import write_table
 from rllc.tasks.language.blocks import blocks as cut
 
 
-def main(corpus: Path, tokenizer: Path, settings: dict, stream: int, blocks: Path) -> None:
-    """Tokenize documents into blocks of one context each; the sides share no document."""
-    table = read_table(manifest.verified(corpus, manifest.read(corpus)["documents"]))
+def main(
+    corpus: Path, tokenizer: Path, trained_on: list[Path], settings: dict, stream: int, blocks: Path
+) -> None:
+    """Tokenize documents into blocks of one context each; no held-out document was trained on."""
+    table = documents.never_trained_on(read_documents(corpus), map(read_documents, trained_on))
     encoder = tokenizers.load(tokenizer)
     entries = {}
     for side in ("train", "held_out"):

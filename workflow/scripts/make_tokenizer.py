@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from rllc.record import manifest
+from rllc.record.documents import read_documents
 from rllc.record.stage import run
 from rllc.record.store import whole
 from rllc.tasks.language import tokenizer
-from rllc.tasks.language.arrow import read_table
 
 
 def main(corpus: Path | None, pretrained: str | None, vocabulary: int, output: Path) -> None:
@@ -14,8 +13,7 @@ def main(corpus: Path | None, pretrained: str | None, vocabulary: int, output: P
     if corpus is None:
         made = tokenizer.pretrained(pretrained)
     else:
-        table = read_table(manifest.verified(corpus, manifest.read(corpus)["documents"]))
-        made = tokenizer.train(table, vocabulary_size=vocabulary)
+        made = tokenizer.train(read_documents(corpus), vocabulary_size=vocabulary)
     with whole(output) as temporary:
         tokenizer.save(made, temporary)
 

@@ -3,25 +3,28 @@
 from pathlib import Path
 
 from rllc.record import manifest
+from rllc.record.blocks import read_blocks
+from rllc.record.datasets import write_dataset
+from rllc.record.documents import read_documents
 from rllc.record.provenance import attributes, stamp
 from rllc.record.stage import run
-from rllc.record.store import write_dataset
-from rllc.tasks.language.arrow import read_table
 from rllc.tasks.language.summary import corpus_summary
 
 
-def main(corpora: list[Path], blocks: list[Path], labels: dict, output: Path) -> None:
+def main(
+    corpora: list[Path], blocks: list[Path], labels: dict, tokenizers: dict, code: str, output: Path
+) -> None:
     """One dataset over all distributions of text: documents, tokens, entropy, repetition."""
-
-    def tables(files: list[Path], entry: str) -> dict:
-        read = ((name, file, manifest.read(file)[entry]) for name, file in zip(labels, files, strict=True))
-        return {name: read_table(manifest.verified(file, found)) for name, file, found in read}
-
-    summary = corpus_summary(
-        tables(corpora, "documents"), tables(blocks, "train"), tables(blocks, "held_out")
+    documents = {name: read_documents(file) for name, file in zip(labels, corpora, strict=True)}
+    sides = (
+        {name: read_blocks(file, side) for name, file in zip(labels, blocks, strict=True)}
+        for side in ("train", "held_out")
     )
+    summary = corpus_summary(documents, *sides)
     summary = summary.assign_coords(distribution_label=("distribution", list(labels.values())))
-    write_dataset(summary.assign_attrs(attributes(**stamp())), output)
+    inputs = {name: manifest.sha256(file) for name, file in zip(labels, corpora, strict=True)}
+    facts = attributes(code=code, tokenizers=tokenizers, inputs=inputs)
+    write_dataset(summary.assign_attrs(facts, **stamp()), output)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
-from rllc.record.measuring import contexts
+from rllc.record.blocks import contexts
 from rllc.record.progress import training_bar
 from rllc.record.segments import Segment, train_segment
 from rllc.record.stage import run
@@ -15,19 +15,20 @@ from rllc.record.stage import run
 
 def main(segment: Segment, initial: dict, training: dict, compute: dict, steps: dict) -> None:
     """Train from the state that the segment before left to this one's last step, keeping its checkpoints."""
-    model, stream, size = Architecture(**segment.architecture), segment.stream, training["batch_size"]
-    recipe = segment.recipe(initial=initial, training=training, compute=compute)
-    arguments = {
-        name: value for name, value in training.items() if name not in ("batch_size", "keep_state_every")
-    }
-    batches = shuffled_batches(contexts(segment.blocks, "train"), batch_size=size, seed=stream)
-    with training_bar(f"{steps['experiment']} seed {segment.seed}", steps["of"], size * model.n_ctx) as bar:
+    model, stream = Architecture(**segment.architecture), segment.stream
+    compute["device"] = choose(compute["device"]).type
+    length = steps["of"] if training["schedule"] != "constant" else None  # what a step's rate depends on
+    recipe = segment.recipe(initial=initial, training=training, compute=compute, length=length)
+    batch_size = training.pop("batch_size")
+    batches = shuffled_batches(contexts(segment.blocks, "train"), batch_size=batch_size, seed=stream)
+    name, tokens = f"{steps['experiment']} seed {segment.seed}", batch_size * model.n_ctx
+    with training_bar(name, steps["of"], tokens) as bar:
         resume = partial(
             train, initial_weights(model, seed=stream, **initial), batches, loss=next_token_loss(model),
-            steps=steps["of"], device=choose(compute["device"]), precision=compute["precision"], report=bar,
-            **arguments,
+            steps=steps["of"], report=bar, device=compute["device"], precision=compute["precision"],
+            **training,
         )  # fmt: skip
-        train_segment(resume, segment, steps["chunk"], recipe=recipe, keep_every=training["keep_state_every"])
+        train_segment(resume, segment, steps["chunk"], recipe=recipe, keep_every=steps["keep_state_every"])
 
 
 if __name__ == "__main__":

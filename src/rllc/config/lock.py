@@ -15,7 +15,6 @@ HEADER = """\
 OWN = {"rllc", "pip"}
 # The reference that Hessian traces are tested against declares torchvision, which it does not need for
 # that and whose builds rarely fit the torch at hand. So it comes without dependencies, for tests alone.
-TESTS = Path("envs/tests.lock")
 WITHOUT_DEPENDENCIES = {"curvlinops-for-pytorch", "backpack-for-pytorch", "torchvision"}
 
 

@@ -3,6 +3,7 @@
 ``config/README.md`` and ``workflow/schemas/config.schema.yaml`` are generated from here.
 """
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -15,6 +16,10 @@ Step = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
+GpuJob = Literal[
+    "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
+    "score_heads",
+]  # fmt: skip
 
 RLLC = "arXiv 2410.02984"
 
@@ -25,7 +30,7 @@ RLLC = "arXiv 2410.02984"
 class Installed(Section):
     """Text that every machine has: the standard library and the installed, pinned packages."""
 
-    source: Literal["installed"]
+    source: Literal["installed"] = key("text that comes with Python and its packages")
     kind: Literal["prose", "code", "headers"] = key(
         "prose: English paragraphs of docstrings and docs; code: Python without docstrings; headers: C/C++"
     )
@@ -38,7 +43,7 @@ class Installed(Section):
 class Files(Section):
     """Your own text or code."""
 
-    source: Literal["files"]
+    source: Literal["files"] = key("text of your own files")
     path: str | list[str] = key("glob, or list of globs, relative to the repository root")
     field: str | None = key("for .jsonl: the field that holds the text", default=None)
     held_out: Share = key("share of documents held out, by hash", default=0.2)
@@ -48,7 +53,7 @@ class Files(Section):
 class Hub(Section):
     """A data set of the Hugging Face hub (or a local folder that `datasets.load_dataset` reads)."""
 
-    source: Literal["hub"]
+    source: Literal["hub"] = key("text of a data set of the hub")
     name: str = key("data set, `owner/name`")
     config: str | None = key("its configuration", default=None)
     split: str = key("its split", default="train")
@@ -63,7 +68,7 @@ class Hub(Section):
 class Mixture(Section):
     """Several distributions, interleaved by share of characters; for training."""
 
-    source: Literal["mixture"]
+    source: Literal["mixture"] = key("text of other distributions, interleaved")
     weights: dict[Name, Positive] = key("share of characters of each part; normalised to 1", min_length=1)
     label: str = key("name in figures")
 
@@ -71,11 +76,10 @@ class Mixture(Section):
 class Model(Section):
     """Contexts of another distribution, with a trained model's predictions as targets."""
 
-    source: Literal["model"]
+    source: Literal["model"] = key("predictions of a model that the study trains or imports")
     experiment: Name = key("the teacher: its last checkpoint", source=f"{RLLC}, App. F.3 (reconstruction)")
     seed: Seed = key("which of the teacher's seeds", default=0)
     contexts: Name = key("the distribution whose contexts are read")
-    label: str = key("name in figures")
     label: str = key("name in figures")
 
 
@@ -119,6 +123,7 @@ class Transformer(Section):
         "where positions enter: queries and keys of every layer, or the embedding", source=f"{RLLC}, App. F.1"
     )
     layer_norm: bool = key("layer norm before each layer and before the unembedding")
+    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
 
 
 class Initial(Section):
@@ -159,7 +164,7 @@ class Training(Section):
 class TrainedCheckpoints(Section):
     """Which steps of a training are kept. Adding one moves no other."""
 
-    source: Literal["train"]
+    source: Literal["train"] = key("checkpoints of a training of ours")
     ratio: float | None = key(
         "all powers of this, rounded down; null: none. 0 and the last step are always kept", gt=1
     )
@@ -176,7 +181,7 @@ class TrainedCheckpoints(Section):
 class ImportedCheckpoints(Section):
     """Checkpoints that others trained: a folder of state dicts of an attention-only HookedTransformer."""
 
-    source: Literal["import"]
+    source: Literal["import"] = key("checkpoints that already exist")
     path: str = key(
         "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
     )
@@ -204,12 +209,16 @@ class Sampling(Section):
     init_batches: Count = key("minibatches of the papers' baseline loss")
     control_chains: Count = key("chains of the gradient-off control")
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
-    components: list[str] | None = key("for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None)
+    components: list[str] | None = key(
+        "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
+    )
     divergence_factor: Positive = key(
         "a chain whose loss ends above this many times the loss at the checkpoint, and grows, has diverged",
         default=5.0,
     )
-    keep_traces: bool = key("also write the loss of every draw to traces.nc", default=False)
+    keep_traces: bool = key(
+        "also write the loss of every draw to traces.nc; under `sampling` only", default=False
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "Sampling":
@@ -233,9 +242,17 @@ class Samplings(Section):
     other: Sampling | None = key("the components it lists", default=None)
 
     @model_validator(mode="after")
-    def _other_lists_components(self) -> "Samplings":
+    def _only_other_lists_components(self) -> "Samplings":
+        for kind in ("heads", "full"):
+            section = getattr(self, kind)
+            if section is not None and section.components is not None:
+                raise ValueError(f"`components` is for the kind `other`; take it out of `{kind}`")
         if self.other is not None and not self.other.components:
             raise ValueError("sampling of kind `other` needs `components: [...]`")
+        for component in self.other.components if self.other else ():
+            if component == "full" or re.fullmatch(r"\d+:\d+", component):
+                kind = "full" if component == "full" else "heads"
+                raise ValueError(f"`other` lists '{component}', which the kind `{kind}` samples; take it out")
         return self
 
 
@@ -248,12 +265,25 @@ class Hessian(Section):
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
 
 
+def _in_whole_batches(contexts: int, batch_size: int) -> None:
+    if contexts % batch_size:
+        multiple = max(1, (contexts + batch_size // 2) // batch_size) * batch_size
+        raise ValueError(
+            f"contexts {contexts} is no multiple of batch_size {batch_size}; the nearest is {multiple}"
+        )
+
+
 class Ablation(Section):
     """Zero, mean and resample ablation of every head."""
 
-    contexts: int = key("contexts", ge=2)
+    contexts: int = key("contexts, a multiple of batch_size", ge=2)
     batch_size: int = key("contexts at once", ge=2)
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "Ablation":
+        _in_whole_batches(self.contexts, self.batch_size)
+        return self
 
 
 class Patterns(Section):
@@ -266,7 +296,7 @@ class Patterns(Section):
 class Metrics(Section):
     """Losses."""
 
-    contexts: Count = key("held-out contexts")
+    contexts: Count = key("held-out contexts, a multiple of batch_size")
     batch_size: Count = key("contexts at once")
     icl_early: list[Step] = key(
         "ICL score = loss at late minus loss at early positions; early: from, up to but without",
@@ -277,13 +307,18 @@ class Metrics(Section):
         source="arXiv 2402.02364: the 50th and the 500th of 1,024",
     )  # fmt: skip
 
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "Metrics":
+        _in_whole_batches(self.contexts, self.batch_size)
+        return self
+
 
 class Clustering(Section):
     """Clusters of heads by their rLLC curves."""
 
     distributions: list[Name] = key("whose curves are channels of a head", min_length=1)
     algorithms: list[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
-        "", min_length=1
+        "each makes its own clusters", min_length=1
     )
     n_clusters: list[int] = key("numbers of clusters", min_length=1)
     points: int = key("points of the uniform grid in log(step + 1)", ge=4)
@@ -303,22 +338,22 @@ class Experiment(Section):
 
     task: Literal["language"] = key("which task module makes the data")
     seeds: list[Seed] = key("one run per seed", min_length=1)
-    model: Transformer
-    tokenizer: Name
+    model: Transformer = key("shape of the model")
+    tokenizer: Name = key("which of the tokenizers makes its tokens")
     initial: Initial | None = key("needed where checkpoints are trained here", default=None)
     training: Training | None = key("needed where checkpoints are trained here", default=None)
-    checkpoints: Checkpoints
+    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
     distributions: list[Name] = key("what every measure is taken on", default=[])
     sampling: Samplings | None = key(
         "the published setting; makes rllc.nc, llc.nc, components.nc", default=None
     )
     settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
-    hessian: Hessian | None = None
-    ablation: Ablation | None = None
-    patterns: Patterns | None = None
-    metrics: Metrics | None = None
-    clustering: Clustering | None = None
-    head_types: HeadTypes | None = None
+    hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
+    ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)
+    patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
+    metrics: Metrics | None = key("losses and the ICL score; makes metrics.nc", default=None)
+    clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
+    head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
 
 
 # --- study -------------------------------------------------------------------------------------------
@@ -327,10 +362,13 @@ class Experiment(Section):
 class Compute(Section):
     """How jobs compute. Results depend on `threads`, `device` and `precision`, never on `--cores`."""
 
-    device: Literal["auto", "cpu", "cuda"] = key("auto: CUDA where there is one")
+    device: Literal["auto", "cpu", "cuda"] = key(
+        "cuda: on the rules of gpu_jobs; others run on the CPU. auto: CUDA where there is one"
+    )
     precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
     threads: Count = key("threads of a job")
-    gpu_jobs: list[str] = key("rules that ask Slurm for a GPU")
+    gpu_jobs: list[GpuJob] = key("rules that ask Slurm for a GPU")
+    longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
 
 
 class Figure(Section):
@@ -352,8 +390,8 @@ class Study(Section):
         "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
     )
     seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
-    compute: Compute
+    compute: Compute = key("how jobs compute")
     distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")
-    tokenizers: dict[Name, Tokenizer]
+    tokenizers: dict[Name, Tokenizer] = key("named tokenizers; only those that are used are made")
     experiments: dict[Name, Experiment] = key("named experiments", min_length=1)
-    figures: dict[Name, Figure]
+    figures: dict[Name, Figure] = key("named figures; all are drawn by default")

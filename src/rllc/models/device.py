@@ -6,8 +6,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-PRECISIONS = ("fp32", "tf32", "bf16")
-
 
 def choose(device: str) -> torch.device:
     """``auto``: CUDA where there is one, else the CPU. Raises ValueError for ``cuda`` without one."""

@@ -10,6 +10,8 @@ from rllc.config.sections import Experiment, Sampling, Study
 from rllc.plan.steps import chunks
 
 FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
+GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
+DOCUMENT = 5.0e3  # characters of a document of the hub
 START = 2.5  # CPU seconds until a job that imports torch computes
 HEAD = 0.2  # share of a full forward and backward pass that one head costs, next to the others
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
@@ -23,10 +25,11 @@ class Cost:
     megabytes: float = 700.0
     disk_bytes: float = 2e5
 
-    @property
-    def minutes(self) -> int:
-        """A wall-time limit with room to spare: three times the estimate, at least ten minutes."""
-        return max(10, int(3 * self.cpu_seconds / 60) + 1)
+    def minutes(self, study: Study, rule: str) -> int:
+        """A wall-time limit with room to spare: three times the estimate, ten minutes to ``longest_job``."""
+        fast = study.compute.device == "cuda" and rule in study.compute.gpu_jobs
+        seconds = self.cpu_seconds / (GPU if fast else study.compute.threads)
+        return min(max(10, int(3 * seconds / 60) + 1), study.compute.longest_job)
 
 
 def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
@@ -49,7 +52,7 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
     seconds = steps * 3 * forward(study, experiment, section.batch_size, None) / FLOPS
     return Cost(
         START + seconds,
-        900 + 40 * _logits(study, experiment, section.batch_size, None),
+        900 + 8 * _logits(study, experiment, section.batch_size, None),
         (len(table[start]) + 3) * parameters(study, experiment) * 4.0,
     )
 
@@ -106,8 +109,8 @@ def parameters(study: Study, experiment: Experiment) -> int:
 def corpus(study: Study, distribution: str) -> Cost:
     """Reading one distribution of text."""
     entry = study.distributions[distribution]
-    size = 1e6 * getattr(entry, "megabytes", 8.0)
-    return Cost(2 + size / READ, 1500, size)
+    size = DOCUMENT * entry.documents if entry.source == "hub" else 1e6 * getattr(entry, "megabytes", 8.0)
+    return Cost(2 + size / READ, 1500 + 4e-6 * size, size)
 
 
 def tokens(study: Study, tokenizer: str) -> Cost:

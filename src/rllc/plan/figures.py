@@ -3,7 +3,12 @@
 Drawing functions are ``rllc.figures.<module>:<function>`` and take the datasets by name.
 """
 
+import ast
+from pathlib import Path
 from typing import NamedTuple
+
+PACKAGE = "rllc.figures"
+FOLDER = Path(__file__).parents[1] / "figures"
 
 
 class Figure(NamedTuple):
@@ -19,7 +24,20 @@ class Figure(NamedTuple):
 
 
 def _at(function: str) -> str:
-    return f"rllc.figures.{function}"
+    return f"{PACKAGE}.{function}"
+
+
+def options(figure: Figure) -> list[str]:
+    """Names of a drawing function's options, read off its source, so that nothing heavy is imported.
+
+    Raises ValueError where the module has no such function.
+    """
+    module, _, function = figure.draws.removeprefix(f"{PACKAGE}.").partition(":")
+    file = FOLDER / f"{module}.py"
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return [argument.arg for argument in node.args.kwonlyargs]
+    raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
 
 
 FIGURES: dict[str, Figure] = {
@@ -30,7 +48,7 @@ FIGURES: dict[str, Figure] = {
     "induction_onset": Figure(_at("induction:induction_onset"), ("rllc", "heads")),
     "rllc_fig7_kcomposition": Figure(_at("composition:rllc_fig7_kcomposition"), ("heads",)),
     "rllc_fig14_hessian_trace": Figure(
-        _at("curvature:rllc_fig14_hessian_trace"), ("hessian",), ("heads",), "baselines"
+        _at("curvature:rllc_fig14_hessian_trace"), ("hessian",), ("heads", "rllc"), "baselines"
     ),
     "rllc_fig17_ablations": Figure(
         _at("ablations:rllc_fig17_ablations"), ("ablation",), ("heads",), "baselines"

@@ -6,10 +6,8 @@ from typing import Any
 from rllc.config.sections import Experiment, Sampling, Study
 from rllc.plan.steps import chunks
 
-JSON = str
 
-
-def as_json(value: Any) -> JSON:
+def as_json(value: Any) -> str:
     """JSON in the order given: order is information (parts of a mixture, distributions of a figure)."""
     return json.dumps(value)
 
@@ -20,14 +18,15 @@ def architecture(study: Study, experiment: Experiment) -> dict[str, Any]:
 
 
 def training(experiment: Experiment) -> dict[str, Any]:
-    """Arguments of ``rllc.models.training.train``, and the batch size and how often state is kept."""
-    return experiment.training.model_dump(exclude={"distribution", "steps"})
+    """Arguments of ``rllc.models.training.train``, and the batch size: what the weights depend on."""
+    return experiment.training.model_dump(exclude={"distribution", "steps", "keep_state_every"})
 
 
 def segment(name: str, experiment: Experiment, start: int) -> dict[str, Any]:
     """Which steps one segment of a training keeps, of how many."""
-    last = experiment.training.steps if experiment.training else 0
-    return {"experiment": name, "of": last, "chunk": chunks(experiment)[start]}
+    training = experiment.training
+    facts = {"of": training.steps, "keep_state_every": training.keep_state_every} if training else {}
+    return {"experiment": name, "chunk": chunks(experiment)[start], **facts}
 
 
 def sampling(section: Sampling) -> dict[str, Any]:
@@ -41,22 +40,28 @@ def hessian(experiment: Experiment) -> dict[str, Any]:
 
 def ablation(experiment: Experiment) -> dict[str, Any]:
     section = experiment.ablation
-    return {"batches": max(section.contexts // section.batch_size, 1), "batch_size": section.batch_size}
+    return {"batches": section.contexts // section.batch_size, "batch_size": section.batch_size}
 
 
 def metrics(experiment: Experiment) -> dict[str, Any]:
     section = experiment.metrics
     return {
-        "batches": max(section.contexts // section.batch_size, 1),
+        "batches": section.contexts // section.batch_size,
         "batch_size": section.batch_size,
         "early": list(range(*section.icl_early)),
         "late": list(range(*section.icl_late)),
     }
 
 
-def device(study: Study) -> dict[str, Any]:
-    """Where and how precisely jobs compute."""
-    return study.compute.model_dump(include={"device", "precision"})
+def compute(study: Study, rule: str) -> dict[str, Any]:
+    """Where and how precisely a rule computes; with ``cuda``, only those of ``gpu_jobs`` leave the CPU."""
+    section = study.compute
+    here = section.device == "cuda" and rule not in section.gpu_jobs
+    return {
+        "device": "cpu" if here else section.device,
+        "precision": "fp32" if here else section.precision,
+        "threads": section.threads,
+    }
 
 
 def labels(study: Study, names: list[str]) -> dict[str, str]:

@@ -75,22 +75,21 @@ def distributions(experiment: Experiment, dataset: str) -> list[str]:
     return [name for name in experiment.distributions if subset is None or name in subset]
 
 
-def texts(study: Study) -> list[str]:
-    """Distributions of text that the study uses: trained on, measured on, read by a teacher, or mixed."""
-    used: set[str] = set()
+def texts(study: Study) -> dict[str, str]:
+    """Text that is trained on, measured on or read by a teacher -> a tokenizer that it is read with."""
+    used: dict[str, str] = {}
     for experiment in study.experiments.values():
-        used |= set(experiment.distributions)
-        if experiment.training:
-            used.add(experiment.training.distribution)
-        corpus = study.tokenizers[experiment.tokenizer].corpus
-        if corpus:
-            used.add(corpus)
-    for name in list(used):
-        distribution = study.distributions[name]
-        if distribution.source == "model":
-            used.discard(name)
-            used.add(distribution.contexts)
-    return [name for name in study.distributions if name in used]
+        names = [contexts(study, name) for name in experiment.distributions]
+        names += [experiment.training.distribution] if experiment.training else []
+        for name in names:
+            used.setdefault(name, experiment.tokenizer)
+    return {name: used[name] for name in study.distributions if name in used}
+
+
+def trained_on(study: Study) -> list[str]:
+    """Distributions that some experiment is trained on."""
+    names = {e.training.distribution for e in study.experiments.values() if e.training}
+    return [name for name in study.distributions if name in names]
 
 
 def contexts(study: Study, distribution: str) -> str:

@@ -20,19 +20,22 @@ def broken(manifest: Path) -> str | None:
     return None
 
 
-def drop_broken(results: Path) -> list[str]:
-    """Remove every broken manifest under the results folder; returns a message for each.
+def drop_broken(results: Path, *, dry: bool = False) -> list[str]:
+    """Remove every broken manifest under the results folder; returns what is wrong with each.
 
     Only sizes are compared here (a stat per file); every job compares the SHA-256 of what it reads.
+
+    dry  say what is wrong, remove nothing
     """
-    messages = []
+    problems = []
     for pattern in ("corpora/*.json", "blocks/*/*.json", "*/checkpoints/seed*/from*.json"):
         for manifest in sorted(results.glob(pattern)):
-            problem = broken(manifest)
+            problem = None if manifest.name.startswith(".") else broken(manifest)
             if problem:
-                manifest.unlink()
-                messages.append(f"{problem}: it will be made again.")
-    return messages
+                problems.append(problem)
+                if not dry:
+                    manifest.unlink()
+    return problems
 
 
 def _entries(content: Any) -> list[dict[str, Any]]:

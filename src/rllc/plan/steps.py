@@ -1,13 +1,11 @@
 """Which checkpoints an experiment has, and how they fall into chunks."""
 
 import math
-import re
 from bisect import bisect_right
 from pathlib import Path
 
 from rllc.config.sections import Experiment
-
-STEP_FILE = re.compile(r"(\d+)\.(?:safetensors|pt|pth)$")
+from rllc.plan.imported import imported_files
 
 
 def powers(ratio: float, first: int, last: int) -> set[int]:
@@ -20,7 +18,7 @@ def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
     """All checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
-        return imported_steps(root / checkpoints.path.format(seed=experiment.seeds[0]))
+        return list(imported_files(root / checkpoints.path.format(seed=experiment.seeds[0])))
     last = experiment.training.steps
     scheduled = {0, last, *checkpoints.extra}
     for first, end, every in checkpoints.ranges:
@@ -28,21 +26,6 @@ def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
     if checkpoints.ratio is not None:
         scheduled |= powers(checkpoints.ratio, max(checkpoints.first, 1), last)
     return sorted(scheduled)
-
-
-def imported_steps(folder: Path) -> list[int]:
-    """The steps of a folder of state dicts: the last number of each file's name.
-
-    Raises ValueError where the folder is missing or holds no state dict.
-    """
-    if not folder.is_dir():
-        raise ValueError(f"imported checkpoints: there is no folder {folder}")
-    found = [int(match[1]) for file in folder.iterdir() if (match := STEP_FILE.search(file.name))]
-    if not found:
-        raise ValueError(
-            f"imported checkpoints: {folder} holds no file named <anything><step>.safetensors or .pt"
-        )
-    return sorted(found)
 
 
 def chunks(experiment: Experiment, root: Path = Path()) -> dict[int, list[int]]:

@@ -7,12 +7,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from rllc.config.section import nearest
-from rllc.config.sections import Experiment, Model, Samplings, Study
-from rllc.plan.figures import FIGURES
+from rllc.config.sections import Experiment, Figure, Model, Samplings, Study
+from rllc.plan.figures import FIGURES, options
 from rllc.plan.layout import BASE_SETTING
-from rllc.plan.products import datasets
+from rllc.plan.products import datasets, distributions
 
 TABLES = ("distributions", "tokenizers", "experiments", "figures")
+FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "logs", "benchmarks")  # of the study, in results
+OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
 
 
 class ConfigError(ValueError):
@@ -88,6 +90,8 @@ def _dangling(study: Study) -> Iterator[str]:
         yield from _experiment(study, f"experiments.{name}", name, experiment)
         if BASE_SETTING in experiment.settings:
             yield f"experiments.{name}.settings: '{BASE_SETTING}' is the base setting's name; take another"
+        if name in FOLDERS:
+            yield f"experiments.{name}: '{name}' is a folder of the study in `results`; take another name"
     yield from _figures(study)
 
 
@@ -102,6 +106,27 @@ def _figures(study: Study) -> Iterator[str]:
             for needed in FIGURES[drawn].needs:
                 if needed not in made:
                     yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
+            yield from _options(f"{place}.options", figure, drawn, experiment)
+
+
+def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> Iterator[str]:
+    """Options that the drawing function does not take, and distributions that its datasets do not have."""
+    known = options(FIGURES[drawn]) if figure.options else []
+    needs = FIGURES[drawn].needs
+    present = [n for n in experiment.distributions if all(n in distributions(experiment, d) for d in needs)]
+    files = " and ".join(f"{needed}.nc" for needed in needs)
+    for name, value in figure.options.items():
+        if name not in known:
+            hint = nearest(name, known) if known else "; it has none"
+            yield f"{place}: '{drawn}' has no option '{name}'{hint}"
+        elif name in OF_DISTRIBUTIONS and value is not None:
+            if isinstance(value, list) != (name == "distributions"):
+                yield f"{place}.{name}: give {'a list' if name == 'distributions' else 'one name'}"
+                continue
+            for distribution in value if isinstance(value, list) else [value]:
+                yield from _refer(
+                    f"{place}.{name}", distribution, present, f"distribution of {figure.experiment}'s {files}"
+                )
 
 
 def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> Iterator[str]:
@@ -123,6 +148,9 @@ def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> 
                 yield f"{place}.distributions: the teacher of '{distribution}' reads another tokenizer"
     if len(set(experiment.seeds)) < len(experiment.seeds):
         yield f"{place}.seeds: {experiment.seeds} holds a seed twice"
+    chunks = experiment.checkpoints.chunks
+    if chunks != sorted(set(chunks)) or chunks[:1] != [0]:
+        yield f"{place}.checkpoints.chunks: {chunks} must start at 0 and rise"
     if experiment.checkpoints.source == "train":
         yield from _trained(study, place, experiment)
     for kind, sampling in _samplings(experiment):
@@ -132,12 +160,14 @@ def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> 
                 f"{where}.scored_positions: {sampling.scored_positions} of the {tokenizer.context - 1} "
                 "predictions of a context; null scores them all"
             )
+        if sampling.keep_traces and kind.startswith("settings."):
+            yield f"{where}.keep_traces: traces are gathered for the base setting only; take it out here"
         for component in sampling.components or []:
             yield from _component(f"{where}.components", component, experiment)
     subsets = {kind: sampling.distributions for kind, sampling in _samplings(experiment)}
     subsets |= {
         measure: getattr(experiment, measure).distributions
-        for measure in ("hessian", "ablation", "clustering")
+        for measure in ("hessian", "ablation")
         if getattr(experiment, measure) is not None
     }
     for measure, subset in subsets.items():
@@ -163,6 +193,11 @@ def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Itera
     if experiment.patterns and experiment.patterns.length > experiment.model.n_ctx:
         yield f"{place}.patterns.length: {experiment.patterns.length} exceeds n_ctx {experiment.model.n_ctx}"
     if experiment.clustering:
+        for distribution in experiment.clustering.distributions:
+            curves = distributions(experiment, "rllc")
+            yield from _refer(
+                f"{place}.clustering.distributions", distribution, curves, "distribution of rllc.nc"
+            )
         if not (experiment.sampling and experiment.sampling.heads):
             yield f"{place}.clustering: clusters are made of rLLC curves; give sampling.heads"
         heads = experiment.model.n_layers * experiment.model.n_heads
@@ -188,8 +223,6 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     for step in checkpoints.extra:
         if step > training.steps:
             yield f"{place}.checkpoints.extra: step {step} is after the last step, {training.steps}"
-    if checkpoints.chunks != sorted(set(checkpoints.chunks)) or checkpoints.chunks[:1] != [0]:
-        yield f"{place}.checkpoints.chunks: {checkpoints.chunks} must start at 0 and rise"
 
 
 def _samplings(experiment: Experiment) -> Iterator[tuple[str, Any]]:

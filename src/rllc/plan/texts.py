@@ -24,7 +24,8 @@ def files(entry: Installed | Files | Hub) -> list[str]:
         return []
     found: list[str] = []
     for pattern in [entry.path] if isinstance(entry.path, str) else entry.path:
-        matches = [name for name in sorted(glob.glob(pattern, recursive=True)) if Path(name).is_file()]
+        expanded = str(Path(pattern).expanduser())
+        matches = [name for name in sorted(glob.glob(expanded, recursive=True)) if Path(name).is_file()]
         if not matches:
             raise ValueError(
                 f"no file matches {pattern!r} (from {Path.cwd()}); `**` matches any depth of folders"

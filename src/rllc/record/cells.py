@@ -11,7 +11,8 @@ from typing import Any
 import xarray as xr
 from tqdm import tqdm
 
-from rllc.record.store import UnreadableResult, read_dataset, write_dataset
+from rllc.record.datasets import read_dataset, write_dataset
+from rllc.record.store import UnreadableResult
 
 log = logging.getLogger(__name__)
 

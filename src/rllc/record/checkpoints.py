@@ -1,5 +1,6 @@
 """Weights on disk: safetensors with the architecture in the header. Nothing is unpickled."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from torch import Tensor
 from rllc.models.transformer import Architecture, shapes
 from rllc.record.store import whole
 
-HEADER = "rllc"
+HEADER, CONTENT = "rllc", "tensors_sha256"
 
 
 class CheckpointError(ValueError):
@@ -30,7 +31,7 @@ def checkpoint_metadata(architecture: Architecture, *, step: int, seed: int) -> 
 def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, Any]) -> None:
     """Write tensors (floating ones as float32) and JSON metadata; all of the file or nothing.
 
-    Equal tensors and metadata give equal bytes.
+    Equal tensors and metadata give equal bytes. The header holds a digest of the tensors (``intact``).
     """
     path = Path(path)
     ready = {
@@ -38,13 +39,16 @@ def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str,
         for name, tensor in tensors.items()
     }
     ready = {name: tensor.contiguous() for name, tensor in ready.items()}
-    content = bytes_from_tensors(ready, {HEADER: json.dumps(metadata, sort_keys=True)})
+    header = json.dumps(
+        {**metadata, CONTENT: _digest(ready)}, sort_keys=True
+    )  # one entry: several have no order
+    content = bytes_from_tensors(ready, {HEADER: header})
     with whole(path) as temporary:
         temporary.write_bytes(content)
 
 
 def read_metadata(path: str | Path) -> dict[str, Any]:
-    """The metadata that ``save`` was given, read from the header alone."""
+    """The metadata that ``save`` was given and the digest of the tensors, from the header alone."""
     try:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(HEADER)
@@ -55,6 +59,11 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
     if text is None:
         raise CheckpointError(f"{path} was not written by rllc: import it (see rllc.record.imported)")
     return json.loads(text)
+
+
+def intact(path: str | Path) -> bool:
+    """Whether the tensors are those that were saved. Raises CheckpointError as ``load`` does."""
+    return read_metadata(path).get(CONTENT) == _digest(load(path))
 
 
 def load(path: str | Path, architecture: Architecture | None = None) -> dict[str, Tensor]:
@@ -88,6 +97,15 @@ def _content(path: Path, cure: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror}): {cure}") from error
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, shapes and values, in the order of the names."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(f"{name}{list(tensors[name].shape)}".encode())
+        total.update(tensors[name].numpy().tobytes())
+    return total.hexdigest()
 
 
 def _tensors(content: bytes, path: Path, architecture: Architecture | None) -> dict[str, Tensor]:

@@ -1,15 +1,28 @@
 """Writing a figure: the same drawing as PNG and PDF, with the dataset drawn and the caption."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from rllc.figures.drawing import Drawing, save
+from rllc.record.datasets import write_dataset
 from rllc.record.provenance import stamp
-from rllc.record.store import whole, write_dataset, write_text
+from rllc.record.store import whole, write_text
 
 
-def write_figure(drawing: Drawing, *, png: Path, pdf: Path, data: Path, caption: Path) -> None:
-    """Write all four files of a ``Drawing``, each whole or not at all."""
-    with whole(png) as first, whole(pdf) as second:
-        save(drawing, png=first, pdf=second)
-    write_dataset(drawing.data.assign_attrs({**stamp(), "caption": drawing.caption}), data)
-    write_text(drawing.caption + "\n", caption)
+@dataclass(frozen=True)
+class Files:
+    """The four files of a figure."""
+
+    png: Path
+    pdf: Path
+    data: Path
+    caption: Path
+
+
+def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> None:
+    """Write all four files, each whole or not at all; ``attributes`` go into the dataset drawn."""
+    with whole(files.png) as png, whole(files.pdf) as pdf:
+        save(drawing, png=png, pdf=pdf)
+    drawn = drawing.data.assign_attrs({**attributes, **stamp(), "caption": drawing.caption})
+    write_dataset(drawn, files.data)
+    write_text(drawing.caption + "\n", files.caption)

@@ -1,5 +1,6 @@
 """Joining the parts of a dataset by their labels."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,7 +40,23 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
         joined["status"] = joined["status"].fillna(missing).astype(np.int8).assign_attrs(status_attributes())
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
-    return joined.transpose(*dims).assign_attrs(parts[0].attrs)
+    return joined.transpose(*dims).assign_attrs(_attributes(parts))
+
+
+def _attributes(parts: Sequence[xr.Dataset]) -> dict[str, str]:
+    """What all parts say alike, and the inputs of each distribution (equal for all seeds and chunks)."""
+    attributes = {name: str(value) for name, value in parts[0].attrs.items()}
+    if "inputs" in attributes:
+        attributes["inputs"] = json.dumps(
+            {
+                str(part["distribution"].item()) if "distribution" in part.dims else "all": json.loads(
+                    part.attrs["inputs"]
+                )
+                for part in parts
+            },
+            sort_keys=True,
+        )
+    return attributes
 
 
 def traces_of(part: xr.Dataset) -> xr.Dataset:

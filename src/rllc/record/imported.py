@@ -9,7 +9,6 @@ by name rather than ignored.
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +17,9 @@ import torch
 from torch import Tensor
 
 from rllc.models.transformer import Architecture
+from rllc.plan.imported import imported_files
 from rllc.record.checkpoints import CheckpointError, check_weights, load
 
-SUFFIXES = (".safetensors", ".pt", ".pth")
 BUFFERS = (".attn.mask", ".attn.IGNORE")
 SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")
 POSITIONS = ("standard", "shortformer")
@@ -70,17 +69,7 @@ def imported_run(
             f"the model in {folder} has a vocabulary of {architecture.d_vocab} tokens, the tokenizer "
             f"{vocabulary}: give the tokenizer the model was trained with"
         )
-    files: dict[int, Path] = {}
-    for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
-        numbers = re.findall(r"\d+", path.stem)
-        if not numbers:
-            raise CheckpointError(f"no step in the name of {path}: rename it, as in step_1000{path.suffix}")
-        step = int(numbers[-1])
-        if step in files:
-            raise CheckpointError(f"{files[step]} and {path} are both step {step}: keep one of them")
-        files[step] = path
-    if not files:
-        raise CheckpointError(f"no checkpoint in {folder}: expected files ending in {', '.join(SUFFIXES)}")
+    files = imported_files(folder)
     wanted = sorted(files if steps is None else set(steps))
     missing = [step for step in wanted if step not in files]
     if missing:

@@ -54,5 +54,5 @@ def verified(manifest: Path, entry: dict[str, Any]) -> Path:
     else:
         return path
     raise UnreadableResult(
-        f"{path} cannot be used: {found}. Delete {manifest} and run again: it is remade, nothing else is lost"
+        f"{path} cannot be used: {found}. Delete it and run again: it is made anew, nothing else is lost"
     )

@@ -13,23 +13,17 @@ from rllc.models.device import choose, computing
 from rllc.models.loss import TaughtBatches
 from rllc.models.transformer import Architecture
 from rllc.record import manifest as manifests
+from rllc.record.blocks import contexts, side_digest
 from rllc.record.cells import over_steps
 from rllc.record.checkpoints import load
+from rllc.record.datasets import write_dataset
 from rllc.record.provenance import attributes
-from rllc.record.store import write_dataset
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, next_token_batches
-from rllc.tasks.language.arrow import read_table
-from rllc.tasks.language.blocks import as_array
 
 Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
 KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "divergence_factor")
 EXTENT = ("chains", "control_chains", "keep_traces")
-
-
-def contexts(blocks: Path, side: str) -> np.ndarray:
-    """Blocks of tokens, integers [blocks, context]; ``side`` is ``train`` or ``held_out``."""
-    return as_array(read_table(manifests.verified(blocks, manifests.read(blocks)[side])))
 
 
 @dataclass(frozen=True)
@@ -90,14 +84,15 @@ class Measuring:
         """
         manifest = manifests.read(self.checkpoints)
         architecture = Architecture(**manifest["architecture"])
-        inputs = [manifests.sha256(path) for path in (self.blocks, self.teacher) if path is not None]
+        inputs = self._inputs()
 
         def one(entry: dict[str, Any]) -> xr.Dataset:
             weights = load(manifests.verified(self.checkpoints, entry), architecture)
             with computing(self.compute["device"], self.compute["precision"]) as place:
                 return measure(place(weights), architecture, entry["step"])
 
-        facts = {**settings, "compute": self.compute, "code": self.code, "inputs": inputs}
+        computed = {**self.compute, "device": choose(self.compute["device"]).type}
+        facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.batch_stream}
         made_by = {**facts, **streams, "architecture": manifest["architecture"]}
         dataset = over_steps(one, checkpoints=manifest["checkpoints"], made_by=made_by, output=self.output)
@@ -105,6 +100,13 @@ class Measuring:
         for name, value in labels.items():
             dataset = dataset.expand_dims({name: value})
         write_dataset(dataset.assign_attrs(attributes(**facts)), self.output)
+
+    def _inputs(self) -> dict[str, str]:
+        """SHA-256 of what is read beside the checkpoints: the tokens, and the teacher's last weights."""
+        inputs = {} if self.blocks is None else {"held_out_blocks": side_digest(self.blocks, "held_out")}
+        if self.teacher is not None:
+            inputs["teacher"] = manifests.read(self.teacher)["checkpoints"][-1]["sha256"]
+        return inputs
 
 
 def _kind(value: Any) -> type:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rllc.models.training import Checkpoint
 from rllc.record import manifest as manifests
-from rllc.record.checkpoints import CheckpointError, load, read_metadata, save
+from rllc.record.blocks import side_digest
+from rllc.record.checkpoints import CheckpointError, intact, load, read_metadata, save
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +60,7 @@ class Segment:
 
     def recipe(self, **settings: Any) -> str:
         """Everything that the weights depend on, as one short hash."""
-        data = manifests.sha256(self.blocks)
+        data = side_digest(self.blocks, "train")
         made_by = [data, self.architecture, self.stream, self.seed, self.code, settings]
         return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -82,8 +81,8 @@ def train_segment(
     folder, last = segment.checkpoints.parent, steps[-1]
     before = manifests.read(segment.previous)["checkpoints"][-1]["step"] if segment.previous else -1
     missing = missing_steps(folder, steps, recipe)
-    if not missing and not _made_by(state_file(folder, last), recipe):
-        missing = [last]
+    if last not in missing and not _made_by(state_file(folder, last), recipe):
+        missing.append(last)
     if missing:
         state = newest_state(folder, recipe, at_most=missing[0])
         start = 0 if state is None else int(state["step"])
@@ -97,27 +96,17 @@ def train_segment(
                 save(checkpoint.state, state_file(folder, checkpoint.step), now)
                 _drop_states(folder, after=before, keep={checkpoint.step, last})
         _drop_states(folder, after=before, keep={last})
-    losses = load(state_file(folder, last))["losses"].numpy()
+    entries = [manifests.file_entry(weights_file(folder, step), step=step) for step in steps]
     manifests.write(
-        segment.checkpoints,
-        architecture=segment.architecture,
-        seed=segment.seed,
-        checkpoints=[manifests.file_entry(weights_file(folder, step), step=step) for step in steps],
-        training_loss={"every": 10, "from": before + 1, "values": _thinned(losses[before + 1 :])},
+        segment.checkpoints, architecture=segment.architecture, seed=segment.seed, checkpoints=entries
     )
-
-
-def _thinned(losses: np.ndarray) -> list[float]:
-    """Means over ten steps, to six digits."""
-    whole = len(losses) // 10 * 10
-    return [float(f"{mean:.6g}") for mean in losses[:whole].reshape(-1, 10).mean(1)]
 
 
 def _made_by(file: Path, recipe: str) -> bool:
     if not file.is_file():
         return False
     try:
-        return read_metadata(file).get("recipe") == recipe
+        return read_metadata(file).get("recipe") == recipe and intact(file)
     except CheckpointError:
         return False
 

@@ -72,6 +72,22 @@ def collect(
     return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
 
 
+def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
+    """``table`` without the held-out documents that are on the training side of another table.
+
+    Where two distributions hold out different fractions, a document of both may be held out in one and
+    trained on in the other. Rows of the training side stay.
+    """
+    seen: set[str] = set()
+    for other in training:
+        seen.update(other.filter(pc.invert(other["held_out"]))["sha256"].to_pylist())
+    kept = [
+        not held_out or sha256 not in seen
+        for held_out, sha256 in zip(table["held_out"].to_pylist(), table["sha256"].to_pylist(), strict=True)
+    ]
+    return table.filter(pa.array(kept, pa.bool_()))
+
+
 def manifest(table: pa.Table, **about: object) -> dict:
     """What a table of documents holds, in words JSON knows; equal tables have equal manifests.
 
