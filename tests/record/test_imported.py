@@ -78,18 +78,16 @@ def test_steps_are_found_ascending_and_chosen(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint of step 4, 5; it has 3, 20, 1000"):
         imported_run(folder, steps=[3, 4, 5])
     (folder / "other_20.pt").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="both step 20: keep one"):
+    with pytest.raises(ValueError, match="both step 20: keep one"):
         imported_run(folder)
 
 
 def test_a_name_without_a_step_and_an_empty_folder(tmp_path):
     folder = write(tmp_path / "run", {}, CONFIG)
-    with pytest.raises(CheckpointError, match=r"no checkpoint in .* ending in .safetensors, .pt, .pth"):
+    with pytest.raises(ValueError, match=r"no checkpoint in .* ending in .safetensors, .pt, .pth"):
         imported_run(folder)
     (folder / "final.pt").write_bytes(b"")
-    with pytest.raises(
-        CheckpointError, match=r"no step in the name of .*final.pt: rename it, as in step_1000.pt"
-    ):
+    with pytest.raises(ValueError, match=r"no step in the name of .*final.pt: rename it, as in step_1000.pt"):
         imported_run(folder)
 
 
