@@ -29,8 +29,8 @@ def plan(overlays: list[str], targets: list[str]) -> list[list[object]]:
         )
         dag = workflow.dag(DAGSettings(targets=set(targets)))
         dag.execute_workflow(executor="dryrun")
-        jobs = dag.workflow_api._workflow.dag.needrun_jobs()
-        return sorted([job.rule.name, dict(sorted(job.wildcards_dict.items()))] for job in jobs)
+        jobs = dag.workflow_api._workflow.dag.needrun_jobs(exclude_finished=False)
+        return sorted(([job.rule.name, dict(job.wildcards_dict)] for job in jobs), key=str)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_the_rule_graph_of_the_readme_is_the_workflows(finished):
 
 def test_every_target_of_make_that_the_readme_names_exists():
     makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text())):
+    for target in set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / "README.md").read_text(), re.M)):
         assert re.search(rf"^{target}:", makefile, re.M), target
 
 

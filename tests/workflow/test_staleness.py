@@ -93,12 +93,12 @@ def test_fresh_modification_times_change_nothing(checkout):
 
 
 def test_an_upgraded_drawing_library_draws_again(checkout, rules):
-    checkout.edit("envs/requirements.lock", "matplotlib==", "matplotlib==9")
+    checkout.edit("envs/requirements.lock", "\nmatplotlib==", "\nmatplotlib==9")
     assert rules(checkout.plan()) == {"draw"}
 
 
 def test_an_upgraded_torch_trains_again(checkout, rules):
-    checkout.edit("envs/requirements.lock", "torch==", "torch==9")
+    checkout.edit("envs/requirements.lock", "\ntorch==", "\ntorch==9")
     found = rules(checkout.plan())
     assert {"train", "trace_hessian", "ablate", "score_heads", *SAMPLING} <= found
     assert not found & {"read_corpus", "mix_corpora"}
@@ -116,9 +116,10 @@ def test_one_figure_needs_only_its_own_parts(checkout, rules):
     for part in ("heads", "metrics", "hessian", "ablation"):
         for path in (checkout.root / "results/ci/language/parts").glob(f"{part}/*.nc"):
             path.unlink()
-    (checkout.root / "results/ci/language/hessian.nc").unlink()
+    for made in ("language/hessian.nc", "language/heads.nc", "figures/rllc_fig14_hessian_trace.png"):
+        (checkout.root / "results/ci" / made).unlink()
     plan = checkout.plan("results/ci/figures/rllc_fig14_hessian_trace.png")
-    assert rules(plan) == {"trace_hessian", "gather", "draw"}
+    assert rules(plan) == {"trace_hessian", "gather", "score_heads", "classify_heads", "draw"}
 
 
 def test_a_truncated_checkpoint_is_found_and_made_again(checkout, rules):

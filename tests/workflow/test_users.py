@@ -132,6 +132,7 @@ def test_a_corrupt_checkpoint_is_not_measured(checkout):
     content[-5] ^= 1
     file.write_bytes(bytes(content))
     shutil.rmtree(checkout.root / "results/ci/language/parts/ablation")
+    (checkout.root / "results/ci/language/ablation.nc").unlink()
     done = checkout.snakemake("--", "results/ci/language/ablation.nc", check=False)
     assert done.returncode != 0
     assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr

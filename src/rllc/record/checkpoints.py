@@ -39,9 +39,8 @@ def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str,
         for name, tensor in tensors.items()
     }
     ready = {name: tensor.contiguous() for name, tensor in ready.items()}
-    header = json.dumps(
-        {**metadata, CONTENT: _digest(ready)}, sort_keys=True
-    )  # one entry: several have no order
+    # One entry of the header: several would come in any order.
+    header = json.dumps({**metadata, CONTENT: _digest(ready)}, sort_keys=True)
     content = bytes_from_tensors(ready, {HEADER: header})
     with whole(path) as temporary:
         temporary.write_bytes(content)
