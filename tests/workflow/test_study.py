@@ -6,31 +6,33 @@ import numpy as np
 import pytest
 import xarray as xr
 
-CHAIN = ("seed", "step", "head", "distribution", "chain")
+CELL = ("seed", "step", "distribution")
+
+
+def estimates(name, *dims):
+    """Variables of an LLC dataset, prefix ``name``: estimates, diagnostics, per-chain values."""
+    each = [
+        name,
+        f"{name}_se",
+        f"{name}_init",
+        f"{name}_gradient_off",
+        f"{name}_gradient_off_se",
+        "rhat",
+        "ess",
+    ]
+    chains = [f"{name}_chain", "status"]
+    return (
+        dict.fromkeys(each, (*CELL, *dims))
+        | dict.fromkeys(chains, (*CELL, *dims, "chain"))
+        | {"init_loss": CELL}
+    )
+
+
 DATASETS = {
-    "llc": {
-        "llc": ("seed", "step", "distribution"),
-        "llc_se": ("seed", "step", "distribution"),
-        "llc_init": ("seed", "step", "distribution"),
-        "llc_gradient_off": ("seed", "step", "distribution"),
-        "init_loss": ("seed", "step", "distribution"),
-        "rhat": ("seed", "step", "distribution"),
-        "ess": ("seed", "step", "distribution"),
-        "llc_chain": ("seed", "step", "distribution", "chain"),
-        "status": ("seed", "step", "distribution", "chain"),
-    },
-    "rllc": {
-        "rllc": ("seed", "step", "head", "distribution"),
-        "rllc_se": ("seed", "step", "head", "distribution"),
-        "rllc_init": ("seed", "step", "head", "distribution"),
-        "rllc_gradient_off": ("seed", "step", "head", "distribution"),
-        "rhat": ("seed", "step", "head", "distribution"),
-        "ess": ("seed", "step", "head", "distribution"),
-        "init_loss": ("seed", "step", "distribution"),
-        "rllc_chain": CHAIN,
-        "status": CHAIN,
-    },
-    "components": {"rllc": ("seed", "step", "component", "distribution")},
+    "llc": estimates("llc"),
+    "rllc": estimates("rllc", "head"),
+    "rllc.likelihood": estimates("rllc", "head"),
+    "components": estimates("rllc", "component"),
     "traces": {
         "loss": ("seed", "step", "component", "distribution", "chain", "draw"),
         "paired_loss": ("seed", "step", "component", "distribution", "chain", "draw"),
@@ -64,7 +66,6 @@ DATASETS = {
         "score": ("seed", "scope", "algorithm", "n_clusters", "index"),
     },
 }
-DATASETS["rllc.likelihood"] = DATASETS["rllc"]
 
 
 def opened(finished, name):
