@@ -144,7 +144,9 @@ def scored_parts(wildcards):
 def label_of(wildcards):
     """Names in figures of a dataset's distributions, in config order."""
     dataset = wildcards.get("dataset", products.TRACES)
-    return as_json(parameters.labels(STUDY, products.distributions(experiment(wildcards), dataset)))
+    return as_json(
+        parameters.labels(STUDY, products.distributions(experiment(wildcards), dataset))
+    )
 
 
 # --- figures
