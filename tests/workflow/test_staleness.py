@@ -65,14 +65,43 @@ def test_an_added_distribution_computes_only_that_distribution(checkout, rules):
     assert "sample_heads" in rules(plan)
 
 
+def test_an_added_checkpoint_leaves_earlier_chunks_alone(checkout):
+    overlay = checkout.write("config/more.yaml", "experiments: {language: {checkpoints: {extra: [40]}}}\n")
+    plan = checkout.plan(overlays=(overlay,))
+    assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"20"}
+
+
+def test_a_changed_setting_reaches_every_segment_and_every_part(checkout):
+    """Also those behind a segment that runs anyway: two trainings must never be joined."""
+    overlay = checkout.write(
+        "config/more.yaml", "experiments: {language: {training: {learning_rate: 5.0e-4}}}\n"
+    )
+    every = {("train", "0"), ("train", "20"), ("sample_heads", "0"), ("sample_heads", "20")}
+    plan = checkout.plan("results/ci/language/rllc.nc", overlays=(overlay,))
+    assert {(rule, w["start"]) for rule, w in plan if "start" in w} == every
+    parts = [w for rule, w in plan if rule == "sample_heads"]
+    assert len(parts) == 8
+
+
+def test_a_changed_setting_is_seen_beside_other_changes(checkout, rules):
+    checkout.write("texts/a.md", "A text. " * 200)
+    thesis = checkout.write(
+        "config/thesis.yaml", "distributions: {mine: {source: files, path: 'texts/*.md', label: Mine}}\n"
+        "experiments: {language: {distributions: [mixture, english, code, one_layer, mine]}}\n",
+    )  # fmt: skip
+    more = checkout.write(
+        "config/more.yaml", "experiments: {language: {training: {learning_rate: 5.0e-4}}}\n"
+    )
+    assert ("train", "0") in {(rule, w.get("start")) for rule, w in checkout.plan(overlays=(thesis, more))}
+
+
 def test_an_added_checkpoint_computes_only_that_checkpoint(checkout):
     overlay = checkout.write("config/more.yaml", "experiments: {language: {checkpoints: {extra: [6]}}}\n")
-    plan = checkout.plan(overlays=(overlay,))
-    assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"0"}
     folder = checkout.root / "results/ci/language"
     first = folder / "checkpoints/seed0/from0.json"
     before = {entry["step"]: entry for entry in manifest.read(first)["checkpoints"]}
-    cells = {path: path.stat().st_mtime_ns for path in folder.glob("parts/sampling.heads/*.from0.cells/*")}
+    cells = {path: path.stat().st_mtime_ns for path in folder.glob("parts/sampling.heads/*.cells/*")}
+    later = (folder / "checkpoints/seed0/from20.json").read_bytes()
 
     checkout.snakemake(overlay, "--", "results/ci/language/rllc.nc")
 
@@ -80,7 +109,8 @@ def test_an_added_checkpoint_computes_only_that_checkpoint(checkout):
     assert set(after) == {*before, 6}
     assert all(after[step] == entry for step, entry in before.items())
     assert all(path.stat().st_mtime_ns == made for path, made in cells.items())
-    new = set(folder.glob("parts/sampling.heads/*.from0.cells/*")) - set(cells)
+    assert (folder / "checkpoints/seed0/from20.json").read_bytes() == later
+    new = set(folder.glob("parts/sampling.heads/*.cells/*")) - set(cells)
     assert {path.name.partition(".")[0] for path in new} == {"0000006"}
     assert not any(file.name.startswith("state0000006") for file in first.parent.iterdir())
 

@@ -117,6 +117,22 @@ def test_text_that_cannot_be_used_is_refused_before_anything_is_measured(checkou
     assert not (checkout.root / "results/ci/blocks/bpe/thesis.json").exists()
 
 
+def test_a_glob_that_matches_nothing_is_refused_also_where_the_figure_exists(checkout):
+    overlay = overlay_with(checkout, '{source: files, path: "no/such/*.md", label: x}')
+    done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png", check=False)
+    assert done.returncode != 0
+    assert "distributions.thesis.path: no file matches 'no/such/*.md'" in done.stderr
+
+
+def test_a_folder_of_checkpoints_that_is_not_there_is_refused_at_once(checkout):
+    done = checkout.snakemake(checkout.write("config/mine.yaml", MINE), check=False)
+    assert done.returncode != 0
+    assert (
+        "experiments.mine.checkpoints.path: imported checkpoints: there is no folder my models/run 0"
+        in done.stderr
+    )
+
+
 def test_a_config_typo_is_refused_before_the_first_job(checkout):
     overlay = checkout.write("config/typo.yaml", "experiments: {language: {sampling: {heads: {chain: 3}}}}\n")
     done = checkout.snakemake(overlay, check=False)

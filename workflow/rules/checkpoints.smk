@@ -1,8 +1,9 @@
 """Checkpoints: trained here, or imported.
 
 Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one
-manifest per chunk of checkpoints; the safetensors lie beside it. A segment of a training needs the end
-state of the one before; that input is `ancient`: what the later segment depends on is all in its params.
+manifest per chunk of checkpoints; the safetensors lie beside it. A segment of a training goes on from the
+end state of the one before. Where a segment gains a checkpoint, the later ones start too, find all of
+theirs, and end; so do their measures (an `ancient` input would spare that, and would hide changed settings).
 """
 
 TRAINED = [
@@ -17,8 +18,7 @@ rule train:
     """One segment of a training, from the state the one before left."""
     input:
         blocks=training_blocks,
-        previous=lambda wildcards: ancient(segment_before(wildcards)),
-        corpora=ancient(AT.corpora()),  # all text is there before anything is trained
+        previous=segment_before,
     output:
         checkpoints=AT.checkpoints(),
     log:

@@ -17,6 +17,7 @@ from rllc.plan.layout import BASE_SETTING, Layout
 from rllc.plan.parameters import as_json
 from rllc.plan.sidecars import drop_broken
 from rllc.plan.imported import imported_files
+from rllc.plan.presence import missing_files
 from rllc.plan.steps import chunks
 from rllc.plan.study import ConfigError, read
 from rllc.seeds import derive
@@ -27,6 +28,13 @@ except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
+problems = missing_files(STUDY)
+if problems:
+    raise WorkflowError(
+        "the config cannot be used:\n"
+        + "\n".join(f"  - {problem}" for problem in problems)
+    )
+
 AT = Layout(STUDY.results)
 EXPERIMENTS = STUDY.experiments
 LISTED = {

@@ -16,7 +16,11 @@ def main(folder: Path, architecture: dict, steps: dict, seed: int, checkpoints: 
     found = imported_run(folder, vocabulary=architecture["d_vocab"], steps=steps["chunk"])
     expected = Architecture(**architecture)
     if found.architecture != expected:
-        raise ValueError(f"{folder} holds {found.architecture}, the config's `model` says {expected}")
+        own = asdict(found.architecture)
+        differ = [
+            f"{n} {own[n]}, the config's `model` {architecture[n]}" for n in own if own[n] != architecture[n]
+        ]
+        raise ValueError(f"{folder}/config.json says {'; '.join(differ)}")
     entries = []
     for step in steps["chunk"]:
         weights = imported_weights(found.files[step], found.architecture)

@@ -29,9 +29,15 @@ def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]
     return found
 
 
+def _others(one: xr.Dataset, head: str) -> list[str]:
+    """Heads of the same layer that are no induction heads; all others of it where there is none."""
+    layer = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    return [h for h in layer if one["head_type"].sel(head=h).item() != "induction"] or layer
+
+
 def _story(one: xr.Dataset, head: str, multiple: float, margin: float) -> xr.Dataset:
-    """Leads and onsets of ``head`` over the other heads of its layer, for one seed."""
-    others = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    """Leads and onsets of ``head`` over the heads of its layer that are of other types, for one seed."""
+    others = _others(one, head)
     ahead = lead(one["rllc"], head=head, others=others, error=one["rllc_se"])
     score = lead(one["prefix_matching"], head=head, others=others)["lead"]
     when = [
@@ -97,7 +103,7 @@ def induction_onset(
     for column, (seed, head) in zip(axes.T, found.items(), strict=True):
         one, story = shown.sel(seed=seed), stories[seed]
         seed_text = f", seed {seed}" if len(found) > 1 else ""
-        others = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+        others = _others(one, head)
         for ax, name in zip(column, names, strict=False):
             _panel(ax, one.sel(distribution=name), head, others, style.TYPE_COLORS["induction"])
             _mark(ax, float(story["rllc_onset"].sel(distribution=name)), colors[name])
@@ -121,8 +127,10 @@ def induction_onset(
     axes[-1, 0].set_ylabel("attention")
     entries = [
         style.key("induction head", color=style.TYPE_COLORS["induction"], marker="o"),
-        style.key("highest other head", color=style.TYPE_COLORS["other"], marker="s", linestyle="--"),
-        style.key("range of the others", color="#c9c9c9", linewidth=6),
+        style.key(
+            "highest head of another type", color=style.TYPE_COLORS["other"], marker="s", linestyle="--"
+        ),
+        style.key("range of these", color="#c9c9c9", linewidth=6),
     ]
     marks = [
         style.key(
@@ -131,6 +139,7 @@ def induction_onset(
             linestyle=colors[name]["linestyle"],
         )
         for name in names
+        if any(np.isfinite(float(story["rllc_onset"].sel(distribution=name))) for story in stories.values())
     ]
     style.beside(axes[0, -1], entries, title="heads of the layer")
     style.beside(axes[-1, -1], [*marks, style.key("score", color="#333333")], title="onset of")
@@ -141,13 +150,13 @@ def induction_onset(
         )
     )
     caption = captions.joined(
-        "Refined LLC of the induction head and of the other heads of its layer, and its prefix-matching "
-        "score, from before its onset on.",
+        "Refined LLC of the strongest induction head and of the heads of its layer that are of other types, "
+        "and its prefix-matching score, from before its onset on.",
         *(_sentence(seed, head, stories[seed], taken.sel(seed=seed), labels) for seed, head in found.items()),
-        f"The rLLC has left where its lead over the highest other head is above {multiple:g} standard "
-        f"errors of the lead and stays so; the score where its lead is above {margin:g} and stays so. The "
-        "two rules differ, and so does the spacing of checkpoints, so the order of onsets is read to "
-        "within a checkpoint.",
+        *(_left_out(seed, head, taken.sel(seed=seed)) for seed, head in found.items()),
+        f"The rLLC has left where its lead over the highest head of another type is above {multiple:g} "
+        f"standard errors of the lead and stays so; the score where its lead is above {margin:g} and stays "
+        "so. The two rules differ, so which of the two leaves first is partly a matter of the rules.",
         captions.BANDS.replace("Bands", "Bars"),
         captions.setting(rllc),
         captions.seeds(shown),
@@ -197,6 +206,13 @@ def _sentence(seed: int, head: str, story: xr.Dataset, one: xr.Dataset, labels: 
         f"Seed {seed}, head {head}: its rLLC leaves the others {', '.join(parts)}; its score leaves from "
         f"{_told(float(story['score_onset']))} and ends at {float(score.isel(step=-1)):.2f}."
     )
+
+
+def _left_out(seed: int, head: str, one: xr.Dataset) -> str:
+    """Which induction heads of the layer are not compared with."""
+    layer = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    gone = [h for h in layer if h not in _others(one, head)]
+    return f"Seed {seed}: {', '.join(gone)}, induction too, is not among the others." if gone else ""
 
 
 def _nothing(taken: xr.Dataset, rllc: xr.Dataset) -> Drawing:

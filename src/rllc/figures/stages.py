@@ -44,7 +44,7 @@ def stage_fig1a_lm(
         steps = one["step"].values
         loss = one["loss"].dropna("step")
         style.curve(column[0], loss, color=LOSS_COLOR, marker="o")
-        column[0].set_title(f"test loss on {style.short(label)}{seed_text}", loc="left")
+        column[0].set_title(f"held-out loss on {style.short(label)}{seed_text}", loc="left")
         if llc is not None:
             measured = one.sel(step=llc["step"].values)
             style.curve(column[1], measured["llc"], measured.get("llc_se"), color=LLC_COLOR, marker="o")
@@ -62,6 +62,7 @@ def stage_fig1a_lm(
         *said,
         "llc.nc was not given, so only the loss is drawn." if llc is None else captions.BANDS,
         "" if llc is None else captions.setting(llc),
+        "" if llc is None else "The level of an LLC is its setting's: compare it with no other's.",
         captions.seeds(taken),
         "" if llc is None else captions.failures(taken.sel(step=llc["step"].values), "llc"),
     )

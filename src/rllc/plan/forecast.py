@@ -46,4 +46,6 @@ def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
     minutes = sum(one.cpu_seconds for one in costs) / 60
     megabytes = sum(one.disk_bytes for one in costs) / 1e6
     hours = f"{minutes:.0f} CPU minutes" if minutes < 120 else f"{minutes / 60:.1f} CPU hours"
-    return f"{len(costs)} jobs to run: about {hours} and {megabytes:,.0f} MB of disk, under {study.results}/."
+    time = "under a CPU minute" if minutes < 1 else f"about {hours}"
+    count = "1 job" if len(costs) == 1 else f"{len(costs)} jobs"
+    return f"{count} to run: {time} and {max(megabytes, 1):,.0f} MB of disk, under {study.results}/."

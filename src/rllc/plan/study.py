@@ -17,6 +17,9 @@ FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "logs", "benchmarks")  
 OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
 
 
+TAGS = {"installed", "files", "hub", "mixture", "model", "train", "import"}
+
+
 class ConfigError(ValueError):
     """The config cannot be used; the message says which keys, why, and what would do."""
 
@@ -45,9 +48,23 @@ def _message(problems: Iterable[str]) -> str:
     return "the config cannot be used:\n" + "\n".join(f"  - {problem}" for problem in problems)
 
 
+def _place(loc: tuple[str | int, ...]) -> str:
+    """Where a problem is, without the tags that pydantic adds for unions: the user wrote none."""
+    after = {"distributions": 2, "checkpoints": 1}  # a tag follows so many places behind these
+    kept = [
+        str(part)
+        for i, part in enumerate(loc)
+        if not (part in TAGS and any(i >= n and loc[i - n] == name for name, n in after.items()))
+    ]
+    return ".".join(kept) or "config"
+
+
 def _explain(problem: Any) -> str:
-    place = ".".join(str(part) for part in problem["loc"]) or "config"
+    place = _place(problem["loc"])
     text, given = problem["msg"].removeprefix("Value error, "), problem["input"]
+    if problem["type"] == "union_tag_invalid":
+        tag, known = problem["ctx"]["tag"], re.findall(r"'(\w+)'", problem["ctx"]["expected_tags"])
+        return f"{place}.source: there is no source '{tag}'{nearest(tag, known)}"
     if problem["type"] == "missing":
         return f"{place}: missing; give it a value (config/README.md says what it means)"
     if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):
