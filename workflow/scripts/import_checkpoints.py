@@ -16,10 +16,8 @@ def main(folder: Path, architecture: dict, steps: dict, seed: int, checkpoints: 
     found = imported_run(folder, vocabulary=architecture["d_vocab"], steps=steps["chunk"])
     expected = Architecture(**architecture)
     if found.architecture != expected:
-        own = asdict(found.architecture)
-        differ = [
-            f"{n} {own[n]}, the config's `model` {architecture[n]}" for n in own if own[n] != architecture[n]
-        ]
+        own, given = asdict(found.architecture), architecture
+        differ = [f"{n} {own[n]}, the config's `model` {given[n]}" for n in own if own[n] != given[n]]
         raise ValueError(f"{folder}/config.json says {'; '.join(differ)}")
     entries = []
     for step in steps["chunk"]:

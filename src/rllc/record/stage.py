@@ -15,6 +15,7 @@ from typing import Any
 
 from rllc.plan.fingerprint import fingerprint
 
+log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
 
 
@@ -30,7 +31,8 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
 
     module_flag  the flag that names a module imported at run time, as ``rllc.figures.stages:draw``
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
     script = Path(sys.argv[0])
     parameters = _hints(main)
     hints = {flag: hint for name, given in parameters.items() for flag, hint in _flags(name, given).items()}
@@ -46,7 +48,7 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
         started = time.monotonic()
         main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
-        logging.info("done in %.1f s", time.monotonic() - started)
+        log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
 
