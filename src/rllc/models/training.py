@@ -16,9 +16,6 @@ from torch import Tensor
 from rllc.models.transformer import Weights
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch, next_token_batch
-from rllc.vocabulary import NATS
-
-VARIABLES = {"training_loss": ("loss of the training minibatch before its update", NATS)}
 
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
 SCHEDULES = ("constant", "linear")
