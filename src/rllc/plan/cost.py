@@ -6,7 +6,8 @@ has the measurements; the estimates are meant to be right within a factor of two
 
 from dataclasses import dataclass
 
-from rllc.config.sections import Experiment, Sampling, Study
+from rllc.config.sampling import Sampling
+from rllc.config.study import Experiment, Study
 from rllc.plan.steps import chunks
 
 FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread

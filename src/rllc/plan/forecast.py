@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rllc.config.sections import Study
+from rllc.config.study import Study
 from rllc.plan import cost, products
 from rllc.plan.cost import Cost
 

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from rllc.config.sections import Experiment, Sampling, Study
+from rllc.config.sampling import Sampling
+from rllc.config.study import Experiment, Study
 from rllc.plan.steps import chunks
 
 

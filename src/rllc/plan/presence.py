@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rllc.config.sections import Files, Study
+from rllc.config.distributions import Files
+from rllc.config.study import Study
 from rllc.plan import products, texts
 from rllc.plan.imported import imported_files
 

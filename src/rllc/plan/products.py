@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from rllc.config.sections import Experiment, Sampling, Study
+from rllc.config.sampling import Sampling
+from rllc.config.study import Experiment, Study
 from rllc.plan.layout import BASE_SETTING
 
 # dataset name -> kind of component sampled for it

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_right
 from pathlib import Path
 
-from rllc.config.sections import Experiment
+from rllc.config.study import Experiment
 from rllc.plan.imported import imported_files
 
 

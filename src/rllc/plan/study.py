@@ -6,8 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rllc.config.distributions import Model
+from rllc.config.sampling import Samplings
 from rllc.config.section import nearest
-from rllc.config.sections import Experiment, Figure, Model, Samplings, Study
+from rllc.config.study import Experiment, Figure, Study
 from rllc.plan.figures import FIGURES, options
 from rllc.plan.layout import BASE_SETTING
 from rllc.plan.products import datasets, distributions

@@ -7,7 +7,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from rllc.config.sections import Files, Hub, Installed
+from rllc.config.distributions import Files, Hub, Installed
 
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""What is read: distributions and tokenizers."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from rllc.config.section import Section, key
+from rllc.config.values import RLLC, Count, Name, Positive, Seed, Share
+
+
+class Installed(Section):
+    """Text that every machine has: the standard library and the installed, pinned packages."""
+
+    source: Literal["installed"] = key("text that comes with Python and its packages")
+    kind: Literal["prose", "code", "headers"] = key(
+        "prose: English paragraphs of docstrings and docs; code: Python without docstrings; headers: C/C++"
+    )
+    packages: list[str] = key("which packages, by distribution name; `stdlib` is the standard library")
+    megabytes: Positive = key("reading stops at this much text", unit="MB")
+    held_out: Share = key("share of documents, chosen by their hash, that no model is trained on")
+    label: str = key("name in figures")
+
+
+class Files(Section):
+    """Your own text or code."""
+
+    source: Literal["files"] = key("text of your own files")
+    path: str | list[str] = key("glob, or list of globs, relative to the repository root")
+    field: str | None = key("for .jsonl: the field that holds the text", default=None)
+    held_out: Share = key("share of documents held out, by hash", default=0.2)
+    label: str = key("name in figures")
+
+
+class Hub(Section):
+    """A data set of the Hugging Face hub (or a local folder that `datasets.load_dataset` reads)."""
+
+    source: Literal["hub"] = key("text of a data set of the hub")
+    name: str = key("data set, `owner/name`")
+    config: str | None = key("its configuration", default=None)
+    split: str = key("its split", default="train")
+    field: str = key("the column that holds the text", default="text")
+    revision: str | None = key("commit or tag; give one to pin the data", default=None)
+    streaming: bool = key("read without downloading the whole data set", default=True)
+    documents: Count = key("reading stops after this many documents")
+    held_out: Share = key("share of documents held out, by hash", default=0.1)
+    label: str = key("name in figures")
+
+
+class Mixture(Section):
+    """Several distributions, interleaved by share of characters; for training."""
+
+    source: Literal["mixture"] = key("text of other distributions, interleaved")
+    weights: dict[Name, Positive] = key("share of characters of each part; normalised to 1", min_length=1)
+    label: str = key("name in figures")
+
+
+class Model(Section):
+    """Contexts of another distribution, with a trained model's predictions as targets."""
+
+    source: Literal["model"] = key("predictions of a model that the study trains or imports")
+    experiment: Name = key("the teacher: its last checkpoint", source=f"{RLLC}, App. F.3 (reconstruction)")
+    seed: Seed = key("which of the teacher's seeds", default=0)
+    contexts: Name = key("the distribution whose contexts are read")
+    label: str = key("name in figures")
+
+
+Distribution = Annotated[Installed | Files | Hub | Mixture | Model, Field(discriminator="source")]
+
+
+class Tokenizer(Section):
+    """Text to blocks of tokens."""
+
+    vocabulary: int = key("number of tokens, the start-of-text token included", ge=257)
+    corpus: Name | None = key("train a byte-level BPE on this distribution ...", default=None)
+    pretrained: str | None = key(
+        "... or take this one: a hub name or a path of a tokenizer.json", default=None
+    )
+    context: int = key("tokens in a block, start of text included", unit="tokens", ge=4)
+    train_blocks: Count = key("at most this many blocks of training text")
+    held_out_blocks: Count = key("at most this many blocks of held-out text")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "Tokenizer":
+        if (self.corpus is None) == (self.pretrained is None):
+            raise ValueError("give either `corpus` (to train one) or `pretrained` (to take one)")
+        return self

@@ -1,0 +1,76 @@
+"""The whole config: experiments, figures, and how jobs compute."""
+
+from typing import Literal
+
+from rllc.config.distributions import Distribution, Tokenizer
+from rllc.config.measures import Ablation, Clustering, HeadTypes, Hessian, Metrics, Patterns
+from rllc.config.runs import Checkpoints, Initial, Training, Transformer
+from rllc.config.sampling import Samplings
+from rllc.config.section import Section, key
+from rllc.config.values import Count, Name, Seed
+
+GpuJob = Literal[
+    "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
+    "score_heads",
+]  # fmt: skip
+
+
+class Experiment(Section):
+    """One model, its seeds, and what is measured on it. A measure left out is not computed."""
+
+    task: Literal["language"] = key("which task module makes the data")
+    seeds: list[Seed] = key("one run per seed", min_length=1)
+    model: Transformer = key("shape of the model")
+    tokenizer: Name = key("which of the tokenizers makes its tokens")
+    initial: Initial | None = key("needed where checkpoints are trained here", default=None)
+    training: Training | None = key("needed where checkpoints are trained here", default=None)
+    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
+    distributions: list[Name] = key("what every measure is taken on", default=[])
+    sampling: Samplings | None = key(
+        "the published setting; makes rllc.nc, llc.nc, components.nc", default=None
+    )
+    settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
+    hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
+    ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)
+    patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
+    metrics: Metrics | None = key("losses and the ICL score; makes metrics.nc", default=None)
+    clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
+    head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
+
+
+class Compute(Section):
+    """How jobs compute. Results depend on `threads`, `device` and `precision`, never on `--cores`."""
+
+    device: Literal["auto", "cpu", "cuda"] = key(
+        "cuda: on the rules of gpu_jobs; others run on the CPU. auto: CUDA where there is one"
+    )
+    precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
+    threads: Count = key("threads of a job")
+    gpu_jobs: list[GpuJob] = key("rules that ask Slurm for a GPU")
+    longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
+
+
+class Figure(Section):
+    """One figure. Its name in the table is its file name."""
+
+    draws: str | None = key(
+        "which figure of the table in rllc.plan.figures; null: the one of this name", default=None
+    )
+    experiment: Name = key("whose datasets it reads")
+    options: dict[str, str | int | float | bool | list[str] | list[int] | None] = key(
+        "options of the drawing function", default={}
+    )
+
+
+class Study(Section):
+    """The whole config."""
+
+    results: str = key(
+        "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
+    )
+    seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
+    compute: Compute = key("how jobs compute")
+    distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")
+    tokenizers: dict[Name, Tokenizer] = key("named tokenizers; only those that are used are made")
+    experiments: dict[Name, Experiment] = key("named experiments", min_length=1)
+    figures: dict[Name, Figure] = key("named figures; all are drawn by default")
