@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.measures.head_kernels import cross_entropy_
 from rllc.measures.llc import estimate
 from rllc.measures.refined import estimate_heads
 from rllc.models.components import masks
-from rllc.models.loss import TaughtBatches, next_token_loss, token_losses
+from rllc.models.loss import TaughtBatches, next_token_loss
 from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import next_token_batches
 from rllc.vocabulary import head_labels
@@ -113,21 +112,6 @@ def test_weights_are_left_alone():
     before = {name: w.clone() for name, w in weights.items()}
     estimate_heads(weights, SMALL, language(SMALL), **SETTING)
     assert all(torch.equal(weights[name], before[name]) for name in weights)
-
-
-@pytest.mark.parametrize("soft", [False, True])
-def test_cross_entropy_and_its_gradient_are_those_of_token_losses(soft):
-    random = torch.Generator().manual_seed(0)
-    logits = 30 * torch.randn(6, 11, generator=random, dtype=torch.float64)
-    targets = torch.randint(11, (6,), generator=random)
-    if soft:
-        targets = torch.randn(6, 11, generator=random, dtype=torch.float64).softmax(-1)
-    leaf = logits.clone().requires_grad_()
-    expected = token_losses(leaf, targets).sum()
-    (gradient,) = torch.autograd.grad(expected, leaf)
-    expected = expected.detach()
-    assert float(cross_entropy_(logits, targets)) == pytest.approx(float(expected), rel=1e-12)
-    assert torch.allclose(logits, gradient, atol=1e-14)
 
 
 def test_wrong_arguments_are_refused():

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.vocabulary import STATUS, status_attributes
+from rllc.verdicts import MISSING
+from rllc.vocabulary import STATUS
 
 ORDER = (
     "seed",
@@ -20,13 +21,15 @@ ORDER = (
     "position",
     "method",
 )
+# Flags stay integers: what a cell holds that no part has.
+ABSENT = {"status": np.int8(STATUS.index("missing")), "verdict": np.int16(MISSING)}
 
 
 def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset:
     """All parts as one dataset: steps ascending, distributions in the order of ``labels``.
 
     Each part has one seed and, where the measure has distributions, one distribution. Cells that no part
-    has are NaN (``status`` missing). ``labels`` gives the coordinate ``distribution_label``.
+    has are NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
     """
     keys = [name for name in ("component", "distribution", "seed") if name in parts[0].dims]
     joined = _join(list(parts), keys)
@@ -35,9 +38,10 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
         order = [name for name in labels if name in joined["distribution"].values]
         joined = joined.sel(distribution=order)
         joined = joined.assign_coords(distribution_label=("distribution", [labels[name] for name in order]))
-    if "status" in joined:
-        missing = STATUS.index("missing")
-        joined["status"] = joined["status"].fillna(missing).astype(np.int8).assign_attrs(status_attributes())
+    for name, absent in ABSENT.items():
+        if name in joined:
+            flags = joined[name].fillna(absent).astype(absent.dtype)
+            joined[name] = flags.assign_attrs(parts[0][name].attrs)
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
     return joined.transpose(*dims).assign_attrs(_attributes(parts))
