@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from rllc.plan import cost, parameters, products
 from rllc.plan.command import command
 from rllc.plan.environment import prepare
-from rllc.plan.figures import FIGURES
+from rllc.plan.figures import FIGURES, asked_by
 from rllc.plan.fingerprint import fingerprint
 from rllc.plan.forecast import forecast
 from rllc.plan.layout import BASE_SETTING, Layout
@@ -43,7 +43,11 @@ LISTED = {
 DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ] + [AT.corpora()]
-FIGURE_FILES = [AT.figure(name) for name in STUDY.figures]
+CALIBRATED = {
+    name: products.calibrated(experiment) for name, experiment in EXPERIMENTS.items()
+}
+VALIDATED = products.validated(STUDY)
+FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
 
@@ -61,6 +65,7 @@ wildcard_constraints:
     )
     or "(?!)",
     figure="|".join(STUDY.figures) or "(?!)",
+    family="|".join(VALIDATED) or "(?!)",
     seed=r"\d+",
     start=r"\d+",
 

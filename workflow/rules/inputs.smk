@@ -161,7 +161,9 @@ def entry(wildcards):
 def drawn(wildcards):
     """Datasets that a figure needs, and those it uses where the experiment makes them."""
     name = STUDY.figures[wildcards.figure].experiment
-    listed = [*LISTED[name], "corpus"]
+    if name is None:
+        return {family: AT.validation(family) for family in entry(wildcards).needs}
+    listed = [*LISTED[name], *CALIBRATED[name], "corpus"]
     used = [
         *entry(wildcards).needs,
         *(d for use in entry(wildcards).uses for d in listed if fnmatch(d, use)),

@@ -32,6 +32,7 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "ablate": _measure(cost.ablation),
     "measure_losses": _measure(cost.metrics),
     "score_heads": _measure(cost.patterns),
+    "validate": lambda study, w: cost.validation(study, w.family),
 }
 
 
