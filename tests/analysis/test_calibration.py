@@ -36,6 +36,8 @@ def sweep(
             "rhat": whole,
             "drift": 0.0 * whole,
             "drift_se": 0.01 * whole,
+            "acceptance": 0.6 * whole,
+            "acceptance_null": 0.6 * whole,
             "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
             "hessian_trace": center * SIZE * curvature,
             "gradient_square": center * slope**2,
@@ -117,7 +119,7 @@ def test_where_the_localization_dominates_everywhere_a_curvature_is_recommended(
     assert "curvature" in found["said"].sel(kind="heads", distribution="mixture").item()
 
 
-@pytest.mark.parametrize("criterion", ["stable", "local", "equilibrated", "positive"])
+@pytest.mark.parametrize("criterion", ["stable", "local", "equilibrated", "accepted", "positive"])
 def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
     calibration = sweep()
     at = {"localization": 50.0, "n_beta": 1000.0}
@@ -130,6 +132,8 @@ def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
         calibration["llc_gradient_off"].loc[at] = 1000.0
     if criterion == "equilibrated":
         calibration["drift"].loc[at] = 0.5 * calibration["llc"].loc[at]
+    if criterion == "accepted":
+        calibration["acceptance"].loc[at] = 0.29
     if criterion == "positive":
         calibration["llc"].loc[{**at, "step": 10, "component": "0:0"}] = -0.1
     before = recommend(sweep())
@@ -160,6 +164,15 @@ def test_a_large_drift_is_passed_over_but_taken_and_told_where_nothing_else_is_t
     assert ratio.sel(localization=localization, n_beta=n_beta) <= 0.1
     only = recommend(sloped, **limits | {"max_drift_term": 1e-6})
     assert "must be reported" in only["said"].sel(kind="heads", distribution="mixture").item()
+
+
+def test_where_even_a_constant_loss_is_rejected_there_is_nothing_to_compare_with():
+    calibration = sweep()
+    calibration["acceptance"][:] = 0.0
+    calibration["acceptance_null"][:] = 0.04
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "likelihood"
+    calibration["acceptance_null"][:] = 0.06
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "none"
 
 
 def test_none_good_says_what_excluded_most():

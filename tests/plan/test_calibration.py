@@ -101,3 +101,11 @@ def test_the_cost_grows_with_the_grid(config):
     assert 60 < few < one < 900
     assert cost.calibration(study, experiment, 0).cpu_seconds == cost.START
     assert cost.dependence(study, experiment, 1900).cpu_seconds > cost.START
+
+
+def test_without_a_calibration_its_figures_go_too(config):
+    config["experiments"]["language"]["calibration"] = None
+    config["validation"] = None
+    kept = read(config).figures
+    assert "regime_map" not in kept and "validation_quadratic" not in kept
+    assert "rllc_by_distribution" in kept

@@ -123,6 +123,7 @@ onstart:
             [
                 (job.rule.name, job.wildcards)
                 for job in workflow._dag.needrun_jobs()
+                if job.output  # targets make nothing
             ],
         )
     )

@@ -10,6 +10,9 @@ required, in this order:
 - *local*: the mean loss rise llc / n_beta is at most ``max_loss_rise``.
 - *equilibrated*: the drift of the trace is within two of its standard errors or at most ``max_drift`` of the
   estimate, and R-hat is at most ``max_rhat``.
+- *accepted*: the moves would be accepted by a Metropolis test at least ``min_acceptance`` times as often as
+  those of a constant loss of the same dimension (where that is 0.05 or more): else the step is too large, and
+  minibatch noise heats the chain.
 - *positive*: the estimate is above 0; an LLC cannot be negative, a chain that leaves a centre that is no
   minimum can.
 
@@ -37,15 +40,16 @@ from rllc.vocabulary import NATS, STATUS, describe
 GRID = ("localization", "n_beta", "step_size")
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = ("shrinkage", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise")
-REQUIRED = ("stable", "local", "equilibrated", "positive")
+REQUIRED = ("stable", "local", "equilibrated", "accepted", "positive")
 PREFERRED = ("likelihood", "small_drift")
 CRITERIA = REQUIRED + PREFERRED
 WHOLE = ("stable", "positive")  # criteria that must hold in every cell
+COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
 OUTCOMES = ("none", "curvature", "likelihood")
 ALL = "all distributions"
 OK, MISSING = STATUS.index("ok"), STATUS.index("missing")
 THRESHOLDS = {
-    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2,
+    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2, "min_acceptance": 0.5,
     "min_shrinkage": 0.2, "max_drift_term": 0.5,
 }  # fmt: skip
 VARIABLES = {
@@ -103,11 +107,13 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
     q, status = quantities(calibration), calibration["status"]
     tried = (status != MISSING).any("chain")
     llc, drift = calibration["llc"], np.abs(calibration["drift"])
+    null = calibration["acceptance_null"]
     settled = (drift <= 2.0 * calibration["drift_se"]) | (drift <= limit["max_drift"] * np.abs(llc))
     held = {
         "stable": ((status == OK) | (status == MISSING)).all("chain"),
         "local": q["loss_rise"] <= limit["max_loss_rise"],
         "equilibrated": settled & (calibration["rhat"] <= limit["max_rhat"]),
+        "accepted": (calibration["acceptance"] >= limit["min_acceptance"] * null) | ~(null >= COMPARABLE),
         "positive": llc > 0,
         "likelihood": q["shrinkage"] >= limit["min_shrinkage"],
         "small_drift": q["drift_ratio"] <= limit["max_drift_term"],
@@ -129,8 +135,9 @@ def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
 def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Apply the rule (see the module) to every kind of component, on each distribution and on all together.
 
-    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se`` (seed, step,
-                 component, distribution, localization, n_beta, step_size), ``status`` (.., chain),
+    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se``, ``acceptance``,
+                 ``acceptance_null`` (seed, step, component, distribution, localization, n_beta,
+                 step_size), ``status`` (.., chain),
                  ``hessian_trace``, ``gradient_square``, ``gradient_curvature`` (seed, step, component,
                  distribution)
     thresholds   any of ``THRESHOLDS``
@@ -298,14 +305,12 @@ def _sentence(found: Mapping[str, Any], outcome: str, small: bool) -> str:
 def best_step(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
     """The step size at which a pair (localization, n_beta) is looked at in the regime map; NaN where none.
 
-    Of the step sizes at which no chain failed, the one with the largest share of equilibrated cells, ties to
-    the largest step size. Dims (localization, n_beta) and what else is no cell.
+    Of the step sizes at which no chain failed, the one with the largest share of cells that are equilibrated
+    and accepted, ties to the largest step size. Dims (localization, n_beta).
     """
     holds = criteria(calibration, **thresholds)
-    share = holds.mean(CELLS)
-    usable = share.sel(criterion="equilibrated", drop=True).where(
-        share.sel(criterion="stable", drop=True) == 1
-    )
+    sound = holds.sel(criterion=["equilibrated", "accepted"]).min("criterion", skipna=False).mean(CELLS)
+    usable = sound.where(holds.sel(criterion="stable", drop=True).mean(CELLS) == 1)
     steps = calibration["step_size"]
     # Ties to the largest: a preference far below any difference of shares.
     order = usable + 1e-9 * xr.DataArray(np.arange(steps.size), dims="step_size", coords={"step_size": steps})

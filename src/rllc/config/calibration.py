@@ -78,6 +78,9 @@ class Rule(Section):
         "equilibrated: drift within two standard errors, or at most this share of the estimate", default=0.15
     )
     max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=1.2)
+    min_acceptance: Share = key(
+        "accepted: mean acceptance of the moves at least this share of that of a constant loss", default=0.5
+    )
     min_shrinkage: Share = key("likelihood: 1 - on/off at least this", default=0.2)
     max_drift_term: Positive = key(
         "drift small: the drift term of a centre that is no minimum at most this share of the estimate",

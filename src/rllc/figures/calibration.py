@@ -112,13 +112,12 @@ def regime_map(
         "what a chain gains by walking down the slope g of a checkpoint that is no minimum (h: curvature "
         "along g); "
         "colours are cut at the ends of their scale.",
-        f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads; each at the "
-        "step size "
-        "with most equilibrated cells among those without a failed chain, ties to the largest.",
+        f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads. Each pair is shown "
+        "at the step size with most cells that are equilibrated and accepted among those without a failed chain, "
+        "ties to the largest.",
         *(_told(chosen, kind, name, labels[name], main_setting) for kind, name in columns),
-        "Grey: not sampled (step_size x localization of 4 or more at every step size), or a chain failed at "
-        "every "
-        "step size. No uncertainty is drawn.",
+        "Grey: not sampled (step_size x localization of 4 or more everywhere), or a chain failed at every step "
+        "size. No uncertainty is drawn.",
     )
     return Drawing(figure, data, caption)
 

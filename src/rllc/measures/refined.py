@@ -244,8 +244,9 @@ def walk(model: Model, batch: Batch, targets: Targets, limits: Limits) -> tuple[
     scale = scale_of(stream, architecture)
     x = stream if scale is None else stream * scale
     losses, _ = loss_of(
-        x.view(1, -1, x.shape[-1]), model.unembedding, targets, limit=limits.logits, gradient=False
-    )
+        x.view(1, -1, x.shape[-1]), model.unembedding, targets, limit=limits.logits,
+        together=limits.together, gradient=False,
+    )  # fmt: skip
     return layers, losses.double().mean() - targets.entropy
 
 

@@ -43,7 +43,7 @@ def of(study: Study, rule: str, wildcards: Any) -> Cost:
 
 def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
     """``N jobs: about M CPU minutes and D MB of disk.``"""
-    costs = [of(study, rule, wildcards) for rule, wildcards in jobs if rule != "all"]
+    costs = [of(study, rule, wildcards) for rule, wildcards in jobs]
     minutes = sum(one.cpu_seconds for one in costs) / 60
     megabytes = sum(one.disk_bytes for one in costs) / 1e6
     hours = f"{minutes:.0f} CPU minutes" if minutes < 120 else f"{minutes / 60:.1f} CPU hours"

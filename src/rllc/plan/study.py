@@ -29,7 +29,8 @@ class ConfigError(ValueError):
 
 
 def read(config: dict[str, Any]) -> Study:
-    """Check the whole config. An entry of a table that an overlay sets to null is removed.
+    """Check the whole config. An entry of a table that an overlay sets to null is removed, and with
+    ``calibration`` or ``validation`` the figures of what it would have made.
 
     Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
     refers to nothing.
@@ -42,10 +43,21 @@ def read(config: dict[str, Any]) -> Study:
         study = Study.model_validate(config)
     except ValidationError as error:
         raise ConfigError(_message(_explain(problem) for problem in error.errors())) from None
+    study = study.model_copy(update={"figures": dict(_wanted(study))})
     problems = list(_dangling(study))
     if problems:
         raise ConfigError(_message(problems))
     return study
+
+
+def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
+    """The figures, without those of a target whose section is null."""
+    for name, figure in study.figures.items():
+        drawn = FIGURES.get(figure.draws or name)
+        experiment = study.experiments.get(figure.experiment or "")
+        silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
+        if drawn is None or not silent.get(drawn.target):
+            yield name, figure
 
 
 def _message(problems: Iterable[str]) -> str:
@@ -277,7 +289,7 @@ def _calibration(place: str, experiment: Experiment, tokenizer: Any) -> Iterator
         for step in part.checkpoints if known else []:
             if step not in known:
                 near = min(known, key=lambda each: abs(each - step))
-                yield f"{where}.checkpoints: step {step} is not measured; the nearest that is: {near}"
+                yield f"{where}.checkpoints: step {step} is not measured; the nearest that is: {near} (or set calibration: null)"
     for kind in ("heads", "full"):
         sweep = getattr(section, kind)
         for component in (sweep.components or []) if sweep else []:
