@@ -289,7 +289,10 @@ def _calibration(place: str, experiment: Experiment, tokenizer: Any) -> Iterator
         for step in part.checkpoints if known else []:
             if step not in known:
                 near = min(known, key=lambda each: abs(each - step))
-                yield f"{where}.checkpoints: step {step} is not measured; the nearest that is: {near} (or set calibration: null)"
+                yield (
+                    f"{where}.checkpoints: step {step} is not measured; the nearest that is: {near} "
+                    "(without a calibration, set `calibration: null`)"
+                )
     for kind in ("heads", "full"):
         sweep = getattr(section, kind)
         for component in (sweep.components or []) if sweep else []:
