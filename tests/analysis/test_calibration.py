@@ -36,6 +36,7 @@ def sweep(
             "rhat": whole,
             "drift": 0.0 * whole,
             "drift_se": 0.01 * whole,
+            "relaxed": whole.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True),
             "acceptance": 0.6 * whole,
             "acceptance_null": 0.6 * whole,
             "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
@@ -119,7 +120,7 @@ def test_where_the_localization_dominates_everywhere_a_curvature_is_recommended(
     assert "curvature" in found["said"].sel(kind="heads", distribution="mixture").item()
 
 
-@pytest.mark.parametrize("criterion", ["stable", "local", "equilibrated", "accepted", "positive"])
+@pytest.mark.parametrize("criterion", ["stable", "local", "equilibrated", "small_steps", "positive"])
 def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
     calibration = sweep()
     at = {"localization": 50.0, "n_beta": 1000.0}
@@ -132,7 +133,7 @@ def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
         calibration["llc_gradient_off"].loc[at] = 1000.0
     if criterion == "equilibrated":
         calibration["drift"].loc[at] = 0.5 * calibration["llc"].loc[at]
-    if criterion == "accepted":
+    if criterion == "small_steps":
         calibration["acceptance"].loc[at] = 0.29
     if criterion == "positive":
         calibration["llc"].loc[{**at, "step": 10, "component": "0:0"}] = -0.1
@@ -164,6 +165,27 @@ def test_a_large_drift_is_passed_over_but_taken_and_told_where_nothing_else_is_t
     assert ratio.sel(localization=localization, n_beta=n_beta) <= 0.1
     only = recommend(sloped, **limits | {"max_drift_term": 1e-6})
     assert "must be reported" in only["said"].sel(kind="heads", distribution="mixture").item()
+
+
+def test_a_burn_in_too_short_for_the_localization_is_no_equilibrium():
+    calibration = sweep()
+    calibration["relaxed"].loc[{"localization": 50.0, "step_size": 1e-3}] = 0.79
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-4)
+    assert (best_step(calibration).sel(localization=50.0) == 1e-4).all()
+    assert regime(calibration, max_loss_rise=10.0)["trusted"].all()
+    calibration["relaxed"][:] = 0.5
+    assert not regime(calibration, max_loss_rise=10.0)["trusted"].any()
+
+
+def test_steps_that_widen_the_localization_are_too_large():
+    calibration = sweep()  # step_size x localization up to 0.5: variance up to 1 / (1 - 0.125)
+    limits = {"max_loss_rise": 10.0, "max_widening": 1 / (1 - 0.05 / 4) - 1 + 1e-6}
+    passes = recommend(calibration, **limits)["passes"].sel(
+        kind="heads", distribution="mixture", n_beta=100.0
+    )
+    held = passes.sel(criterion="small_steps") == 1
+    assert held.sel(localization=50.0).all()
+    assert held.sel(localization=500.0).values.tolist() == [True, False]
 
 
 def test_where_even_a_constant_loss_is_rejected_there_is_nothing_to_compare_with():

@@ -58,6 +58,20 @@ def test_every_cell_is_the_estimate_at_its_setting(sample):
         )
 
 
+def test_how_far_the_control_has_relaxed_is_exact():
+    """Mean loss of many controls at one draw, on a well without slope, against the share of the stationary one."""
+    center, count = {"w": torch.zeros(4)}, 2000
+    setting = {"n_beta": 1.0, "localization": 50.0, "step_size": 1e-2}
+    run = partial(
+        estimate, well, center, [torch.zeros(4)], components={"full": None}, draws=4, burn_in=3, seed=1
+    )
+    found = sweep(run, **{name: [value] for name, value in setting.items()}, chains=2, control_chains=1)
+    off = run(**setting, chains=count, gradient=False)
+    stationary = 0.5 * 6.5 / (50.0 * (1 - 0.5 / 4))  # tr H / 2 times step_size / (1 - a^2), a = 1 - 0.25
+    assert float(found["relaxed"].squeeze()) == pytest.approx(1 - 0.75**6)
+    assert float(off["llc"].squeeze()) / stationary == pytest.approx(1 - 0.75**6, rel=0.06)
+
+
 def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
     found = sweep(sample, **GRID, chains=2, control_chains=1)
     out = found.sel(localization=500.0, step_size=1e-2)

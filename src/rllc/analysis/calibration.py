@@ -9,10 +9,12 @@ required, in this order:
 - *stable*: no chain failed.
 - *local*: the mean loss rise llc / n_beta is at most ``max_loss_rise``.
 - *equilibrated*: the drift of the trace is within two of its standard errors or at most ``max_drift`` of the
-  estimate, and R-hat is at most ``max_rhat``.
-- *accepted*: the moves would be accepted by a Metropolis test at least ``min_acceptance`` times as often as
-  those of a constant loss of the same dimension (where that is 0.05 or more): else the step is too large, and
-  minibatch noise heats the chain.
+  estimate, R-hat is at most ``max_rhat``, and burn-in is long enough that a chain without loss has reached
+  ``min_relaxed`` of its stationary variance.
+- *small_steps*: the moves would be accepted by a Metropolis test at least ``min_acceptance`` times as often
+  as those of a constant loss of the same dimension (where that is 0.05 or more), else minibatch noise heats
+  the chain; and the discretised localization is at most ``max_widening`` wider in variance than the
+  continuous one, 1 / (1 - step_size localization / 4) - 1.
 - *positive*: the estimate is above 0; an LLC cannot be negative, a chain that leaves a centre that is no
   minimum can.
 
@@ -40,7 +42,7 @@ from rllc.vocabulary import NATS, STATUS, describe
 GRID = ("localization", "n_beta", "step_size")
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = ("shrinkage", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise")
-REQUIRED = ("stable", "local", "equilibrated", "accepted", "positive")
+REQUIRED = ("stable", "local", "equilibrated", "small_steps", "positive")
 PREFERRED = ("likelihood", "small_drift")
 CRITERIA = REQUIRED + PREFERRED
 WHOLE = ("stable", "positive")  # criteria that must hold in every cell
@@ -49,8 +51,8 @@ OUTCOMES = ("none", "curvature", "likelihood")
 ALL = "all distributions"
 OK, MISSING = STATUS.index("ok"), STATUS.index("missing")
 THRESHOLDS = {
-    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2, "min_acceptance": 0.5,
-    "min_shrinkage": 0.2, "max_drift_term": 0.5,
+    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2, "min_relaxed": 0.8,
+    "min_acceptance": 0.5, "max_widening": 0.15, "min_shrinkage": 0.2, "max_drift_term": 0.5,
 }  # fmt: skip
 VARIABLES = {
     "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
@@ -107,13 +109,16 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
     q, status = quantities(calibration), calibration["status"]
     tried = (status != MISSING).any("chain")
     llc, drift = calibration["llc"], np.abs(calibration["drift"])
-    null = calibration["acceptance_null"]
+    widening = 1.0 / (1.0 - calibration["step_size"] * calibration["localization"] / 4.0) - 1.0
+    narrow = (widening >= 0) & (widening <= limit["max_widening"])
+    null, relaxed = calibration["acceptance_null"], calibration["relaxed"] >= limit["min_relaxed"]
+    accepted = calibration["acceptance"] >= limit["min_acceptance"] * null
     settled = (drift <= 2.0 * calibration["drift_se"]) | (drift <= limit["max_drift"] * np.abs(llc))
     held = {
         "stable": ((status == OK) | (status == MISSING)).all("chain"),
         "local": q["loss_rise"] <= limit["max_loss_rise"],
-        "equilibrated": settled & (calibration["rhat"] <= limit["max_rhat"]),
-        "accepted": (calibration["acceptance"] >= limit["min_acceptance"] * null) | ~(null >= COMPARABLE),
+        "equilibrated": settled & relaxed & (calibration["rhat"] <= limit["max_rhat"]),
+        "small_steps": narrow & (accepted | ~(null >= COMPARABLE)),
         "positive": llc > 0,
         "likelihood": q["shrinkage"] >= limit["min_shrinkage"],
         "small_drift": q["drift_ratio"] <= limit["max_drift_term"],
@@ -137,7 +142,7 @@ def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
 
     calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se``, ``acceptance``,
                  ``acceptance_null`` (seed, step, component, distribution, localization, n_beta,
-                 step_size), ``status`` (.., chain),
+                 step_size), ``status`` (.., chain), ``relaxed`` (component, localization, step_size),
                  ``hessian_trace``, ``gradient_square``, ``gradient_curvature`` (seed, step, component,
                  distribution)
     thresholds   any of ``THRESHOLDS``
@@ -306,10 +311,10 @@ def best_step(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
     """The step size at which a pair (localization, n_beta) is looked at in the regime map; NaN where none.
 
     Of the step sizes at which no chain failed, the one with the largest share of cells that are equilibrated
-    and accepted, ties to the largest step size. Dims (localization, n_beta).
+    and have small steps, ties to the largest step size. Dims (localization, n_beta).
     """
     holds = criteria(calibration, **thresholds)
-    sound = holds.sel(criterion=["equilibrated", "accepted"]).min("criterion", skipna=False).mean(CELLS)
+    sound = holds.sel(criterion=["equilibrated", "small_steps"]).min("criterion", skipna=False).mean(CELLS)
     usable = sound.where(holds.sel(criterion="stable", drop=True).mean(CELLS) == 1)
     steps = calibration["step_size"]
     # Ties to the largest: a preference far below any difference of shares.
@@ -323,18 +328,22 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
 
     At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is drift_prediction / |llc|, so that its sign says which way.
+    first). ``drift_term`` is drift_prediction / |llc|, so that its sign says which way; ``trusted`` is 1
+    where all required criteria of the rule hold there, else 0.
     """
-    used = best_step(calibration, **thresholds)
+    limit = _limits(thresholds)
+    used = best_step(calibration, **limit)
+    known = used.notnull()
     measured = quantities(calibration)
     measured["drift_term"] = measured["drift_prediction"] / np.abs(calibration["llc"])
     measured["llc"] = calibration["llc"]
-    known = used.notnull()
-    at = measured.sel(step_size=used.fillna(calibration["step_size"].values[0])).where(known)
+    at = used.fillna(calibration["step_size"].values[0])
     names = ["shrinkage", "curvature_ratio", "drift_term", "llc", "loss_rise"]
-    middle = at[names].median(CELLS).drop_vars("step_size")
-    negative = (at["llc"] < 0).mean(CELLS).drop_vars("step_size")
-    return middle.assign(step_size_used=used, negative=negative.where(known))
+    middle = measured[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")
+    holds = criteria(calibration, **limit)
+    share = holds.mean(CELLS).sel(step_size=at).drop_vars("step_size")
+    good = (share >= _floor(holds, limit) - 1e-9).sel(criterion=list(REQUIRED)).all("criterion")
+    return middle.assign(step_size_used=used, trusted=(good & known).astype(np.int8))
 
 
 def _limits(thresholds: Mapping[str, float]) -> dict[str, float]:

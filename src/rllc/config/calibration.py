@@ -78,8 +78,16 @@ class Rule(Section):
         "equilibrated: drift within two standard errors, or at most this share of the estimate", default=0.15
     )
     max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=1.2)
+    min_relaxed: Share = key(
+        "equilibrated: share of its stationary variance that a chain without loss has after burn-in",
+        default=0.8,
+    )
     min_acceptance: Share = key(
-        "accepted: mean acceptance of the moves at least this share of that of a constant loss", default=0.5
+        "small_steps: mean acceptance of the moves at least this share of that of a constant loss",
+        default=0.5,
+    )
+    max_widening: Positive = key(
+        "small_steps: 1 / (1 - step_size localization / 4) - 1 at most this", default=0.15
     )
     min_shrinkage: Share = key("likelihood: 1 - on/off at least this", default=0.2)
     max_drift_term: Positive = key(

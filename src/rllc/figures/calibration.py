@@ -83,7 +83,7 @@ def regime_map(
     )
     for row, (variable, (title, palette, norm)) in zip(axes, MAPS.items(), strict=True):
         for ax, at in zip(row, columns, strict=True):
-            _map(ax, maps[at][variable], palette, norm)
+            _map(ax, maps[at][variable], maps[at]["trusted"], palette, norm)
             _mark(ax, chosen.sel(kind=at[0], distribution=at[1]))
             ax.set_title(f"{title}\n{KIND_NAMES[at[0]]}, {style.short(labels[at[1]], 18)}", loc="left")
         row[0].set_ylabel("localization")
@@ -112,27 +112,33 @@ def regime_map(
         "what a chain gains by walking down the slope g of a checkpoint that is no minimum (h: curvature "
         "along g); "
         "colours are cut at the ends of their scale.",
-        f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads. Each pair is shown "
-        "at the step size with most cells that are equilibrated and accepted among those without a failed chain, "
-        "ties to the largest.",
+        f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads. Each pair is "
+        "shown "
+        "at the step size with most cells that are equilibrated and have small steps among those without a "
+        "failed "
+        "chain, "
+        "ties to the largest. In brackets: a required criterion of the rule fails even there, at this step.",
         *(_told(chosen, kind, name, labels[name], main_setting) for kind, name in columns),
-        "Grey: not sampled (step_size x localization of 4 or more everywhere), or a chain failed at every step "
+        "Grey: not sampled (step_size x localization of 4 or more everywhere), or a chain failed at every "
+        "step "
         "size. No uncertainty is drawn.",
     )
     return Drawing(figure, data, caption)
 
 
-def _map(ax: Axes, values: xr.DataArray, palette: str, norm: Normalize) -> None:
-    """One table of numbers as colours and text, on logarithmic axes that cells share evenly."""
+def _map(ax: Axes, values: xr.DataArray, trusted: xr.DataArray, palette: str, norm: Normalize) -> None:
+    """One table of numbers as colours and text, in brackets where the rule does not trust them."""
     table = values.transpose("localization", "n_beta").values
     rows, columns = table.shape
+    good = trusted.transpose("localization", "n_beta").values == 1
     colors = colormaps[palette].with_extremes(bad="#bbbbbb")
     shown = np.ma.masked_invalid(np.clip(table, norm.vmin, norm.vmax))
     ax.imshow(shown, cmap=colors, norm=norm, origin="lower", aspect="auto")
     for i, j in np.argwhere(np.isfinite(table)):
         red, green, blue, _ = colors(norm(shown[i, j]))
         light = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
-        ax.text(j, i + 0.12, _number(table[i, j]), ha="center", va="bottom", fontsize=7, color=NUMBERS[light])
+        text = _number(table[i, j]) if good[i, j] else f"({_number(table[i, j])})"
+        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=NUMBERS[light])
     ax.set_xticks(range(columns), [f"{value:g}" for value in values["n_beta"].values])
     ax.set_yticks(range(rows), [f"{value:g}" for value in values["localization"].values])
     ax.tick_params(axis="x", labelrotation=35)

@@ -34,6 +34,7 @@ VARIABLES = {
     "llc_gradient_off": ("control: the same estimate without the gradient term in the sampler", "1"),
     "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
     "paired_loss": ("minibatch loss of a draw minus the loss at the checkpoint on the same minibatch", NATS),
+    "relaxed": ("share of its stationary variance that the control has at the first kept draw", "1"),
     "loss_at_center": ("mean loss at the checkpoint over the draws' minibatches", NATS),
     "hessian_trace": ("trace of the component's block of the Hessian of the loss", NATS),
     "hessian_trace_se": ("standard error over probes of the Hessian trace", NATS),
@@ -83,7 +84,8 @@ def sweep(
 
     Returns ``llc``, ``llc_se``, their control, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
     ``acceptance_null``, ``verdict`` (component, localization, n_beta, step_size), ``llc_chain``, ``status``
-    (.., chain) and ``paired_loss`` (.., chain, draw; float32, burn-in included).
+    (.., chain), ``paired_loss`` (.., chain, draw; float32, burn-in included) and ``relaxed`` (localization,
+    step_size).
     """
     grid = {"localization": localization, "n_beta": n_beta, "step_size": step_size}
     values = {name: np.unique(np.asarray(each, dtype=np.float64)) for name, each in grid.items()}
@@ -101,7 +103,20 @@ def sweep(
                 )
     if not found:
         raise ValueError("every pair has step_size x localization of 4 or more: lower the step sizes")
-    return _on_grid(found, values)
+    return _on_grid(found, values).assign(relaxed=_relaxed(values, off.attrs))
+
+
+def _relaxed(values: Mapping[str, np.ndarray], setting: Mapping[str, Any]) -> xr.DataArray:
+    """Share of the localization's stationary variance that a chain without loss has at the first kept draw.
+
+    1 - (1 - step_size localization / 2)^(2 moves), exact for the control.
+    """
+    moves = setting["burn_in"] * setting.get("thinning", 1)
+    grid = xr.Dataset(coords={name: values[name] for name in ("localization", "step_size")})
+    share = 1.0 - (1.0 - grid["localization"] * grid["step_size"] / 2.0) ** (2 * moves)
+    return share.where(grid["localization"] * grid["step_size"] < 4).assign_attrs(
+        long_name=VARIABLES["relaxed"][0], units=VARIABLES["relaxed"][1]
+    )
 
 
 def _one(on: xr.Dataset) -> xr.Dataset:
@@ -133,11 +148,16 @@ def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
         for name in (*GRID, "chain", "draw")
     }
     fill = {name: ABSENT.get(str(name), np.nan) for name in sweeps[0].data_vars}
-    spread = [each.reindex(union, fill_value=fill) for each in sweeps]
+    spread = [_by_all(each).reindex(union, fill_value=fill) for each in sweeps]
     whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
     whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
     whole["verdict"] = whole["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
     return whole
+
+
+def _by_all(one: xr.Dataset) -> xr.Dataset:
+    """``relaxed`` for each component, since kinds differ in burn-in."""
+    return one.assign(relaxed=one["relaxed"].expand_dims(component=one["component"]))
 
 
 def at_center(

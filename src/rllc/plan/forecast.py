@@ -32,6 +32,8 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "ablate": _measure(cost.ablation),
     "measure_losses": _measure(cost.metrics),
     "score_heads": _measure(cost.patterns),
+    "sweep_settings": _measure(cost.calibration),
+    "vary_sampling": _measure(cost.dependence),
     "validate": lambda study, w: cost.validation(study, w.family),
 }
 
