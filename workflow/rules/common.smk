@@ -1,18 +1,20 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and the line before a run."""
 
+import atexit
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.plan import cost, parameters, products
+from rllc.plan import cost, parameters, planned, products, slurm
 from rllc.plan.command import command
 from rllc.plan.environment import prepare
 from rllc.plan.figures import FIGURES
 from rllc.plan.fingerprint import fingerprint
-from rllc.plan.forecast import forecast
+from rllc.plan.forecast import by_rule, forecast, table
 from rllc.plan.layout import BASE_SETTING, Layout
 from rllc.plan.parameters import as_json
 from rllc.plan.sidecars import drop_broken
@@ -22,10 +24,15 @@ from rllc.plan.steps import chunks
 from rllc.plan.study import ConfigError, read
 from rllc.seeds import derive
 
-try:
-    STUDY = read(config)
-except ConfigError as error:
+ROOT = Path(workflow.basedir)
+
+try:  # a job of a cluster may start long after the main process read the config
+    PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
+    STUDY = read(PLAN["config"] if PLAN else config)
+except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
+
+CODES = PLAN["codes"] if PLAN else {}
 
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
 problems = missing_files(STUDY)
@@ -71,8 +78,11 @@ def any_of(names):
 
 
 def code(script, *modules):
-    """Fingerprint of a script and of all it imports; part of every rule's params."""
-    return fingerprint(f"workflow/scripts/{script}.py", *modules, root=workflow.basedir)
+    """Fingerprint of a script and of all it imports, as it was planned; part of every rule's params."""
+    key = " ".join((script, *modules))
+    if key not in CODES:
+        CODES[key] = fingerprint(f"workflow/scripts/{script}.py", *modules, root=ROOT)
+    return CODES[key]
 
 
 def experiment(wildcards):
@@ -85,18 +95,25 @@ def stream(purpose):
 
 
 def megabytes(function):
-    """Memory of a job, from the cost model, which names what it needs of the wildcards."""
-    return lambda wildcards: int(function(wildcards).megabytes)
+    """Memory of a job, from the cost model; more for a job that is submitted again."""
+    return lambda wildcards, attempt: attempt * int(function(wildcards).megabytes)
 
 
 def minutes(rule_name, function):
-    """Wall-time limit of a job."""
-    return lambda wildcards: function(wildcards).minutes(STUDY, rule_name)
+    """Wall-time limit of a job; more for a job that is submitted again."""
+    return lambda wildcards, attempt: function(wildcards).minutes(
+        STUDY, rule_name, attempt
+    )
+
+
+def growing(amount):
+    """A fixed amount of a resource; more for a job that is submitted again."""
+    return lambda wildcards, attempt: attempt * amount
 
 
 def gpus(rule_name):
     """1 for rules that the config gives a GPU, else 0."""
-    return int(STUDY.compute.device == "cuda" and rule_name in STUDY.compute.gpu_jobs)
+    return int(cost.on_gpu(STUDY, rule_name))
 
 
 def compute(rule_name):
@@ -111,13 +128,45 @@ if workflow.is_main_process:
         logger.warning(f"{problem}: it will be made again.")
 
 
+def announce(whole_table, say=logger.info):
+    """What is about to run: a line, or a row per rule and the line."""
+    jobs = [
+        (job.rule.name, job.wildcards)
+        for job in workflow._dag.needrun_jobs(exclude_finished=False)
+    ]
+    if whole_table and jobs:
+        say(table(by_rule(STUDY, jobs)))
+    if jobs:
+        say(forecast(STUDY, jobs))
+
+
 onstart:
-    logger.info(
-        forecast(
-            STUDY,
-            [
-                (job.rule.name, job.wildcards)
-                for job in workflow._dag.needrun_jobs()
-            ],
-        )
-    )
+    on_slurm = workflow.executor_plugin.name == "slurm"
+    try:
+        if on_slurm:
+            asked = workflow.executor_settings
+            logger.info(
+                slurm.status_source(
+                    asked.status_command, asked.init_seconds_before_status_checks
+                )
+            )
+        if any(
+            job.rule.name not in PARTIAL
+            for job in workflow._dag.needrun_jobs(exclude_finished=False)
+        ):
+            slurm.refuse_orphans(slurm.jobs_here(Path.cwd()))
+    except slurm.SlurmError as error:
+        raise WorkflowError(str(error)) from None
+    for name, figure in STUDY.figures.items():
+        code("draw", FIGURES[figure.draws or name].draws.partition(":")[0])
+    planned.keep(config, CODES, root=ROOT)
+    announce(whole_table=on_slurm)
+
+
+# A dry run calls no onstart: it says what it would cost at its end, when the jobs are known.
+if (
+    workflow.is_main_process
+    and workflow.output_settings.dryrun
+    and Quietness.ALL not in (workflow.output_settings.quiet or ())
+):
+    atexit.register(lambda: workflow._dag is not None and announce(True, say=print))
