@@ -54,22 +54,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(cluster: Any, folder: Path) -> Any:
-    """The tiny study, run locally to its end. Read only."""
-    root = logins.fresh(folder / "undisturbed")
+def begun(cluster: Any, folder: Path) -> Any:
+    """The tiny study, run locally until its checkpoints are there. Read only."""
+    root = logins.fresh(folder / "begun")
     made = logins.Login(root, cluster, logins.CI, "config/tiny.yaml")
     made.write("config/tiny.yaml", logins.tiny(root))
+    made.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=logins.LOCAL)
+    return made
+
+
+@pytest.fixture(scope="session")
+def undisturbed(begun: Any, folder: Path) -> Any:
+    """The tiny study, run locally to its end. Read only."""
+    made = logins.Login(logins.copied(begun.root, folder / "undisturbed"), begun.cluster, *begun.overlays)
     made.snakemake(how=logins.LOCAL)
     return made
 
 
 @pytest.fixture
-def trained(undisturbed: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
+def trained(begun: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
     """A copy of the tiny study as it is before anything is sampled; nothing is left in Slurm afterwards."""
-    root = logins.copied(undisturbed.root, folder / tmp_path.name)
-    for made in ("language/parts", "language/rllc.nc", "figures"):
-        path = root / "results/tiny" / made
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    yield logins.Login(root, undisturbed.cluster, *undisturbed.overlays)
-    undisturbed.cluster.cancel_all()
+    root = logins.copied(begun.root, folder / tmp_path.name)
+    yield logins.Login(root, begun.cluster, *begun.overlays)
+    begun.cluster.cancel_all()
     shutil.rmtree(root, ignore_errors=True)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ PROFILE = ("--profile", "slurm")
 LOCAL = ("--cores", "2")
 KEPT = {"task", "seeds", "model", "tokenizer", "initial", "training", "checkpoints"}
 CI = "config/ci.yaml"
+TOKEN = "hf_" + "t0ken" * 6
 
 
 class Login:
@@ -66,6 +68,14 @@ class Login:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
         return file
+
+    @staticmethod
+    def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
+        """Until something is so."""
+        until = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < until, "nothing came"
+            time.sleep(0.1)
 
     def dataset(self, name: str) -> xr.Dataset:
         """A result, read whole, without attributes (dates, fingerprints)."""
@@ -131,9 +141,10 @@ def tiny(root: Path) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    """Without what pytest, an outer run of Snakemake or an outer Slurm set."""
+    """Without what pytest, an outer run of Snakemake or an outer Slurm set; with a token of the hub."""
     dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "SLURM", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "RLLC_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "HF_TOKEN": TOKEN}
 
 
 def _descendants(process: int) -> list[int]:

@@ -30,13 +30,6 @@ def slowed(study, seconds):
     study.edit("workflow/scripts/sample_heads.py", MEASURE, SLOW.format(seconds=seconds))
 
 
-def wait_for(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "nothing came"
-        time.sleep(0.1)
-
-
 def cells(study):
     return sorted((study.root / PARTS).rglob("[0-9]*.nc"))
 
@@ -59,7 +52,7 @@ def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, expe
     slowed(trained, 2)
     run = trained.start(RLLC)
     number = cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
-    wait_for(lambda: cells(trained))
+    trained.wait_for(lambda: cells(trained))
     before = {path: path.stat().st_mtime_ns for path in cells(trained)}
     cluster.run("scancel", number)
     said = run.end()
@@ -101,43 +94,56 @@ def test_slurmd_may_die_and_come_back(trained, cluster, expected):
     check(trained, expected)
 
 
-def test_a_main_process_killed_while_jobs_run(trained, cluster, expected):
-    """Its jobs live on; until they end, nothing else writes here; then only what is missing runs."""
-    slowed(trained, 3)
+@pytest.fixture
+def orphaned(trained, cluster):
+    """The main process is killed with -9; its jobs run on."""
+    slowed(trained, 5)
     run = trained.start(RLLC)
     cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
-    wait_for(lambda: cells(trained))
+    trained.wait_for(lambda: cells(trained))
     run.kill()
-    assert "--unlock" in trained.snakemake(RLLC, check=False)
-    trained.snakemake("--unlock")
-    said = trained.snakemake(RLLC, check=False)
+    return trained
+
+
+def test_a_main_process_killed_while_jobs_run(orphaned, cluster, expected):
+    """Its jobs live on; until they end, nothing else writes here; then only what is missing runs."""
+    assert "--unlock" in orphaned.snakemake(RLLC, check=False)
+    orphaned.snakemake("--unlock")
+    said = orphaned.snakemake(RLLC, check=False)
     assert "jobs of an earlier run are still queued or running" in said
     orphans = re.search(r"scancel ([\d ]+)", said)[1].split()
-    assert set(orphans) <= set(cluster.jobs("running,pending,completing"))
-    assert "jobs of an earlier run" in trained.snakemake(RLLC, check=False, how=LOCAL)
-    wait_for(lambda: not cluster.jobs("running,pending,completing"))
-    parts = {path: path.stat().st_mtime_ns for path in (trained.root / PARTS).glob("*.nc")}
+    assert set(orphans) <= set(cluster.jobs())
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    parts = {path: path.stat().st_mtime_ns for path in (orphaned.root / PARTS).glob("*.nc")}
     assert len(parts) == 2
-    said = trained.snakemake(RLLC)
+    said = orphaned.snakemake(RLLC)
     assert not submitted(said, "sample_heads")
     assert {path: path.stat().st_mtime_ns for path in parts} == parts
-    check(trained, expected)
+    check(orphaned, expected)
 
 
-def test_a_killed_main_process_whose_jobs_are_cancelled_too(trained, cluster, expected):
+def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, expected):
+    """Nothing recorded how they were made."""
+    tiny = (orphaned.root / "config/tiny.yaml").read_text()
+    orphaned.edit("config/tiny.yaml", "draws: 8", "draws: 7")
+    assert "jobs of an earlier run" not in orphaned.snakemake("--unlock")
+    assert "jobs of an earlier run" in orphaned.snakemake(RLLC, check=False, how=LOCAL)
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    said = orphaned.snakemake(RLLC, how=LOCAL)
+    assert said.count("by a job of a run that was killed: it will be made again") == 2
+    orphaned.write("config/tiny.yaml", tiny)
+    orphaned.snakemake(RLLC, how=LOCAL)
+    check(orphaned, expected)
+
+
+def test_a_killed_main_process_whose_jobs_are_cancelled_too(orphaned, cluster, expected):
     """What they left half done is no result."""
-    slowed(trained, 3)
-    run = trained.start(RLLC)
-    cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
-    wait_for(lambda: cells(trained))
-    run.kill()
     cluster.cancel_all()
-    kept = len(cells(trained))
-    assert kept
-    assert not list((trained.root / PARTS).glob("*.nc"))
-    trained.snakemake("--unlock")
-    assert len(submitted(trained.snakemake(RLLC), "sample_heads")) == 2
-    check(trained, expected)
+    assert cells(orphaned)
+    assert not list((orphaned.root / PARTS).glob("*.nc"))
+    orphaned.snakemake("--unlock")
+    assert len(submitted(orphaned.snakemake(RLLC), "sample_heads")) == 2
+    check(orphaned, expected)
 
 
 @pytest.mark.parametrize("half", ["part", "checkpoint", "dataset"])
@@ -168,7 +174,7 @@ def test_no_job_runs_under_code_that_it_was_not_planned_with(trained, cluster, e
     try:
         run = trained.start(RLLC, "--retries", "0")
         cluster.wait_for(SAMPLING, "PENDING", folder=str(trained.root))
-        trained.edit("src/rllc/measures/sgld.py", "import ", "import math\nimport ")
+        trained.edit("src/rllc/measures/sgld.py", "\ndef ", "\nMORE = 1\n\n\ndef ")
     finally:
         cluster.run("scontrol", "update", "PartitionName=cpu", "State=UP")
     said = run.end(check=False)
@@ -206,7 +212,7 @@ def test_a_full_disk(trained, cluster, expected):
         cluster.run("cp", "-a", f"{kept}/.", str(results))
         cluster.run("sh", "-c", f"head -c 100M /dev/zero > '{results}/ballast'", check=False)
         said = trained.snakemake(RLLC, "--retries", "0", check=False)
-        assert "No space left on device" in said
+        assert "No space left on device" in said or "the disk is full" in said
         cluster.run("rm", f"{results}/ballast")
         trained.snakemake(RLLC)
         cluster.run("cp", "-a", f"{results}/language", str(kept))
@@ -223,7 +229,7 @@ def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, expec
     slowed(trained, 3)
     run = trained.start(RLLC)
     number = cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
-    wait_for(lambda: cells(trained))
+    trained.wait_for(lambda: cells(trained))
     before = {path: path.stat().st_mtime_ns for path in cells(trained)}
     cluster.run("scontrol", "requeue", number)
     said = run.end()
@@ -233,7 +239,7 @@ def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, expec
     check(trained, expected)
 
 
-def test_nothing_of_the_cluster_survives_the_tests(tmp_path):
+def test_nothing_of_the_cluster_survives_the_tests(cluster, login):
     """Killed with -9, the test process takes the daemons and their files with it."""
     file = str(HERE / "cluster.py")
     program = (
@@ -247,5 +253,5 @@ def test_nothing_of_the_cluster_survives_the_tests(tmp_path):
     first = int(process.stdout.readline())
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    wait_for(lambda: not Path(f"/proc/{first}").exists(), 10)
+    login.Login.wait_for(lambda: not Path(f"/proc/{first}").exists(), 10)
     assert not Path("/etc/slurm/slurm.conf").exists()

@@ -1,6 +1,5 @@
-"""What all rules share: the checked config, paths, fingerprints, threads, and the line before a run."""
+"""What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
-import atexit
 import sys
 from pathlib import Path
 
@@ -9,13 +8,14 @@ from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.plan import cost, parameters, planned, products, slurm
+from rllc.plan import cost, leftover, parameters, planned, products, slurm
 from rllc.plan.command import command
 from rllc.plan.environment import prepare
 from rllc.plan.figures import FIGURES
 from rllc.plan.fingerprint import fingerprint
 from rllc.plan.forecast import by_rule, forecast, table
 from rllc.plan.layout import BASE_SETTING, Layout
+from rllc.plan.leftover import drop_leftover
 from rllc.plan.parameters import as_json
 from rllc.plan.sidecars import drop_broken
 from rllc.plan.imported import imported_files
@@ -121,52 +121,16 @@ def compute(rule_name):
     return as_json(parameters.compute(STUDY, rule_name))
 
 
-if workflow.is_main_process:
-    for problem in drop_broken(
-        Path(STUDY.results), dry=workflow.output_settings.dryrun
-    ):
-        logger.warning(f"{problem}: it will be made again.")
+def about_to_run():
+    """Rule and wildcards of every job."""
+    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    return [(job.rule.name, job.wildcards) for job in jobs]
 
 
 def announce(whole_table, say=logger.info):
     """What is about to run: a line, or a row per rule and the line."""
-    jobs = [
-        (job.rule.name, job.wildcards)
-        for job in workflow._dag.needrun_jobs(exclude_finished=False)
-    ]
+    jobs = about_to_run()
     if whole_table and jobs:
         say(table(by_rule(STUDY, jobs)))
     if jobs:
         say(forecast(STUDY, jobs))
-
-
-onstart:
-    on_slurm = workflow.executor_plugin.name == "slurm"
-    try:
-        if on_slurm:
-            asked = workflow.executor_settings
-            logger.info(
-                slurm.status_source(
-                    asked.status_command, asked.init_seconds_before_status_checks
-                )
-            )
-        if any(
-            job.rule.name not in PARTIAL
-            for job in workflow._dag.needrun_jobs(exclude_finished=False)
-        ):
-            slurm.refuse_orphans(slurm.jobs_here(Path.cwd()))
-    except slurm.SlurmError as error:
-        raise WorkflowError(str(error)) from None
-    for name, figure in STUDY.figures.items():
-        code("draw", FIGURES[figure.draws or name].draws.partition(":")[0])
-    planned.keep(config, CODES, root=ROOT)
-    announce(whole_table=on_slurm)
-
-
-# A dry run calls no onstart: it says what it would cost at its end, when the jobs are known.
-if (
-    workflow.is_main_process
-    and workflow.output_settings.dryrun
-    and Quietness.ALL not in (workflow.output_settings.quiet or ())
-):
-    atexit.register(lambda: workflow._dag is not None and announce(True, say=print))

@@ -3,7 +3,7 @@
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
-from rllc.plan import partial
+from rllc.plan import unfinished
 
 # --- text
 
@@ -193,7 +193,7 @@ def begun(name):
     return [
         dataset
         for dataset in LISTED[name]
-        if partial.section(EXPERIMENTS[name], dataset)
+        if unfinished.section(EXPERIMENTS[name], dataset)
         and finished_parts(SimpleNamespace(experiment=name, dataset=dataset))
     ]
 

@@ -28,17 +28,19 @@ rule gather_partial:
         code=code("gather_partial"),
         parts=finished_parts,
         coords=lambda wildcards: as_json(
-            partial.coords(experiment(wildcards), wildcards.dataset)
+            unfinished.coords(experiment(wildcards), wildcards.dataset)
         ),
         made_by=lambda wildcards: as_json(
             {
-                "code": code(partial.script(experiment(wildcards), wildcards.dataset)),
-                **partial.section(experiment(wildcards), wildcards.dataset),
+                "code": code(
+                    unfinished.script(experiment(wildcards), wildcards.dataset)
+                ),
+                **unfinished.section(experiment(wildcards), wildcards.dataset),
             }
         ),
         labels=label_of,
         thresholds=lambda wildcards: as_json(
-            partial.thresholds(experiment(wildcards), wildcards.dataset)
+            unfinished.thresholds(experiment(wildcards), wildcards.dataset)
         ),
     message:
         "gathering what is finished of {wildcards.experiment}/{wildcards.dataset}.nc"
