@@ -9,7 +9,7 @@ CORES ?= all
 CONFIG ?=
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help env run quick status partial test unit workflow-test test-slurm check docs lock clean
+.PHONY: help env run quick status partial test unit workflow-test test-slurm slurm-study slurm-faults check docs lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -47,7 +47,13 @@ workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -m workflow
 
 test-slurm: env  ## the profile and its faults, on a private Slurm (root; Debian: munge slurmctld slurmd slurm-client)
-	$(BIN)/python -m pytest -m slurm -rs
+	$(MAKE) --no-print-directory -j2 --output-sync=target slurm-study slurm-faults
+
+slurm-study: env
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_study.py tests/slurm/test_use.py
+
+slurm-faults: env
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_faults.py
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .
