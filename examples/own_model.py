@@ -6,6 +6,7 @@ Run: python examples/own_model.py
 import torch
 
 from rllc.measures.llc import estimate
+from rllc.verdicts import reasons
 
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
@@ -36,4 +37,6 @@ estimates = estimate(
     loss, weights, batches, components=components,
     n_beta=1000, localization=10, step_size=1e-4, chains=4, draws=300, burn_in=150,
 )  # fmt: skip
-print(estimates[["llc", "llc_se", "rhat", "ess"]].to_dataframe().round(2))
+table = estimates[["verdict", "llc", "llc_se", "rhat", "ess"]].to_dataframe().round(2)
+table["verdict"] = [",".join(reasons(value)) or "sound" for value in table["verdict"]]
+print(table)

@@ -43,16 +43,16 @@ def jobs(overlays: list[str]) -> list[status.Job]:
         figures = dag.workflow.globals["STUDY"].figures
         order = {rule.name: number for number, rule in enumerate(dag.workflow.rules)}
         ordered = sorted(dag.jobs, key=lambda job: order[job.rule.name])
-        return [_job(job, job in needed, figures) for job in ordered if job.rule.name != "all"]
+        return [_job(job, job in needed, figures) for job in ordered if job.output]
 
 
 def _job(job, needed: bool, figures) -> status.Job:
     wildcards = job.wildcards_dict
     values = [str(value) for value in wildcards.values()]
-    drawn = figures[wildcards["figure"]].experiment if "figure" in wildcards else status.SHARED
+    drawn = figures[wildcards["figure"]].experiment if "figure" in wildcards else None
     return status.Job(
         rule=job.rule.name,
-        experiment=wildcards.get("experiment", drawn),
+        experiment=wildcards.get("experiment") or drawn or status.SHARED,
         wildcards=" ".join(f"{name}={value}" for name, value in wildcards.items() if name != "experiment"),
         comment=status.comment(job.rule.name, values),
         needed=needed,

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import xarray as xr
 
+from rllc.verdicts import MASKS, verdict_attributes
 from rllc.vocabulary import STATUS, describe, head_coords, head_labels, status_attributes
 
 DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
@@ -58,13 +59,23 @@ def refined(coords, distributions, sampling, missing, scale=1.0, off=1.02):
             curve = curve - 0.4 if distributions[d] != "one_layer" else curve * 0.5
         values[s, :, h, d] = scale * factor * curve + random.normal(0, 0.04 * scale, len(steps))
     error = scale * (0.03 + 0.03 * values / values.max() + 0.02 * random.random(shape))
-    chains = values[..., None] + random.normal(0, 2 * error[..., None], (*shape, 4))
+    common = random.normal(0, 2, (*shape[:3], 1, 4))  # the same on all distributions
+    own = random.normal(0, 2, (*shape, 4))
+    chains = values[..., None] + error[..., None] * (0.8 * common + 0.6 * own)
     status = np.zeros(chains.shape, np.int8)
     if missing:
         status[0, 3, 2, 0, 1] = STATUS.index("diverged")
         status[0, 5, -1, 0] = STATUS.index("nonfinite")
         chains[status > 0] = np.nan
         values[0, 5, -1, 0] = error[0, 5, -1, 0] = np.nan
+    verdict = np.full(shape, MASKS["prior_dominated"] if off < 1.1 else 0, np.int16)
+    if missing:
+        verdict[0, 3, 2, 0] |= MASKS["chain_failed"]
+        verdict[0, 5, -1, 0] = MASKS["all_chains_failed"]
+        verdict[0, 8:10, 1, 0] |= MASKS["drifting"]
+        verdict[0, 9, 1, 0] |= MASKS["not_mixed"]
+        verdict[0, 10, -2, 0] |= MASKS["drifting"]
+        verdict[0, 12:14, len(heads) // 2 + 1, -2] |= MASKS["not_mixed"]
     dims = ("seed", "step", "head", "distribution")
     labels = {"one_layer": "one-layer model", "mixture": "training mixture"}
     dataset = xr.Dataset(
@@ -74,6 +85,7 @@ def refined(coords, distributions, sampling, missing, scale=1.0, off=1.02):
             "rllc_gradient_off": (dims, values * off + random.normal(0, 0.01 * scale, shape)),
             "rllc_chain": ((*dims, "chain"), chains),
             "status": ((*dims, "chain"), status, status_attributes()),
+            "verdict": (dims, verdict, verdict_attributes()),
         },
         coords={
             **coords,
@@ -124,7 +136,10 @@ def hessian(rllc):
 
 def ablation(rllc):
     methods = xr.DataArray([1.4, 1.0, 0.8], dims="method", coords={"method": ["zero", "mean", "resample"]})
-    return xr.Dataset({"ablation": (rllc["rllc"] * 0.02 * methods)})
+    return xr.Dataset(
+        {"ablation": (rllc["rllc"] * 0.02 * methods)},
+        attrs={"ablation": json.dumps({"batch_size": 16, "batches": 2})},
+    )
 
 
 def full(coords, distributions):
@@ -133,11 +148,14 @@ def full(coords, distributions):
     shape = (len(coords["seed"]), len(steps), len(distributions))
     curve = 60 + 30 * rise(steps, 30, 0.8) + 20 * rise(steps, 1500, 0.3)
     values = np.broadcast_to(curve[None, :, None] + 4 * np.arange(shape[2]), shape).copy()
+    verdict = np.zeros(shape, np.int16)
+    verdict[:, -2:, 0] = MASKS["drifting"]
     return xr.Dataset(
         {
             "llc": (dims, values),
             "llc_se": (dims, 1.5 + 0 * values),
             "status": ((*dims, "chain"), np.zeros((*shape, 2), np.int8), status_attributes()),
+            "verdict": (dims, verdict, verdict_attributes()),
         },
         coords={"seed": coords["seed"], "step": coords["step"], "distribution": list(distributions)},
         attrs={"sampling": json.dumps(SAMPLING | {"chains": 2})},
@@ -160,6 +178,7 @@ def metrics(coords, distributions):
 def corpus(distributions):
     numbers = {
         "documents": ([1250, 3310, 2200], "1"),
+        "held_out_documents": ([125, 331, 220], "1"),
         "characters": ([1.65e7, 5.1e6, 1.02e7], "1"),
         "tokens": ([6.1e6, 1.6e6, 3.9e6], "1"),
         "held_out_tokens": ([3.1e5, 8.2e4, 2.0e5], "1"),

@@ -283,9 +283,134 @@ def test_long_labels_fit_and_captions_have_them_in_full(name, datasets):
     assert label in drawing.caption or name == "rllc_fig14_hessian_trace"
 
 
+def rings(drawing):
+    """Where rings are drawn: (title of the panel, steps)."""
+    from rllc.figures.style import DISTRUST
+
+    return [
+        (ax.get_title("left"), line.get_xdata().tolist())
+        for ax in drawing.figure.axes
+        for line in ax.get_lines()
+        if line.get_markeredgecolor() == DISTRUST["markeredgecolor"]
+    ]
+
+
+def legends(drawing):
+    boxes = [ax.get_legend() for ax in drawing.figure.axes]
+    return [text.get_text() for box in boxes if box for text in box.get_texts()]
+
+
+def unjudged(datasets):
+    return {key: data.drop_vars("verdict", errors="ignore") for key, data in datasets.items()}
+
+
+def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets):
+    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+    layers = "layer 0: training mixture", "layer 1: training mixture"
+    assert sorted(rings(drawing)) == [(layers[0], [50]), (layers[0], [810, 1000]), (layers[1], [1250])]
+    assert "cannot be trusted:\ndrifting, chain failed,\nnot mixed" in legends(drawing)
+    assert "4 of 127 estimates cannot be trusted" in drawing.caption
+    assert "(drifting 3, chain failed 1, not mixed 1)" in drawing.caption
+    assert "Not marked, but to be known: prior dominated 127." in drawing.caption
+    y = next(line for line in drawing.figure.axes[0].get_lines() if line.get_xdata().tolist() == [50])
+    truth = datasets["rllc"]["rllc"].sel(seed=0, step=50, head="0:2", distribution="mixture")
+    assert y.get_ydata().tolist() == [truth.item()]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rllc_fig3_code_wdrllc",
+        "rllc_fig5_one_layer_drllc",
+        "induction_onset",
+        "rllc_fig19_clusters_layer1",
+        "control_gradient_off",
+        "stage_fig1a_lm",
+    ],
+)
+def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(name, datasets):
+    marked, plain = figure(name)(datasets), figure(name)(unjudged(datasets))
+    assert rings(marked) and "cannot be trusted" in marked.caption
+    assert any("cannot be trusted" in text for text in legends(marked))
+    assert not rings(plain) and "trusted" not in plain.caption
+    assert not any("trusted" in text for text in legends(plain))
+
+
+def test_sound_estimates_have_no_ring_and_the_caption_says_so(datasets):
+    from rllc.verdicts import CAUTIONS
+
+    verdict = datasets["rllc"]["verdict"] & CAUTIONS
+    drawing = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": datasets["rllc"].assign(verdict=verdict)})
+    assert not rings(drawing)
+    assert "Of 127 estimates none is known to be wrong." in drawing.caption
+
+
+def test_differences_between_distributions_are_the_paired_contrasts(datasets):
+    from rllc.analysis.contrasts import contrast
+
+    drawing = figure("rllc_by_distribution")(datasets)
+    assert any(steps == [1750, 2000] for _, steps in rings(drawing))
+    truth = contrast(datasets["rllc"], dim="distribution", a="code", b="english")
+    for name in ("contrast", "half_width"):
+        drawn = drawing.data[name].sel(distribution="english", drop=True)
+        xr.testing.assert_allclose(drawn, truth[name].transpose(*drawn.dims), atol=1e-12)
+    assert drawing.data["contrast"].sel(distribution="code").isnull().all()
+    below = next(ax for ax in drawing.figure.axes[4:8] if ax.get_title("left").startswith("0:0"))
+    band = below.collections[1].get_paths()[0].get_extents()  # mixture, english, one-layer
+    cell = truth.sel(seed=0, head="0:0")
+    assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))
+    assert band.y0 == pytest.approx(float((cell["contrast"] - cell["half_width"]).min()))
+    either = (datasets["rllc"]["verdict"].sel(distribution=["code", "english"]) & 127).max("distribution")
+    apart = truth.where(either == 0)
+    above = int((apart["contrast"] > apart["half_width"]).sum())
+    total = int(apart["half_width"].notnull().sum())
+    assert f"it is above english by more than the interval in {above} of {total} cells" in drawing.caption
+    ratio = np.sqrt((apart["unpaired_se"] ** 2).mean() / (apart["contrast_se"] ** 2).mean())
+    assert f"the unpaired error is {ratio:.2f} times the paired one" in drawing.caption
+    alone = figure("rllc_by_distribution")(datasets, reference="not there")
+    assert "contrast" not in alone.data and len(alone.figure.axes) == len(drawing.figure.axes) / 2
+
+
+def test_the_lead_of_the_induction_head_has_its_paired_interval(datasets):
+    from rllc.analysis.contrasts import contrast
+
+    drawing = figure("induction_onset")(datasets)
+    cell = drawing.data.sel(seed=0, step=3000, distribution="code")
+    rival = datasets["rllc"]["rllc"].sel(seed=0, step=3000, distribution="code", head=["1:0", "1:2", "1:3"])
+    truth = contrast(datasets["rllc"], dim="head", a="1:1", b=rival["head"].values[int(rival.argmax("head"))])
+    truth = truth.sel(seed=0, step=3000, distribution="code")
+    for mine, its in (("half_width", "half_width"), ("degrees_of_freedom", "degrees_of_freedom")):
+        assert cell[mine].item() == pytest.approx(truth[its].item())
+    assert "4 to 6 degrees of freedom" in drawing.caption
+    wide = figure("induction_onset")(datasets, confidence=0.9999)
+    assert (wide.data["half_width"] > drawing.data["half_width"]).all()
+
+
+def test_heads_above_the_clusters_stay_in_their_panel(make_study):
+    study = make_study(n_heads=8)
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture"])
+    clusters = cluster(curves, n_clusters=[2, 6], random_seed=0, algorithms=["ward"])
+    drawing = figure("rllc_fig18_clusters_layer0")(study | {"clusters": clusters})
+    drawing.figure.draw_without_rendering()
+    for ax in drawing.figure.axes:
+        names = [text.get_window_extent() for text in ax.texts if ":" in text.get_text()]
+        assert len(names) == 8
+        others = [ax._left_title.get_window_extent(), *names]
+        assert not [1 for a in names for b in others if a is not b and a.overlaps(b)]
+        assert max(box.x1 for box in names) <= ax.get_window_extent().x1 + 3
+    assert misplaced(drawing) == []
+
+
+def test_captions_tell_how_many_contexts_were_read(datasets):
+    assert "(240 held-out contexts per chain)" in figure("rllc_fig2_wrllc_by_head")(datasets).caption
+    assert "32 held-out contexts of each distribution" in figure("rllc_fig17_ablations")(datasets).caption
+
+
 def test_a_distribution_looks_the_same_in_every_figure():
     from rllc.figures.style import distribution_styles
 
     assert distribution_styles(["code"])["code"] == distribution_styles(["mixture", "mine", "code"])["code"]
     looks = distribution_styles(["mixture", "english", "code", "one_layer", "mine", "theirs"])
     assert len({look["color"] for look in looks.values()}) == 6
+    many = distribution_styles([f"text {i}" for i in range(8)] + ["mixture", "code"]).values()
+    assert len({look["color"] for look in many}) == 10

@@ -3,7 +3,7 @@ import pytest
 import torch
 import xarray as xr
 
-from rllc.measures.llc import estimate, summarise
+from rllc.measures.llc import estimate
 
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "chains": 3, "draws": 12}
 H = torch.tensor([1.0, 3.0, 0.5])
@@ -40,19 +40,6 @@ def test_estimate_is_the_mean_of_the_kept_paired_losses():
     assert ds.llc_se.values == pytest.approx(paired.std((1, 2), ddof=1) / np.sqrt(ds.ess.values))
 
 
-def test_burn_in_enters_no_estimate():
-    loss = np.array([[[1.0, 9.0, 2.0, 3.0, 2.5, 2.0]]])
-    changed = loss.copy()
-    changed[..., :2] = 1.5
-    one, other = (
-        summarise(x, np.ones(6), components=["a"], sizes=[1], setting={"n_beta": 10.0}, burn_in=2)
-        for x in (loss, changed)
-    )
-    for name in ("llc", "llc_se", "llc_chain", "ess"):
-        assert one[name].equals(other[name]), name
-    assert float(one.llc[0]) == pytest.approx(10 * 1.375)
-
-
 def test_draws_do_not_depend_on_what_else_is_sampled():
     everything = estimate(**args())
     masks = args()["components"]
@@ -66,9 +53,11 @@ def test_draws_do_not_depend_on_what_else_is_sampled():
 
 
 def test_gradient_off_is_a_constant_loss_recorded_on_the_real_one():
+    def level(weights, batch):  # the value of the well, without its gradient
+        return well({n: w.detach() for n, w in weights.items()}, batch) + 1e-30 * weights["w"].sum()
+
     off = estimate(**args(gradient=False))
-    value = estimate(**args(loss=lambda w, b: well({n: x.detach() for n, x in w.items()}, b)))
-    assert np.array_equal(off.loss, value.loss)
+    assert np.array_equal(off.loss, estimate(**args(loss=level)).loss)
     assert not np.array_equal(off.loss, estimate(**args()).loss)
     # Pure localisation: E w_t^2 = eps (1 - a^2t) / (1 - a^2), a = 1 - eps gamma / 2; here on 30,000 copies.
     copies = torch.zeros(30_000)
@@ -81,22 +70,6 @@ def test_gradient_off_is_a_constant_loss_recorded_on_the_real_one():
     assert ds.loss[0, 0].values == pytest.approx(expected, rel=5 * np.sqrt(2 / 30_000))
 
 
-def test_failed_chains_are_flagged_and_in_no_mean():
-    rise = np.tile(np.linspace(0, 0.2, 16), (1, 4, 1))
-    rise[0, 1] = np.linspace(0, 90, 16)
-    rise[0, 2, 5:9] = np.inf
-    ds = summarise(rise + 2, np.full(16, 2.0), components=["a"], sizes=[3], setting={"n_beta": 30.0})
-    assert ds.status.values.tolist() == [[0, 2, 1, 0]]
-    assert ds.status.attrs["flag_meanings"].split()[2] == "diverged"
-    assert np.isnan(ds.llc_chain.values).tolist() == [[False, True, True, False]]
-    assert float(ds.llc[0]) == pytest.approx(3.0)
-    assert np.isnan(ds.loss[0, 2, 5:]).all()
-    none = summarise(
-        np.full((1, 2, 8), np.nan), np.ones(8), components=["a"], sizes=[3], setting={"n_beta": 1.0}
-    )
-    assert np.isnan([none[name][0] for name in ("llc", "llc_se", "llc_init", "rhat", "ess")]).all()
-
-
 def test_an_unstable_step_is_found_and_a_relaxing_chain_is_not():
     zero = {"w": torch.zeros(3), "v": torch.zeros(1)}
     flat = {"loss": lambda w, b: 0.5 * (H * w["w"] ** 2).sum(), "weights": zero, "components": {"full": None}}
@@ -106,19 +79,66 @@ def test_an_unstable_step_is_found_and_a_relaxing_chain_is_not():
     assert not slow.status.any()
 
 
-def test_dataset_follows_the_contract_and_survives_netcdf(tmp_path):
-    ds = estimate(**args())
+@pytest.mark.parametrize("sampler", ["sgld", "rmsprop"])
+def test_dataset_is_labelled_and_survives_netcdf(sampler, tmp_path):
+    ds = estimate(**args(sampler=sampler, thinning=2))
     dims = {
         "llc": ("component",), "llc_se": ("component",), "rhat": ("component",), "ess": ("component",),
         "llc_chain": ("component", "chain"), "status": ("component", "chain"), "llc_init": ("component",),
         "loss": ("component", "chain", "draw"), "loss_at_center": ("draw",), "init_loss": (),
+        "acceptance": ("component",), "verdict": ("component",),
     }  # fmt: skip
-    assert {name: v.dims for name, v in ds.data_vars.items()} == dims
-    assert all("units" in v.attrs or name == "status" for name, v in ds.data_vars.items())
+    assert {name: ds[name].dims for name in dims} == dims
     assert (ds.attrs["n_beta"], ds.attrs["gradient"], ds.attrs["burn_in"]) == (30.0, 1, 0)
+    assert (ds.attrs["sampler"], ds.attrs["thinning"], ds.attrs.get("decay")) == (
+        sampler, 2, 0.99 if sampler == "rmsprop" else None,
+    )  # fmt: skip
+    assert bool(ds.acceptance.isnull().all()) == (sampler == "rmsprop")
     ds.to_netcdf(tmp_path / "llc.nc")
     with xr.open_dataset(tmp_path / "llc.nc") as back:
         xr.testing.assert_equal(back, ds)
+
+
+def test_samplers_differ_and_take_their_own_constants():
+    plain, one, other = (
+        estimate(**args(draws=20, **how))
+        for how in (
+            {},
+            {"sampler": "rmsprop"},
+            {"sampler": "rmsprop", "sampler_options": {"stabilizer": 2.0}},
+        )
+    )
+    assert (other.attrs["decay"], other.attrs["stabilizer"]) == (0.99, 2.0)
+    assert len({float(ds.llc[0]) for ds in (plain, one, other)}) == 3
+
+
+def test_all_chains_in_one_call_give_the_same_estimate():
+    for how in ({}, {"sampler": "rmsprop"}, {"gradient": False}, {"thinning": 3}):
+        loop, together = (estimate(**args(vectorize=vectorize, **how)) for vectorize in (False, True))
+        np.testing.assert_allclose(together.loss, loop.loss, rtol=1e-6)
+        assert together.attrs == loop.attrs
+
+
+def test_burn_in_and_draws_count_draws_when_thinned():
+    every = estimate(**args(draws=23))
+    thinned = estimate(**args(draws=12, thinning=2, burn_in=5))
+    assert np.array_equal(thinned.loss, every.loss[..., ::2])
+    rise = (every.loss - every.loss_at_center)[..., ::2]
+    assert thinned.llc.values == pytest.approx(30 * rise[..., 5:].mean(("chain", "draw")).values)
+
+
+def test_double_precision_and_a_named_device():
+    double = {name: w.double() for name, w in args()["weights"].items()}
+    batches = [batch.double() for batch in args()["batches"]]
+    one = estimate(**args(weights=double, batches=batches, device=None))
+    named = estimate(**args(weights=double, batches=batches, device="cpu"))
+    assert np.array_equal(one.loss, named.loss)
+    assert not np.array_equal(one.loss, one.loss.astype(np.float32))  # no step of it is in single precision
+    short = {name: w.bfloat16() for name, w in args()["weights"].items()}
+    with pytest.raises(
+        ValueError, match=r"torch.bfloat16: expected one floating-point dtype, torch.float32 or"
+    ):
+        estimate(**args(weights=short))
 
 
 def test_weights_and_their_gradients_are_left_alone():
@@ -148,7 +168,26 @@ def test_weights_and_their_gradients_are_left_alone():
         ({"init_batches": []}, "init_batches is empty"),
         ({"baseline": "init"}, "needs init_batches"),
         ({"baseline": "mean"}, "unknown baseline 'mean': expected one of paired, init"),
-        ({"sampler": "hmc"}, "unknown sampler 'hmc': expected one of sgld"),
+        ({"sampler": "hmc"}, "unknown sampler 'hmc': expected one of sgld, rmsprop"),
+        ({"sampler_options": {"decay": 0.5}}, "sampler 'sgld' has no option 'decay': expected none"),
+        (
+            {"sampler": "rmsprop", "sampler_options": {"eps": 1}},
+            "no option 'eps': expected decay, stabilizer",
+        ),
+        ({"sampler": "rmsprop", "sampler_options": {"decay": 1}}, "decay is 1: expected"),
+        ({"thinning": 0}, "thinning is 0: expected"),
+        ({"weights": {"w": torch.tensor([0.1, float("inf"), 0.0]), "v": torch.zeros(1)}}, "'w' has 1 of 3"),
+        (
+            {
+                "loss": lambda w, b: b.sum() + w["u"].sum() * 0,
+                "weights": {"u": torch.ones(2)},
+                "components": {"x": None},
+                "batches": [torch.ones(4)],
+            },
+            "sum over the batch",
+        ),
+        ({"loss": lambda w, b: w["v"].sum()}, "does not read the weights of component 'part'"),
+        ({"batches": [torch.zeros(0, 3)]}, "batch is empty"),
         ({"components": {}}, "nothing to sample"),
         ({"weights": {}}, "nothing to sample"),
         ({"max_memory": 0}, "max_memory"),

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.measures.head_kernels import cross_entropy_
+from rllc.measures import attention_kernels, refined
 from rllc.measures.llc import estimate
 from rllc.measures.refined import estimate_heads
 from rllc.models.components import masks
-from rllc.models.loss import TaughtBatches, next_token_loss, token_losses
+from rllc.models.loss import TaughtBatches, next_token_loss
 from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import next_token_batches
 from rllc.vocabulary import head_labels
@@ -25,10 +25,10 @@ def model(architecture, seed=0, dtype=torch.float32):
     }
 
 
-def language(architecture, scored=4, count=3):
+def language(architecture, scored=4, count=3, batch_size=3):
     random = np.random.default_rng(0)
     contexts = random.integers(0, architecture.d_vocab, (20, architecture.n_ctx))
-    return next_token_batches(contexts, batch_size=3, count=count, scored=scored, random=random)
+    return next_token_batches(contexts, batch_size=batch_size, count=count, scored=scored, random=random)
 
 
 def both(architecture, batches, *, heads=None, dtype=torch.float32, **changes):
@@ -48,7 +48,7 @@ def assert_same(fast, slow, tolerance=1e-4):
     np.testing.assert_allclose(fast.loss_at_center, slow.loss_at_center, rtol=tolerance)
     assert float(abs(expected[..., 1:]).min()) > 1e-5  # the chains have moved
     assert float(abs(rise - expected).max()) < tolerance * float(abs(expected).max())
-    for name in ("llc", "llc_se", "llc_chain", "ess"):
+    for name in ("llc", "llc_se", "llc_chain", "ess", "acceptance"):
         np.testing.assert_allclose(fast[name], slow[name], rtol=20 * tolerance, err_msg=name)
 
 
@@ -62,6 +62,78 @@ def test_every_head_is_sampled_as_by_the_generic_path(n_layers, norm, positions,
     if soft:
         batches = TaughtBatches(batches, model(architecture, 1, torch.float64), architecture)
     assert_same(*both(architecture, batches, dtype=torch.float64), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_tokens_that_occur_often_are_looked_up(n_layers, monkeypatch):
+    seen = []
+    original = refined.what_heads_read
+    monkeypatch.setattr(refined, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers, d_vocab=2)
+    assert_same(
+        *both(architecture, language(architecture, batch_size=12), dtype=torch.float64), tolerance=1e-8
+    )
+    assert seen[0].lookup is not None and len(seen[0].key) <= 2 * SMALL.n_ctx
+
+
+@pytest.mark.parametrize("scored", [4, None])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_fused_attention(monkeypatch, n_layers, scored):
+    monkeypatch.setattr(attention_kernels, "FUSED_FROM", 1)
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers)
+    assert_same(*both(architecture, language(architecture, scored), dtype=torch.float64), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+@pytest.mark.parametrize("max_memory", [None, 3000, 1])
+def test_chains_together_are_chains_one_by_one(n_layers, max_memory):
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers)
+    weights, heads = model(architecture, dtype=torch.float64), head_labels(n_layers, 2)
+    one, all_ = (
+        refined.sample_heads(
+            weights, architecture, language(architecture), heads=heads, together=together,
+            max_memory=max_memory, **SETTING | {"chains": 3},
+        )
+        for together in (False, True)
+    )  # fmt: skip
+    for name in ("loss", "at_center", "acceptance"):
+        torch.testing.assert_close(
+            getattr(one, name), getattr(all_, name), rtol=1e-9, atol=1e-12, equal_nan=True
+        )
+
+
+def test_thinning_is_that_of_the_generic_path():
+    fast, slow = both(SMALL, language(SMALL), dtype=torch.float64, thinning=3)
+    assert_same(fast, slow, tolerance=1e-8)
+    every = estimate_heads(
+        model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING | {"draws": 13}
+    )
+    assert np.array_equal(fast.loss, every.loss[..., ::3])
+
+
+def test_lower_precision_on_request_is_close_and_undone():
+    batches = language(SMALL)
+    exact = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    before = torch.get_float32_matmul_precision()
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    assert torch.get_float32_matmul_precision() == before
+    np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.05)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_a_gpu_computes_what_a_cpu_does():
+    loss, place = next_token_loss(SMALL), lambda batch: type(batch)(*(part.cuda() for part in batch))
+    weights = {name: w.cuda() for name, w in model(SMALL, dtype=torch.float64).items()}
+    batches = [place(batch) for batch in language(SMALL)]
+    fast = estimate_heads(weights, SMALL, batches, **SETTING)
+    components = {label: masks(label, SMALL) for label in head_labels(2, 2)}
+    assert_same(fast, estimate(loss, weights, batches, components=components, **SETTING), tolerance=1e-8)
+    cpu = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING)
+    np.testing.assert_allclose(fast.loss[..., 0], cpu.loss[..., 0])  # the noise is another
+    with torch.autocast("cuda", torch.bfloat16):
+        half = estimate_heads({n: w.float() for n, w in weights.items()}, SMALL, batches, **SETTING)
+    np.testing.assert_allclose(half.llc, fast.llc, rtol=0.02)
 
 
 def test_float_tolerance_in_single_precision():
@@ -113,21 +185,6 @@ def test_weights_are_left_alone():
     before = {name: w.clone() for name, w in weights.items()}
     estimate_heads(weights, SMALL, language(SMALL), **SETTING)
     assert all(torch.equal(weights[name], before[name]) for name in weights)
-
-
-@pytest.mark.parametrize("soft", [False, True])
-def test_cross_entropy_and_its_gradient_are_those_of_token_losses(soft):
-    random = torch.Generator().manual_seed(0)
-    logits = 30 * torch.randn(6, 11, generator=random, dtype=torch.float64)
-    targets = torch.randint(11, (6,), generator=random)
-    if soft:
-        targets = torch.randn(6, 11, generator=random, dtype=torch.float64).softmax(-1)
-    leaf = logits.clone().requires_grad_()
-    expected = token_losses(leaf, targets).sum()
-    (gradient,) = torch.autograd.grad(expected, leaf)
-    expected = expected.detach()
-    assert float(cross_entropy_(logits, targets)) == pytest.approx(float(expected), rel=1e-12)
-    assert torch.allclose(logits, gradient, atol=1e-14)
 
 
 def test_wrong_arguments_are_refused():

@@ -6,7 +6,6 @@ from rllc.plan import cost, forecast
 from rllc.plan.study import read
 
 JOBS = [
-    ("all", None),
     ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
     ("train", SimpleNamespace(experiment="language", seed="0", start="800")),
     ("draw", SimpleNamespace(figure="induction_onset")),

@@ -26,7 +26,7 @@ def put(config, path, value):
     config[last] = value
 
 
-@pytest.mark.parametrize("overlay", [None, "ci.yaml", "paper.yaml"])
+@pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml"])
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
     config = load_configfile(str(ROOT / "config/config.yaml"))
     if overlay:
@@ -226,7 +226,15 @@ def test_other_leaves_to_heads_and_full_what_is_theirs(config, component, kind):
 
 def test_experiments_are_not_called_like_folders_of_the_study(config):
     at = Layout("results")
-    patterns = [at.corpus(), at.tokenizer(), at.blocks(), at.figure(), at.log("train"), at.benchmark("train")]
+    patterns = [
+        at.corpus(),
+        at.tokenizer(),
+        at.blocks(),
+        at.figure(),
+        at.validation(),
+        at.log("train"),
+        at.benchmark("train"),
+    ]
     assert {Path(pattern).parts[1] for pattern in patterns} == set(FOLDERS)
     for name in FOLDERS:
         config["experiments"][name] = copy.deepcopy(config["experiments"]["language_1layer"])

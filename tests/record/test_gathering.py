@@ -1,8 +1,10 @@
 import numpy as np
 import xarray as xr
 
+from rllc.record.datasets import read_dataset, write_dataset
 from rllc.record.gathering import agrees, gather, traces_of, whole_grid
-from rllc.vocabulary import STATUS, head_coords
+from rllc.verdicts import FAULTS, reasons, verdict_attributes
+from rllc.vocabulary import STATUS, head_coords, status_attributes
 
 LABELS = {"english": "English", "code": "Code"}
 
@@ -13,7 +15,16 @@ def part(seed, distribution, steps, chains=2):
     return xr.Dataset(
         {
             "rllc": (("step", "head"), value + (100 if distribution == "code" else 0)),
-            "status": (("step", "head", "chain"), np.zeros((len(steps), 2, chains), dtype=np.int8)),
+            "status": (
+                ("step", "head", "chain"),
+                np.zeros((len(steps), 2, chains), dtype=np.int8),
+                status_attributes(),
+            ),
+            "verdict": (
+                ("step", "head"),
+                np.full((len(steps), 2), FAULTS, dtype=np.int16),
+                {**verdict_attributes(), "limit_rhat": 1.2},
+            ),
             "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
         },
         coords={"step": list(steps), **head_coords(["0:0", "1:0"])},
@@ -49,7 +60,20 @@ def test_what_is_not_there_is_nan_and_missing():
     cell = dataset.sel(seed=1, distribution="code", step=[7, 9])
     assert np.isnan(cell["rllc"]).all()
     assert (cell["status"] == 3).all()
+    assert reasons(cell["verdict"][0, 0]) == ["missing"]
     assert np.isfinite(dataset.sel(seed=0)["rllc"]).all()
+
+
+def test_flags_stay_integers_with_their_meanings(tmp_path):
+    dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
+    write_dataset(dataset, tmp_path / "rllc.nc")
+    for found in (dataset, read_dataset(tmp_path / "rllc.nc")):
+        assert (found["status"].dtype, found["verdict"].dtype) == (np.int8, np.int16)
+        assert (found["verdict"].sel(seed=0) == FAULTS).all()
+        for name in ("status", "verdict"):
+            given = every()[0][name].attrs
+            assert found[name].attrs.keys() == given.keys()
+            assert all(np.array_equal(found[name].attrs[key], value) for key, value in given.items())
 
 
 def test_traces_of_heads_and_of_the_whole_model_stand_side_by_side():

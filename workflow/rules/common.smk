@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from rllc.plan import cost, leftover, parameters, planned, products, slurm
 from rllc.plan.command import command
 from rllc.plan.environment import prepare
-from rllc.plan.figures import FIGURES
+from rllc.plan.figures import FIGURES, asked_by
 from rllc.plan.fingerprint import fingerprint
 from rllc.plan.forecast import by_rule, forecast, table
 from rllc.plan.layout import BASE_SETTING, Layout
@@ -50,7 +50,11 @@ LISTED = {
 DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ] + [AT.corpora()]
-FIGURE_FILES = [AT.figure(name) for name in STUDY.figures]
+CALIBRATED = {
+    name: products.calibrated(experiment) for name, experiment in EXPERIMENTS.items()
+}
+VALIDATED = products.validated(STUDY)
+FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
 
@@ -68,6 +72,7 @@ wildcard_constraints:
     )
     or "(?!)",
     figure="|".join(STUDY.figures) or "(?!)",
+    family="|".join(VALIDATED) or "(?!)",
     seed=r"\d+",
     start=r"\d+",
 
@@ -122,9 +127,9 @@ def compute(rule_name):
 
 
 def about_to_run():
-    """Rule and wildcards of every job."""
+    """Rule and wildcards of every job; targets, which make nothing, are none."""
     jobs = workflow._dag.needrun_jobs(exclude_finished=False)
-    return [(job.rule.name, job.wildcards) for job in jobs]
+    return [(job.rule.name, job.wildcards) for job in jobs if job.output]
 
 
 def announce(whole_table, say=logger.info):

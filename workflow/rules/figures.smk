@@ -15,7 +15,7 @@ rule draw:
             category=lambda wildcards: entry(wildcards).category,
             labels=lambda wildcards: {
                 "figure": wildcards.figure,
-                "experiment": STUDY.figures[wildcards.figure].experiment,
+                "experiment": STUDY.figures[wildcards.figure].experiment or "none",
             },
         ),
         pdf=AT.figure(suffix="pdf"),

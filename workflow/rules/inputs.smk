@@ -164,7 +164,9 @@ def entry(wildcards):
 def drawn(wildcards):
     """Datasets that a figure needs, and those it uses where the experiment makes them."""
     name = STUDY.figures[wildcards.figure].experiment
-    listed = [*LISTED[name], "corpus"]
+    if name is None:
+        return {family: AT.validation(family) for family in entry(wildcards).needs}
+    listed = [*LISTED[name], *CALIBRATED[name], "corpus"]
     used = [
         *entry(wildcards).needs,
         *(d for use in entry(wildcards).uses for d in listed if fnmatch(d, use)),
@@ -201,6 +203,8 @@ def begun(name):
 def drawn_so_far(wildcards):
     """Datasets of a figure, as far as they are begun; None where it needs one that is not."""
     name = STUDY.figures[wildcards.figure].experiment
+    if name is None:  # of no experiment
+        return None
     there = {dataset: AT.partial_dataset(name, dataset) for dataset in begun(name)}
     if Path(AT.corpora()).is_file():
         there["corpus"] = AT.corpora()
@@ -219,7 +223,7 @@ def so_far(wildcards):
     ]
     figures = [
         AT.partial_figure(figure)
-        for figure in STUDY.figures
+        for figure in asked_by("all", STUDY.figures)
         if drawn_so_far(SimpleNamespace(figure=figure))
     ]
     if not datasets:

@@ -16,9 +16,17 @@ def main(job: Measuring, sampling: dict) -> None:
     listed = sampling["components"]
 
     def measure(weights, architecture, step):
-        loss, seed = next_token_loss(architecture), job.seed(step)
+        loss, seed = next_token_loss(architecture), job.seed(step, seeded=sampling["seeded"])
         components = {name: masks(name, architecture) for name in listed or ["full"]}
-        estimate = partial(estimate_llc, loss, weights, components=components, seed=seed, **kernel)
+        estimate = partial(
+            estimate_llc,
+            loss,
+            weights,
+            components=components,
+            seed=seed,
+            sampler=sampling["sampler"],
+            **kernel,
+        )
         dataset = with_control(estimate, name="rllc" if listed else "llc", **extent)
         return dataset if listed else dataset.squeeze("component", drop=True)
 

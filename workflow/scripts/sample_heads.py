@@ -2,10 +2,14 @@
 
 from functools import partial
 
+from rllc.measures.llc import estimate
 from rllc.measures.refined import estimate_heads
 from rllc.measures.rllc import by_head, with_control
+from rllc.models.components import masks
+from rllc.models.loss import next_token_loss
 from rllc.record.measuring import Measuring
 from rllc.record.stage import run
+from rllc.vocabulary import head_labels
 
 
 def main(job: Measuring, sampling: dict) -> None:
@@ -13,8 +17,14 @@ def main(job: Measuring, sampling: dict) -> None:
     kernel, extent = job.sampling(sampling)
 
     def measure(weights, architecture, step):
-        estimate = partial(estimate_heads, weights, architecture, seed=job.seed(step), **kernel)
-        return by_head(with_control(estimate, name="rllc", **extent))
+        if sampling["sampler"] == "sgld":
+            of_heads = partial(estimate_heads, weights, architecture)
+        else:  # the fast path has plain SGLD only
+            labels = head_labels(architecture.n_layers, architecture.n_heads)
+            loss, heads = next_token_loss(architecture), {head: masks(head, architecture) for head in labels}
+            of_heads = partial(estimate, loss, weights, components=heads, sampler=sampling["sampler"])
+        estimator = partial(of_heads, seed=job.seed(step, seeded=sampling["seeded"]), **kernel)
+        return by_head(with_control(estimator, name="rllc", **extent))
 
     job.write(measure, sampling=sampling)
 

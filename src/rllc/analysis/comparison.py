@@ -1,19 +1,9 @@
-"""Two measures of the same heads side by side: rank correlation, paired contrasts, controls, onsets."""
+"""Two measures of the same heads side by side: rank correlation, shrinkage, what curvature predicts."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-
-from rllc.vocabulary import describe
-
-VARIABLES = {
-    "contrast": ("difference of two estimates, mean over paired chains", "1"),
-    "contrast_se": ("standard error over chains of the paired difference", "1"),
-    "lead": ("value of the head less the highest other head", "1"),
-    "lead_se": ("Monte Carlo standard error of the lead", "1"),
-    "rival": ("the highest other head", "1"),
-}
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -41,8 +31,7 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
 
     ``dim="head"`` compares the orderings of heads within each (seed, step); ``("step", "head")`` pools all
     cells of a seed, and so also rewards what all heads have in common over training. Only labels found in
-    both are compared. Never pool ``seed``
-    by head label: heads of different seeds are different heads.
+    both are compared. Never pool ``seed`` by head label: heads of different seeds are different heads.
     """
     over = [dim] if isinstance(dim, str) else list(dim)
     if "seed" in over:
@@ -58,22 +47,6 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
 
 def _flat(values: np.ndarray, axes: int) -> np.ndarray:
     return values.reshape(*values.shape[: values.ndim - axes], -1)
-
-
-def contrast(a: xr.DataArray, b: xr.DataArray, *, dim: str = "chain") -> xr.Dataset:
-    """``a - b`` with the standard error of the paired difference.
-
-    d_c = a_c - b_c per chain; ``contrast`` = mean of d, ``contrast_se`` = sd(d, ddof 1) / sqrt(chains).
-    Chains of one seed share their noise across distributions, and their minibatches across heads, so what
-    they have in common cancels and this is usually far tighter than adding the errors of ``a`` and ``b``.
-    With n chains it has n - 1 degrees of freedom: with 4 chains, 2 standard errors are not 95 %.
-    Chains that failed in either (NaN) are dropped; NaN with fewer than 2.
-    """
-    difference = a - b
-    chains = difference.notnull().sum(dim)
-    mean = difference.mean(dim)
-    error = np.sqrt(((difference - mean) ** 2).sum(dim) / (chains - 1).where(chains > 1) / chains)
-    return describe(xr.Dataset({"contrast": mean, "contrast_se": error}), VARIABLES)
 
 
 def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
@@ -93,52 +66,3 @@ def curvature_prediction(hessian_trace: xr.DataArray, *, n_beta: float, localiza
     if not localization > 0:
         raise ValueError(f"the prediction needs a positive localization, got {localization}")
     return (n_beta / (2.0 * localization) * hessian_trace).rename("curvature_prediction")
-
-
-def lead(
-    values: xr.DataArray, *, head: str, others: Sequence[str], error: xr.DataArray | None = None
-) -> xr.Dataset:
-    """How far ``head`` is above the highest of ``others``, at each index of the other dims.
-
-    ``lead`` = value(head) - max over others; ``lead_se`` = sqrt(se(head)^2 + se(highest other)^2), 0 without
-    ``error``; where the two share their minibatches this is usually too large, never too bold. ``rival``
-    names the highest other. Missing others are passed over.
-    """
-    rest = values.sel(head=list(others))
-    if not rest.sizes["head"]:
-        raise ValueError(f"nothing to compare head {head!r} with: 'others' is empty")
-    filled = rest.fillna(-np.inf)
-    top = filled.argmax("head")
-    highest = rest.max("head")
-    square = 0.0 * highest
-    if error is not None:
-        rival_error = error.sel(head=list(others)).isel(head=top).drop_vars("head")
-        square = error.sel(head=head, drop=True) ** 2 + rival_error**2
-    mine = values.sel(head=head)
-    keep = [name for name in ("head", "layer", "head_index") if name in mine.coords]
-    result = xr.Dataset(
-        {
-            "lead": mine.drop_vars(keep) - highest,
-            "lead_se": np.sqrt(square),
-            "rival": rest["head"].drop_vars("head", errors="ignore").isel(head=top),
-        }
-    )
-    extra = [name for name in ("head", "layer", "head_index") if name in result.coords]
-    return describe(result.drop_vars(extra), VARIABLES)
-
-
-def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least: int = 2) -> float:
-    """The first step at which ``excess`` (step) is above ``threshold`` and stays above to the end.
-
-    Missing steps neither make nor break an onset. At least ``least`` measured steps must stay above, so
-    that the last checkpoint alone is no onset. NaN where there is none.
-    Use with ``lead``: ``onset(lead, threshold=3 * lead_se)`` is where a head leaves the others by three
-    standard errors; for a score without error, give a margin.
-    """
-    above = (excess > threshold).transpose("step").values
-    measured = np.isfinite((excess - threshold).transpose("step").values)
-    steps = excess["step"].values
-    steps, above = steps[measured], above[measured]
-    below = np.flatnonzero(~above)
-    first = 0 if below.size == 0 else below[-1] + 1
-    return float(steps[first]) if len(steps) - first >= max(least, 1) else float("nan")

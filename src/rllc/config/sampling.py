@@ -1,6 +1,7 @@
 """SGLD settings."""
 
 import re
+from typing import Literal
 
 from pydantic import model_validator
 
@@ -19,12 +20,24 @@ class Sampling(Section):
     chains: int = key("independent chains", ge=2)
     draws: Count = key("draws per chain, burn-in included")
     burn_in: Step = key("draws left out of the estimate")
+    thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
+    sampler: Literal["sgld", "rmsprop"] = key(
+        "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
+        source="arXiv 1512.07666",
+        default="sgld",
+    )
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key(
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
     control_chains: Count = key("chains of the gradient-off control")
+    seeded: bool = key(
+        "the same noise at every step: differences between late steps have half the error, but the errors "
+        "along a curve are then alike, and its smoothness says nothing",
+        source="arXiv 2402.02364, App. D.5",
+        default=False,
+    )
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
     components: list[str] | None = key(
         "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None

@@ -2,16 +2,18 @@
 
 from typing import Literal
 
+from rllc.config.calibration import Calibration
 from rllc.config.distributions import Distribution, Tokenizer
 from rllc.config.measures import Ablation, Clustering, HeadTypes, Hessian, Metrics, Patterns
 from rllc.config.runs import Checkpoints, Initial, Training, Transformer
 from rllc.config.sampling import Samplings
 from rllc.config.section import Section, key
+from rllc.config.validation import Validation
 from rllc.config.values import Count, Name, Seed
 
 GpuJob = Literal[
     "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
-    "score_heads",
+    "score_heads", "sweep_settings", "vary_sampling",
 ]  # fmt: skip
 
 
@@ -35,6 +37,9 @@ class Experiment(Section):
     patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
     metrics: Metrics | None = key("losses and the ICL score; makes metrics.nc", default=None)
     clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
+    calibration: Calibration | None = key(
+        "sweeps of the sampler's settings; made by the target `calibrate`", default=None
+    )
     head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
 
 
@@ -56,7 +61,9 @@ class Figure(Section):
     draws: str | None = key(
         "which figure of the table in rllc.plan.figures; null: the one of this name", default=None
     )
-    experiment: Name = key("whose datasets it reads")
+    experiment: Name | None = key(
+        "whose datasets it reads; left out for figures of the validation", default=None
+    )
     options: dict[str, str | int | float | bool | list[str] | list[int] | None] = key(
         "options of the drawing function", default={}
     )
@@ -73,4 +80,9 @@ class Study(Section):
     distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")
     tokenizers: dict[Name, Tokenizer] = key("named tokenizers; only those that are used are made")
     experiments: dict[Name, Experiment] = key("named experiments", min_length=1)
-    figures: dict[Name, Figure] = key("named figures; all are drawn by default")
+    validation: Validation | None = key(
+        "the estimator against exact truths; made by the target `validation`", default=None
+    )
+    figures: dict[Name, Figure] = key(
+        "named figures; all are drawn by default but those of the targets `calibrate` and `validation`"
+    )

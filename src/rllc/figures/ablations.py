@@ -60,6 +60,7 @@ def rllc_fig17_ablations(
         f"Loss on {label} after ablating a head, less the loss before: its output replaced by zero, by its "
         "mean, or by its output on other contexts. No uncertainty is drawn: all heads and methods use the "
         "same contexts.",
+        captions.contexts(ablation, "ablation", count="batches"),
         f"Largest at the last step: {', '.join(said)}.",
         captions.types(taken["head_type"]),
         captions.seeds(taken),

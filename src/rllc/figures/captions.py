@@ -7,11 +7,13 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
+from rllc.analysis.contrasts import lead
+from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
 
 BANDS = (
     "Bands are one Monte Carlo standard error given the minibatches (pooled effective sample size); they "
-    "hold no error from the choice of data and none between training seeds."
+    "hold no error from the choice of minibatches or data and none between training seeds."
 )
 NO_HEADS = "heads.nc was not given, so head types are unknown."
 
@@ -22,11 +24,28 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
 
 
 def setting(dataset: xr.Dataset) -> str:
-    """ "Setting: n_beta 30, localization 200, ..."."""
-    names = ("n_beta", "localization", "step_size", "chains", "draws", "burn_in", "batch_size")
+    """ "Setting: n_beta 30, localization 200, ... (240 contexts per chain)."."""
+    names = ("n_beta", "localization", "step_size", "chains", "draws", "burn_in", "thinning", "batch_size")
     values = sampling(dataset)
     told = [f"{name} {values[name]:g}" for name in names if name in values]
-    return f"Setting: {', '.join(told)}." if told else "The dataset does not record its sampling setting."
+    if not told:
+        return "The dataset does not record its sampling setting."
+    seen = ""
+    if {"draws", "batch_size"} <= set(values):
+        contexts = values["draws"] * values.get("thinning", 1) * values["batch_size"]
+        seen = f" ({contexts:g} held-out contexts per chain)"
+    return f"Setting: {', '.join(told)}{seen}."
+
+
+def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
+    """On how many held-out contexts a measure is, as far as the dataset knows.
+
+    section, count  attribute (JSON) with ``batch_size``, and its key that is the number of batches
+    """
+    values = json.loads(dataset.attrs.get(section, "{}"))
+    if not {"batch_size", count} <= set(values):
+        return ""
+    return f"Measured on {values['batch_size'] * values[count]} held-out contexts of each distribution."
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
@@ -56,6 +75,26 @@ def failures(dataset: xr.Dataset, *names: str) -> str:
     return sentence(text) if text else "No cell is missing."
 
 
+def trust(dataset: xr.Dataset, name: str) -> str:
+    """How many cells cannot be trusted, by reason, and which cautions hold; nothing without verdicts."""
+    wrong = faulty(dataset, name)
+    if wrong is None:
+        return ""
+    total = int(dataset[name].notnull().sum())
+    faults, cautions = counted(dataset, name)
+    bad = int(wrong.sum())
+    if bad:
+        said = f"{bad} of {total} estimates cannot be trusted and have a ring ({_numbers(faults)})."
+    else:
+        said = f"Of {total} estimates none is known to be wrong."
+    return joined(said, f"Not marked, but to be known: {_numbers(cautions)}." if cautions else "")
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return ", ".join(f"{reason} {number}" for reason, number in ordered)
+
+
 def types(kinds: xr.DataArray) -> str:
     """How types were assigned, and which heads are not "other"."""
     if (kinds == "unknown").all():
@@ -81,6 +120,23 @@ def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> 
         plus = "" if error is None else f" ± {float(error.isel(step=-1).values[i]):.2f}"
         parts.append(f"{values['head'].values[i]} ({last[i]:.2f}{plus})")
     return ", ".join(parts) or "none measured"
+
+
+def ahead(heads: xr.Dataset) -> str:
+    """How far the highest head at the last step is above the next: ", 1.07 ± 0.49 above 1:2", an interval.
+
+    heads  ``rllc`` (step, head) and ``rllc_chain``; nothing without the chains, or with one head
+    """
+    last = heads.isel(step=-1)
+    known = last["head"].values[last["rllc"].notnull().values].tolist()
+    if "rllc_chain" not in heads or len(known) < 2:
+        return ""
+    top = str(last["head"].values[int(last["rllc"].fillna(-np.inf).argmax("head"))])
+    others = [head for head in known if head != top]
+    found = lead(last["rllc"], head=top, others=others, chains=last["rllc_chain"])
+    if not np.isfinite(found["half_width"]):
+        return ""
+    return f", {float(found['lead']):.2f} ± {float(found['half_width']):.2f} above {found['rival'].item()}"
 
 
 def localization_dominance(

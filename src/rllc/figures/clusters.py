@@ -7,7 +7,14 @@ import xarray as xr
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds
+from rllc.figures.inputs import (
+    distribution_labels,
+    distribution_names,
+    faulty,
+    need,
+    of_seeds,
+    ring_reasons,
+)
 
 ALL = "all heads"
 NAMES = {
@@ -64,40 +71,58 @@ def _grid(
         if not one.sizes["head"]:
             raise ValueError(f"clusters.nc has no heads of {scope}")
     name = distribution_names(rllc, None if distribution is None else [distribution], ("mixture",))[0]
-    curves = rllc["rllc"].sel(seed=chosen, distribution=name, head=one["head"].values)
-    taken = xr.Dataset({"rllc": curves, "cluster": one["cluster"], "score": one["score"]})
+    kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
+    curves = rllc[kept].sel(seed=chosen, distribution=name, head=one["head"].values)
+    taken = curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
     label = distribution_labels(rllc)[name]
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     figure, axes = style.grid(
-        len(algorithms), len(numbers), panel=(2.1, 1.75), margin=1.2, sharex=True, sharey=True
+        len(algorithms), len(numbers), panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True
     )
+    most_lines = max(
+        _words(one["cluster"].sel(algorithm=a, n_clusters=k))[1] for a in algorithms for k in numbers
+    )
+    room = 5 + 9 * most_lines  # points, for the names of the heads
     for line, algorithm in zip(axes, algorithms, strict=True):
         for ax, k in zip(line, numbers, strict=True):
             cell = taken.sel(algorithm=algorithm, n_clusters=k)
             _cell(ax, cell)
-            ax.set_title(f"{NAMES.get(algorithm, algorithm)}, k = {k}", loc="left", fontsize=8, pad=14)
-            ax.text(0, 1.03, _members(cell["cluster"]), transform=ax.transAxes, fontsize=6)
+            ax.set_title(
+                f"{NAMES.get(algorithm, algorithm)}, k = {k}",
+                loc="left",
+                fontsize=8,
+                pad=room,
+            )
             style.step_axis(ax, curves["step"].values)
         line[0].set_ylabel("refined LLC")
     most = int(one["cluster"].max()) + 1
-    entries = [style.key(f"cluster {i}", color=_color(i)) for i in range(most)]
+    entries = [style.key(f"cluster {i}", **_look(i)) for i in range(most)]
     if (one["cluster"] < 0).any():
-        entries.append(style.key("not clustered", color=_color(-1)))
-    style.beside(axes[0, -1], entries)
+        entries.append(style.key("not clustered", **_look(-1)))
+    style.beside(axes[0, -1], [*entries, *style.ring_keys(ring_reasons((taken, "rllc")))])
     return Drawing(figure, taken, _caption(clusters, one, taken, scope, found, label, chosen))
 
 
-def _color(cluster: int) -> str:
-    return "#c4c4c4" if cluster < 0 else style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)]
+def _look(cluster: int) -> dict:
+    """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
+    if cluster < 0:
+        return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
+    return {
+        "color": style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)],
+        "linestyle": style.LINES[cluster % len(style.LINES)],
+        "marker": style.MARKERS[cluster % len(style.MARKERS)],
+        "markersize": 3.5,
+        "markevery": 0.15,
+        "linewidth": 1.2,
+    }
 
 
 def _cell(ax, taken: xr.Dataset) -> None:
-    """The curves of one clustering; a dash per head within a cluster, and the silhouette."""
-    seen: dict[int, int] = {}
+    """The curves of one clustering, the heads of each cluster above the panel, and the silhouette."""
     for head, cluster in zip(taken["head"].values.tolist(), taken["cluster"].values.tolist(), strict=True):
-        nth = seen[cluster] = seen.get(cluster, -1) + 1
-        dash = style.LINES[nth % len(style.LINES)]
-        style.curve(ax, taken["rllc"].sel(head=head), color=_color(cluster), linestyle=dash, linewidth=1.2)
+        one = taken.sel(head=head)
+        style.curve(ax, one["rllc"], faulty=faulty(one, "rllc"), **_look(cluster))
+    _name_heads(ax, taken["cluster"])
     silhouette = float(taken["score"].sel(index="silhouette"))
     if np.isfinite(silhouette):
         ax.text(
@@ -110,11 +135,40 @@ def _cell(ax, taken: xr.Dataset) -> None:
         )
 
 
-def _members(cluster: xr.DataArray) -> str:
+def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:
+    """The heads of each cluster; those of none are left out."""
     groups: dict[int, list[str]] = {}
     for head, index in zip(cluster["head"].values.tolist(), cluster.values.tolist(), strict=True):
         groups.setdefault(index, []).append(head)
-    return " | ".join(" ".join(groups[i]) for i in sorted(groups) if i >= 0) or "none"
+    return {index: groups[index] for index in sorted(groups) if index >= 0}
+
+
+def _members(cluster: xr.DataArray) -> str:
+    return " | ".join(" ".join(heads) for heads in _groups(cluster).values()) or "none"
+
+
+def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], int]:
+    """Where the names of the heads stand above a panel: (x, line, word, colour), and the number of lines."""
+    words: list[tuple[str, str]] = []
+    for index, heads in _groups(cluster).items():
+        words += [("|", "#333333")] if words else []
+        words += [(head, _look(index)["color"]) for head in heads]
+    placed, x, line = [], 0.0, 0
+    for word, color in words:
+        width = 0.04 if word == "|" else 0.02 + 0.0285 * len(word)
+        if x + width > 1.02:
+            x, line = 0.0, line + 1
+        placed.append((x, line, word, color))
+        x += width
+    return placed, line + 1
+
+
+def _name_heads(ax, cluster: xr.DataArray) -> None:
+    """The heads above the panel, in their cluster's colour, a bar between clusters."""
+    placed, lines = _words(cluster)
+    for x, line, word, color in placed:
+        height = 1.03 + 0.08 * (lines - 1 - line)
+        ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
 
 
 def _caption(
@@ -139,7 +193,7 @@ def _caption(
     together = f"The heads of all layers were clustered together, so clusters and silhouettes are of {found}."
     return captions.joined(
         f"Refined LLC of the heads ({scope}) on {label}, training seed {seed}, coloured by cluster; the "
-        "heads of each cluster stand above the panel.",
+        "heads of each cluster stand above the panel, in its colour.",
         "" if found == scope else together,
         f"Clusters use the curves on {', '.join(used) or 'all distributions'}, on a uniform grid in "
         "log(step + 1); a lag of the shape-based method is a number of grid points. Numbers and colours mean "
@@ -150,4 +204,5 @@ def _caption(
         agreement,
         f"{absent} heads are not clustered somewhere, for want of measured checkpoints." if absent else "",
         captions.failures(taken, "rllc"),
+        captions.trust(taken, "rllc"),
     )

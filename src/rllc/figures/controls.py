@@ -8,7 +8,16 @@ import xarray as xr
 from rllc.analysis.comparison import rank_correlation, shrinkage
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds, types_of
+from rllc.figures.inputs import (
+    distribution_labels,
+    distribution_names,
+    faulty,
+    need,
+    of_seeds,
+    ring_reasons,
+    types_of,
+    verdicts,
+)
 
 LOOKS = {
     "rllc": ("refined LLC", {"linestyle": "-", "marker": "o", "linewidth": 2.2}),
@@ -72,7 +81,8 @@ def control_gradient_off(
                 if variable in cell:
                     color = style.TYPE_COLORS[kind] if variable == "rllc" else style.CONTROL_COLOR
                     error = cell.get("rllc_se") if variable == "rllc" else None
-                    style.curve(ax, cell[variable], error, color=color, **look)
+                    wrong = faulty(cell, "rllc") if variable == "rllc" else None
+                    style.curve(ax, cell[variable], error, faulty=wrong, color=color, **look)
             ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
             ax.set_ylim(*limits[name])
             ax.set_title(f"{head} {kind}", loc="left", color=style.TYPE_COLORS[kind])
@@ -84,7 +94,8 @@ def control_gradient_off(
     entries = [
         style.key(LOOKS[v][0], color=shade.get(v, style.CONTROL_COLOR), **LOOKS[v][1]) for v in present
     ]
-    style.beside(axes[0, -1], entries)
+    rings = style.ring_keys(ring_reasons(*((one, "rllc") for one in drawn.values())))
+    style.beside(axes[0, -1], [*entries, *rings])
     data = xr.concat(
         [one.drop_attrs() for one in drawn.values()],
         dim=xr.DataArray(list(drawn), dims="setting", name="setting"),
@@ -92,6 +103,8 @@ def control_gradient_off(
         coords="minimal",
         compat="override",
     )
+    if "verdict" in data:
+        data["verdict"] = verdicts(data, "rllc")
     data["head_type"] = kinds.drop_vars("seed", errors="ignore")
     label = first.attrs["distribution_label"]
     caption = captions.joined(
@@ -122,7 +135,7 @@ def _measures(
     prediction = captions.predicted(rllc, datasets)
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=chosen, distribution=name)
-    for variable in ("rllc_se", "rllc_gradient_off", "curvature_prediction"):
+    for variable in ("rllc_se", "rllc_gradient_off", "curvature_prediction", "verdict"):
         if variable in one and one[variable].notnull().any():
             taken[variable] = one[variable]
     return taken.transpose("step", "head", ...)
@@ -163,7 +176,7 @@ def _told(name: str, one: xr.Dataset, source: xr.Dataset) -> str:
     absent = int(one["rllc"].isnull().sum())
     if absent:
         said.append(f"{absent} of {one['rllc'].size} cells are missing and marked with a cross")
-    text = f" {'; '.join(said)}." if said else ""
+    text = captions.joined(f" {'; '.join(said)}." if said else "", captions.trust(one, "rllc"))
     setting = captions.setting(source).removeprefix("Setting: ").rstrip(".")
     return f"{name[:1].upper()}{name[1:]} ({setting}):{text}"
 

@@ -11,6 +11,7 @@ from rllc.figures.inputs import distribution_labels, need
 
 PANELS = {
     "documents": ("documents", "count"),
+    "held_out_documents": ("held-out documents", "count"),
     "characters": ("characters", "count"),
     "tokens": ("training tokens", "count"),
     "held_out_tokens": ("held-out tokens", "count"),

@@ -69,6 +69,7 @@ def rllc_fig14_hessian_trace(
     caption = captions.joined(
         "Trace of the loss Hessian (Hutchinson, Rademacher probes) of the full model and of each head's "
         "block against training step. Bands are one standard error over probes, given the data.",
+        captions.contexts(hessian, "hessian", count="probes"),
         _against_rllc(taken, datasets),
         captions.types(taken["head_type"]),
         captions.seeds(taken),

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
+from rllc.verdicts import FAULTS, MISSING, REASONS
 
 
 def need(datasets: Mapping[str, xr.Dataset], name: str, *variables: str) -> xr.Dataset:
@@ -82,3 +83,37 @@ def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:
 def layers(dataset: xr.Dataset | xr.DataArray) -> list[int]:
     """The layers that have heads."""
     return np.unique(dataset["layer"].values).tolist()
+
+
+def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
+    """``verdict`` in the dims of ``dataset[name]``, as integers, 0 where there is no value; None without."""
+    if "verdict" not in dataset:
+        return None
+    found = dataset["verdict"].fillna(MISSING).astype(np.int16)
+    return found.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("verdict")
+
+
+def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
+    """Where ``dataset[name]`` has a value that cannot be trusted; None without verdicts."""
+    found = verdicts(dataset, name)
+    return None if found is None else (found.astype(np.int64) & FAULTS) > 0
+
+
+def counted(dataset: xr.Dataset, name: str) -> tuple[dict[str, int], dict[str, int]]:
+    """How many cells with a value have each fault and each caution, by its name in words."""
+    found = verdicts(dataset, name)
+    counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for reason in REASONS if found is not None else ():
+        number = int(((found.astype(np.int64) & reason.mask) > 0).sum())
+        if number:
+            counts[0 if reason.fault else 1][reason.name.replace("_", " ")] = number
+    return counts
+
+
+def ring_reasons(*drawn: tuple[xr.Dataset, str]) -> list[str]:
+    """Names of the faults among what is drawn, the most frequent first."""
+    total: dict[str, int] = {}
+    for dataset, name in drawn:
+        for fault, number in counted(dataset, name)[0].items():
+            total[fault] = total.get(fault, 0) + number
+    return sorted(total, key=lambda fault: -total[fault])

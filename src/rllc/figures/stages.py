@@ -6,7 +6,16 @@ import xarray as xr
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds, types_of
+from rllc.figures.inputs import (
+    distribution_labels,
+    distribution_names,
+    faulty,
+    need,
+    of_seeds,
+    ring_reasons,
+    types_of,
+    verdicts,
+)
 
 LOSS_COLOR, LLC_COLOR = "#333333", "#117733"
 
@@ -32,12 +41,17 @@ def stage_fig1a_lm(
     taken = metrics[["loss"]].sel(distribution=[name])
     label = distribution_labels(taken)[name]
     if llc is not None:
-        kept = [variable for variable in ("llc", "llc_se", "status") if variable in llc]
+        kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
         source = llc[kept].sel(distribution=[name]).reindex(seed=taken["seed"])
         taken = xr.merge([taken, source], join="outer", compat="override", combine_attrs="drop")
+        if "verdict" in taken:
+            taken["verdict"] = verdicts(taken, "llc")
+    rings = [] if llc is None else style.ring_keys(ring_reasons((taken, "llc")))
     names = taken["seed"].values.tolist()
     rows = 1 if llc is None else 2
-    figure, axes = style.grid(rows, len(names), panel=(3.6, 1.9), margin=0.1, sharex=True, sharey="row")
+    figure, axes = style.grid(
+        rows, len(names), panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row"
+    )
     for column, seed in zip(axes.T, names, strict=True):
         one = taken.sel(seed=seed, distribution=name)
         seed_text = f", seed {seed}" if len(names) > 1 else ""
@@ -47,7 +61,14 @@ def stage_fig1a_lm(
         column[0].set_title(f"held-out loss on {style.short(label)}{seed_text}", loc="left")
         if llc is not None:
             measured = one.sel(step=llc["step"].values)
-            style.curve(column[1], measured["llc"], measured.get("llc_se"), color=LLC_COLOR, marker="o")
+            style.curve(
+                column[1],
+                measured["llc"],
+                measured.get("llc_se"),
+                faulty=faulty(measured, "llc"),
+                color=LLC_COLOR,
+                marker="o",
+            )
             column[1].set_title(f"full-model LLC on {style.short(label)}{seed_text}", loc="left")
         for ax in column:
             style.stage_bands(ax, boundaries)
@@ -55,16 +76,20 @@ def stage_fig1a_lm(
     axes[0, 0].set_ylabel("loss (nats/token)")
     if llc is not None:
         axes[1, 0].set_ylabel("LLC")
+    if rings:
+        style.beside(axes[1, -1], rings)
     said = [_range(taken.sel(seed=seed, distribution=name)) for seed in names]
     caption = captions.joined(
         f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label} against "
         "training step.",
+        captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is"),
         *said,
         "llc.nc was not given, so only the loss is drawn." if llc is None else captions.BANDS,
         "" if llc is None else captions.setting(llc),
         "" if llc is None else "The level of an LLC is its setting's: compare it with no other's.",
         captions.seeds(taken),
         "" if llc is None else captions.failures(taken.sel(step=llc["step"].values), "llc"),
+        "" if llc is None else captions.trust(taken, "llc"),
     )
     return Drawing(figure, taken, caption)
 
@@ -116,8 +141,9 @@ def stage_fig4b_heads(
             )[0]
             icl, label = icl.sel(distribution=name), f" on {distribution_labels(metrics)[name]}"
         taken["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
-        told = (
-            f"The in-context learning score{label} is the loss late in the context less the loss early in it."
+        told = captions.joined(
+            f"The in-context learning score{label} is the loss late in the context less that early in it.",
+            captions.contexts(metrics, "metrics", count="batches"),
         )
     columns = ["previous_token", "prefix_matching", *(["icl_score"] if scored else [])]
     titles = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}

@@ -42,13 +42,21 @@ TYPE_COLORS = {
     "other": "#6E6E6E",
     "unknown": "#B5A642",
 }
-# Tol's "muted" scheme: never used for types, so a colour means one thing.
+# Tol's "muted" scheme and three darker ones: never used for types, so a colour means one thing.
 DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
-DISTRIBUTION_COLORS = ("#332288", "#AA4499", "#44AA99", "#999933", "#882255", "#88CCEE", "#117733", "#CC6677")
+DISTRIBUTION_COLORS = (
+    "#332288", "#AA4499", "#44AA99", "#999933", "#CC6677", "#88CCEE",
+    "#117733", "#661100", "#DDCC77", "#6699CC", "#882255", "#000000",
+)  # fmt: skip
 CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#885522", "#222222")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CONTROL_COLOR = "#333333"
+# A ring around a point whose verdict holds a fault; nothing else is drawn so.
+DISTRUST = {
+    "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
+    "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 5,
+}  # fmt: skip
 PANEL = (3.1, 2.3)  # inches
 MARGIN = 1.5
 LEGEND_ROWS = 9
@@ -172,16 +180,25 @@ def short(label: str, length: int = 24) -> str:
     return label if len(label) <= length else f"{label[: length - 1].rstrip()}…"
 
 
-def curve(ax: Axes, values: xr.DataArray, error: xr.DataArray | None = None, *, band: bool = True, **line):
+def curve(
+    ax: Axes,
+    values: xr.DataArray,
+    error: xr.DataArray | None = None,
+    *,
+    faulty: xr.DataArray | None = None,
+    **line,
+) -> Line2D:
     """One curve over ``step``: a line, a band of one standard error, and a cross where a cell is missing.
 
-    A missing value breaks the line. Returns the Line2D.
+    A missing value breaks the line. ``faulty`` (step): where to draw a ring, as the value cannot be trusted.
     """
     x, y = values["step"].values, values.values
     (drawn,) = ax.plot(x, y, **line)
-    if error is not None and band:
+    if error is not None:
         low, high = y - error.values, y + error.values
         ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.18, linewidth=0)
+    if faulty is not None:
+        ring(ax, values, faulty)
     absent = ~np.isfinite(y)
     if absent.any():
         ax.plot(
@@ -196,6 +213,13 @@ def curve(ax: Axes, values: xr.DataArray, error: xr.DataArray | None = None, *, 
             clip_on=False,
         )
     return drawn
+
+
+def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray) -> None:
+    """A ring around each of ``values`` (step) that cannot be trusted."""
+    where = faulty.values & np.isfinite(values.values)
+    if where.any():
+        ax.plot(values["step"].values[where], values.values[where], **DISTRUST)
 
 
 def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> None:
@@ -216,6 +240,14 @@ def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> 
 def key(label: str, **line) -> Line2D:
     """An entry of a legend."""
     return Line2D([], [], label=label, **line)
+
+
+def ring_keys(named: Sequence[str]) -> list[Line2D]:
+    """The legend entry of the rings, with the reasons found; none without a reason."""
+    if not named:
+        return []
+    lines = [", ".join(named[i : i + 2]) for i in range(0, len(named), 2)]
+    return [key("cannot be trusted:\n" + ",\n".join(lines), **DISTRUST)]
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:

@@ -1,7 +1,8 @@
 """Losses of one attention head's chains and their gradients, written out, for ``refined.estimate_heads``.
 
-Only what depends on the head is computed; gradients exist for the head's tensors alone. Rows are
-(batch, position) pairs, in that order.
+Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
+contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
+(measures/folded.py); rows are (batch, position) pairs, in that order.
 """
 
 from typing import NamedTuple
@@ -9,261 +10,231 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.measures.folded import (
-    Frozen,
-    Unembedding,
-    attend,
-    attend_backward,
-    causal_mask,
-    frozen_backward,
-    frozen_forward,
-    normalise,
-    normalise_backward,
-)
+from rllc.measures.attention_kernels import Asked
+from rllc.measures.cross_entropy import Targets, blocks, exponentials, loss_of
+from rllc.measures.folded import Frozen, Unembedding, centred, scale_of, through_scale
+from rllc.measures.frozen_layers import first_layer, further_layer
+from rllc.measures.head_attention import Projections, Read, view_head
 from rllc.models.transformer import Architecture
-from rllc.tasks.batch import Batch
-
-
-class Head(NamedTuple):
-    """A head's weights per chain, in the order of the flat state: W_* [chain, ., .], b_* [chain, d_head]."""
-
-    W_K: Tensor
-    W_O: Tensor
-    W_Q: Tensor
-    W_V: Tensor
-    b_K: Tensor
-    b_Q: Tensor
-    b_V: Tensor
 
 
 class Layer(NamedTuple):
     """One layer at w* on one minibatch; ``asked`` is context, or in the last layer scored."""
 
-    query_key: Tensor  # [batch, context, model], what queries and keys read
-    value: Tensor  # [batch, context, model], what values read
-    z: Tensor  # [batch, head, asked, d_head], what heads hand to W_O
-    residual: Tensor  # [batch, asked, model], what leaves the layer
+    read: Read  # what heads read
+    asked: Asked  # where its queries are
+    z: Tensor  # [head, (batch, asked), d_head], what heads hand to W_O
+    residual: Tensor  # [batch, asked, model], what leaves the layer, centred
+    onward: Tensor  # [batch, asked, .]: the same times W of the unembedding, or W_QKV of the layer above
 
 
-def view_head(state: Tensor, architecture: Architecture) -> Head:
-    """The flat states [chain, n] as a head's weights, without copying."""
-    model, width = architecture.d_model, architecture.d_head
-    W_K, W_O, W_Q, W_V, *biases = state.split([model * width] * 4 + [width] * 3, dim=1)
-    read = (1, (model, width))
-    return Head(
-        W_K.unflatten(*read), W_O.unflatten(1, (width, model)), W_Q.unflatten(*read), W_V.unflatten(*read),
-        *biases,
-    )  # fmt: skip
+class Limits(NamedTuple):
+    """Bytes at once, at least those of one chain and row, or context; many chains in one launch or not."""
+
+    logits: int
+    activations: int
+    together: bool
 
 
-def last_layer_pass(
-    state: Tensor,
-    layer: Layer,
-    W_O: Tensor,
-    unembedding: Unembedding,
-    base_logits: Tensor,
-    batch: Batch,
-    architecture: Architecture,
-    *,
-    index: int,
-    limit: int,
-    gradient: bool,
+class Above(NamedTuple):
+    """What a head writes to, on a minibatch."""
+
+    layers: list[tuple[Frozen, Asked]]  # attention layers above its own
+    unembedding: Unembedding
+    targets: Targets
+    architecture: Architecture
+
+
+def losses_and_gradients(
+    state: Tensor, layer: Layer, index: int, W_O: Tensor, above: Above, limits: Limits, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Losses [chain] and gradients [chain, n] of head ``index`` of the last layer.
+    """Losses [chain] of a minibatch and, if asked for, gradients [chain, n] at the states [chain, n].
 
-    Its logits are a low-rank change of ones computed once: with ``base`` the residual without this head,
-    logits = (base W' + z (W_O W')) / sd(base + z W_O) + c.
-
-    W_O          [d_head, model], the head's at w*
-    base_logits  [row, vocab], the residual at w* times W', this head included
-    limit        bytes of logits at once
+    index, W_O  the head's place in its layer, and its weights [d_head, model] at w*
     """
-    head = view_head(state, architecture)
-    z, saved = head_forward(head, layer, batch.positions)
-    z_center = layer.z[:, index].flatten(0, 1)
-    base = torch.addmm(layer.residual.flatten(0, 1), z_center, W_O, alpha=-1)
-    base_logits = torch.addmm(base_logits, z_center, W_O @ unembedding.W, alpha=-1)
-    x = torch.baddbmm(base, z, head.W_O)  # [chain, row, model]
-    sd = None
-    if architecture.layer_norm:
-        x -= x.mean(-1, keepdim=True)
-        sd = (x.square().mean(-1, keepdim=True) + architecture.layer_norm_eps).sqrt()
-    losses, d_z, d_into, d_variance = score(
-        z, head.W_O @ unembedding.W, batch.targets, bias=unembedding.c, base=base_logits, sd=sd, limit=limit,
-        gradient=gradient,
-    )  # fmt: skip
+    head, batch = view_head(state, above.architecture), len(layer.residual)
+    projections = Projections(head, layer.read, layer.asked, batch, gradient=gradient)
+    kind = EarlierLayer if above.layers else LastLayer
+    reader = kind(head.W_O, layer, index, W_O, above, limits, gradient=gradient)
+    each = state.new_empty(len(state), batch, len(above.targets.offset) // batch)
+    context = layer.asked.mask.shape[1]
+    at_once = limits.activations // (context * reader.width * state.element_size())
+    for chains, contexts in blocks(len(state), batch, at_once, together=limits.together):
+        z, backward = projections.attend(chains, contexts)
+        losses, d_z = reader.block(z, chains, contexts)
+        each[chains, contexts] = losses.view(each[chains, contexts].shape)
+        if gradient:
+            backward(d_z)
+    losses = each.flatten(1).double().mean(-1) - above.targets.entropy
     if not gradient:
         return losses, None
-    d_W_O = d_into @ unembedding.W.T
-    if sd is not None:
-        x *= d_variance * (2 / x.shape[-1])
-        d_z.baddbmm_(x, head.W_O.transpose(1, 2))
-        d_W_O.baddbmm_(z.transpose(1, 2), x)
-    return losses, head_backward(d_z, d_W_O, state, saved, layer, batch.positions, architecture)
-
-
-def earlier_layer_pass(
-    state: Tensor,
-    layer: Layer,
-    W_O: Tensor,
-    above: list[Frozen],
-    unembedding: Unembedding,
-    batch: Batch,
-    architecture: Architecture,
-    *,
-    index: int,
-    limit: int,
-    gradient: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """Losses [chain] and gradients [chain, n] of a head below the layers ``above``, which are run again."""
-    contexts, context = batch.tokens.shape
-    base = (layer.residual - layer.z[:, index] @ W_O).flatten(0, 1)
-    per_chain = contexts * context**2 * architecture.n_heads * state.element_size()
-    losses, slopes = [], []
-    for part in state.split(max(limit // per_chain, 1)):
-        head = view_head(part, architecture)
-        z, saved = head_forward(head, layer, None)
-        residual = torch.baddbmm(base, z, head.W_O).view(-1, context, architecture.d_model)
-        tape = []
-        for depth, frozen in enumerate(above):
-            at = batch.positions if depth == len(above) - 1 else None
-            residual, kept = frozen_forward(residual, frozen, at, architecture)
-            tape.append((frozen, at, kept))
-        x, sd = normalise(residual, architecture)
-        values, d, _, _ = score(
-            x.view(len(part), -1, x.shape[-1]), unembedding.W[None], batch.targets, bias=unembedding.c,
-            limit=limit, gradient=gradient,
-        )  # fmt: skip
-        losses.append(values)
-        if not gradient:
-            continue
-        d = normalise_backward(d.view(x.shape), x, sd)
-        for frozen, at, kept in reversed(tape):
-            d = frozen_backward(d, frozen, at, kept, architecture)
-        d = d.view(len(part), -1, d.shape[-1])
-        d_z, d_W_O = torch.bmm(d, head.W_O.transpose(1, 2)), torch.bmm(z.transpose(1, 2), d)
-        slopes.append(head_backward(d_z, d_W_O, part, saved, layer, None, architecture))
-    return torch.cat(losses), torch.cat(slopes) if gradient else None
-
-
-def head_forward(head: Head, layer: Layer, at: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """What each chain's head hands to W_O at the positions ``at`` (None: all): z [chain, row, d_head].
-
-    b_K adds one number to all scores of a query, which the softmax does not see; b_V is added after the
-    pattern, whose rows sum to 1.
-    """
-    chains, width = head.b_Q.shape
-    batch, context, _ = layer.value.shape
-    asked = layer.query_key if at is None else layer.query_key[:, at]
-
-    def project(x: Tensor, W: Tensor) -> Tensor:  # [batch, position, model] -> [chain, row, d_head]
-        return torch.bmm(x.flatten(0, 1).expand(chains, -1, -1), W)
-
-    query = project(asked, head.W_Q)
-    query = (query.add_(head.b_Q[:, None]) / width**0.5).view(chains * batch, -1, width)
-    key = project(layer.query_key, head.W_K).view(chains * batch, -1, width)
-    value = project(layer.value, head.W_V).view(chains * batch, -1, width)
-    z, pattern = attend(query, key, value, causal_mask(context, at, key))
-    saved = (z, pattern, query, key, value)
-    return z.view(chains, -1, width) + head.b_V[:, None], saved
-
-
-def head_backward(
-    d_z: Tensor,
-    d_W_O: Tensor,
-    state: Tensor,
-    saved: tuple[Tensor, ...],
-    layer: Layer,
-    at: Tensor | None,
-    architecture: Architecture,
-) -> Tensor:
-    """The gradient of the flat states [chain, n] from those of z and W_O."""
-    chains, _, width = d_z.shape
-    asked = layer.query_key if at is None else layer.query_key[:, at]
-    d_query, d_key, d_value = attend_backward(d_z.view(saved[0].shape), *saved)
-    d_query = (d_query / width**0.5).view(chains, -1, width)
-
-    def outer(x: Tensor, d: Tensor) -> Tensor:  # gradient of a projection's weights: [chain, model, d_head]
-        return torch.bmm(x.flatten(0, 1).T.expand(chains, -1, -1), d.view(chains, -1, width))
-
     slope = torch.empty_like(state)
-    into = view_head(slope, architecture)
-    into.W_K.copy_(outer(layer.query_key, d_key))
-    into.W_O.copy_(d_W_O)
-    into.W_Q.copy_(outer(asked, d_query))
-    into.W_V.copy_(outer(layer.value, d_value))
-    into.b_K.zero_()
-    into.b_Q.copy_(d_query.sum(1))
-    into.b_V.copy_(d_z.sum(1))
-    return slope
+    into = view_head(slope, above.architecture)
+    projections.gradients(into)
+    into.W_O.copy_(reader.gradient_of_own())
+    return losses, slope
 
 
-def score(
-    a: Tensor,
-    M: Tensor,
-    targets: Tensor,
-    *,
-    bias: Tensor,
-    base: Tensor | None = None,
-    sd: Tensor | None = None,
-    limit: int,
-    gradient: bool,
-) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-    """Mean loss of logits (base + a M) / sd + bias, and its gradients, without keeping logits.
+class LastLayer:
+    """From z of a last layer's head to the loss.
 
-    a [chain, row, k], M [chain or 1, k, vocab], targets [batch, scored] or [batch, scored, vocab],
-    base [row, vocab], sd [chain, row, 1]. At most ``limit`` bytes of logits exist at once (one row at least).
-
-    Returns the loss [chain], its gradients in a and (where there is a base) in M, and, where there is an sd,
-    its derivative in sd^2: [chain, row, 1].
+    Logits are a low-rank change of ones computed once: with ``base`` the residual without this head and
+    x = base + z W_O, logits = scale(x) (base W + z (W_O W)) + c.
     """
-    chains, rows, _ = a.shape
-    vocab = M.shape[-1]
-    targets = targets.reshape(rows, vocab) if targets.is_floating_point() else targets.reshape(rows)
-    at_once = min(max(limit // (vocab * a.element_size()), 1), rows)
-    losses = a.new_zeros(chains)
-    buffer = a.new_empty(at_once, vocab)
-    d_a = torch.empty_like(a) if gradient else None
-    d_M = torch.zeros_like(M) if gradient and base is not None else None
-    d_variance = torch.empty_like(sd) if gradient and sd is not None else None
-    for chain in range(chains):
-        m = M[chain % len(M)]
-        for start in range(0, rows, at_once):
-            part = slice(start, min(start + at_once, rows))
-            logits = buffer[: part.stop - start]
-            if base is None:
-                torch.addmm(bias, a[chain, part], m, out=logits)
+
+    def __init__(
+        self,
+        own: Tensor,
+        layer: Layer,
+        index: int,
+        W_O: Tensor,
+        above: Above,
+        limits: Limits,
+        *,
+        gradient: bool,
+    ) -> None:
+        self._above, self._limits, self._gradient = above, limits, gradient
+        W, a = above.unembedding.W, above.architecture
+        self._base, self._logits = _without(layer, index, centred(W_O, a), W)
+        self._W_O = centred(own, a)
+        self._M = self._W_O @ W
+        self._d_M = torch.zeros_like(self._M) if gradient else None
+        self._d_W_O = torch.zeros_like(own) if gradient else None
+        self._buffer = W.new_empty(0)
+        self._rows = len(above.targets.offset)
+        self.width = a.d_model
+
+    def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
+        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
+        asked, vocab = self._base.shape[1], self._M.shape[2]
+        first, at_once = contexts.start * asked, self._limits.logits // (vocab * z.element_size())
+        losses, d_z = z.new_empty(z.shape[:2]), torch.empty_like(z) if self._gradient else None
+        for some, rows in blocks(*z.shape[:2], at_once, together=self._limits.together):
+            own = slice(chains.start + some.start, chains.start + some.stop)
+            placed = slice(first + rows.start, first + rows.stop)
+            losses[some, rows], d = self._piece(z[some, rows], own, placed)
+            if d is not None:
+                d_z[some, rows] = d
+        return losses, d_z
+
+    def _piece(self, z: Tensor, chains: slice, rows: slice) -> tuple[Tensor, Tensor | None]:
+        c, target = self._above.unembedding.c, self._above.targets.given[rows]
+        base, base_logits = self._base.flatten(0, 1)[rows], self._logits.flatten(0, 1)[rows]
+        W_O, M = self._W_O[chains], self._M[chains]
+        x = torch.bmm(z, W_O).add_(base)
+        scale = scale_of(x, self._above.architecture)
+        scaled = z if scale is None else z * scale
+        shape = (*z.shape[:2], len(c))
+        if self._buffer.numel() < shape[0] * shape[1] * shape[2]:
+            self._buffer = z.new_empty(shape[0] * shape[1] * shape[2])
+        logits = self._buffer[: shape[0] * shape[1] * shape[2]].view(shape)
+
+        def fill() -> Tensor:
+            if scale is None:
+                logits.copy_(base_logits).add_(c)
             else:
-                torch.addmm(base[part], a[chain, part], m, out=logits)
-                if sd is not None:
-                    logits /= sd[chain, part]
-                logits += bias
-            losses[chain] += cross_entropy_(logits, targets[part]) / rows
-            if not gradient:
-                continue
-            logits *= 1 / rows if sd is None else 1 / (rows * sd[chain, part])
-            torch.mm(logits, m.T, out=d_a[chain, part])
-            if d_M is not None:
-                d_M[chain].addmm_(a[chain, part].T, logits)
-            if d_variance is not None:
-                # sum over the vocabulary of gradient * (base + a M), the second term by way of d_a
-                reach = torch.linalg.vecdot(logits, base[part])
-                reach += torch.linalg.vecdot(d_a[chain, part], a[chain, part])
-                d_variance[chain, part] = reach[:, None] / (-2 * sd[chain, part] ** 2)
-    return losses, d_a, d_M, d_variance
+                torch.addcmul(c, base_logits, scale, out=logits)
+            return logits.baddbmm_(scaled, M)
+
+        def hit() -> Tensor:
+            if target.ndim == 2:
+                return torch.linalg.vecdot(logits, target)
+            return logits.gather(-1, target.expand(shape[:2])[..., None]).squeeze(-1)
+
+        log_total, total, hits = exponentials(fill, hit)
+        losses = log_total - hits
+        if not self._gradient:
+            return losses, None
+        if target.ndim == 2:  # logits become their gradient times total and number of rows
+            logits.addcmul_(target, total, value=-1)
+        else:
+            logits.scatter_add_(-1, target.expand(shape[:2])[..., None], -total)
+        weight = 1 / (total * self._rows)
+        d_z = torch.bmm(logits, M.mT)
+        self._d_M[chains].baddbmm_((scaled * weight).mT, logits)
+        if scale is None:  # base W does not depend on z, and x enters in no other way
+            return losses, d_z.mul_(weight)
+        reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
+        by_scale = through_scale(reach[..., None] * weight, scale, x.shape[-1])
+        self._d_W_O[chains].baddbmm_((z * by_scale).mT, x)
+        return losses, d_z.mul_(weight * scale).addcmul_(torch.bmm(x, W_O.mT), by_scale)
+
+    def gradient_of_own(self) -> Tensor:
+        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
+        return self._d_W_O.add_(self._d_M @ self._above.unembedding.W_T)
 
 
-def cross_entropy_(logits: Tensor, targets: Tensor) -> Tensor:
-    """Sum of the rows' losses (``token_losses``); logits [row, vocab] become softmax - target in place."""
-    logits -= logits.amax(-1, keepdim=True)
-    if targets.is_floating_point():
-        hit = torch.linalg.vecdot(targets, logits) + torch.special.entr(targets).sum(-1)
-    else:
-        hit = logits.gather(-1, targets[:, None]).squeeze(-1)
-    total = logits.exp_().sum(-1)
-    logits /= total[:, None]
-    if targets.is_floating_point():
-        logits -= targets
-    else:
-        logits.scatter_add_(-1, targets[:, None], logits.new_full((len(targets), 1), -1.0))
-    return (total.log() - hit).sum()
+class EarlierLayer:
+    """From z of a head below other layers to the loss: they are run again."""
+
+    def __init__(
+        self,
+        own: Tensor,
+        layer: Layer,
+        index: int,
+        W_O: Tensor,
+        above: Above,
+        limits: Limits,
+        *,
+        gradient: bool,
+    ) -> None:
+        self._above, self._limits, self._gradient = above, limits, gradient
+        a, (self._first, self._asked) = above.architecture, above.layers[0]
+        self._base, self._base_QKV = _without(layer, index, centred(W_O, a), self._first.W_QKV)
+        self._W_O = centred(own, a)
+        self._d_W_O = torch.zeros_like(own) if gradient else None
+        self.width = self._first.W_QKV.shape[1]
+
+    def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
+        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
+        a, batch, model = self._above.architecture, len(self._base), self._base.shape[2]
+        how = {"gradient": self._gradient}
+        x, into_head = first_layer(
+            z, self._W_O[chains], self._base[contexts], self._base_QKV[contexts], self._first, self._asked, a,
+            **how,
+        )  # fmt: skip
+        tape = []
+        for frozen, asked in self._above.layers[1:]:
+            x, through = further_layer(x, frozen, asked, a, **how)
+            tape.append(through)
+        scale = scale_of(x, a)
+        if scale is not None:
+            x *= scale
+        targets = self._above.targets
+        part = Targets(
+            targets.mean.view(batch, -1, model)[contexts].flatten(0, 1),
+            targets.offset.view(batch, -1)[contexts].flatten(),
+            targets.entropy,
+            targets.given,
+        )
+        losses, d = loss_of(
+            x.flatten(1, 2),
+            self._above.unembedding,
+            part,
+            limit=self._limits.logits,
+            together=self._limits.together,
+            **how,
+        )
+        if not self._gradient:
+            return losses, None
+        d = d.view(x.shape).mul_(x.shape[1] / batch)
+        if scale is not None:  # x is normalised now
+            d = torch.addcmul(d, x, torch.linalg.vecdot(d, x)[..., None] / -model).mul_(scale)
+        for through in reversed(tape):
+            d = through(d)
+        d_z, d_W_O = into_head(d)
+        self._d_W_O[chains] += d_W_O
+        return losses, d_z
+
+    def gradient_of_own(self) -> Tensor:
+        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
+        return self._d_W_O
+
+
+def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> tuple[Tensor, Tensor]:
+    """What leaves the layer less what one head writes, and the same times ``onward``."""
+    z = layer.z[index]
+    return tuple(
+        torch.addmm(whole.flatten(0, 1), z, part, alpha=-1).view(whole.shape)
+        for whole, part in ((layer.residual, W_O), (layer.onward, W_O @ onward))
+    )

@@ -6,31 +6,32 @@ head's own tensors are state; logits, and in the last layer queries, exist at sc
 (measures/head_kernels.py). Draws are those of ``llc.estimate`` with the same seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.measures.folded import fold_layer, fold_unembedding
-from rllc.measures.head_kernels import Head, Layer, earlier_layer_pass, last_layer_pass
-from rllc.measures.llc import DIVERGENCE_FACTOR, check_setting, mean_center_loss, summarise
-from rllc.measures.sgld import move, noise_stream, to_device
-from rllc.models.loss import next_token_loss, token_losses
-from rllc.models.transformer import (
-    Architecture,
-    Weights,
-    attention_inputs,
-    embed,
-    head_outputs,
-    shapes,
-    unembed,
-)
+from rllc.measures.admissible import check_finite, check_setting, mean_center_loss, to_device
+from rllc.measures.attention_kernels import asked_at
+from rllc.measures.chains import Here, Traces, noise_stream, normals
+from rllc.measures.cross_entropy import Targets, loss_of, targets_of
+from rllc.measures.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
+from rllc.measures.head_attention import Head, Projections, what_heads_read
+from rllc.measures.head_kernels import Above, Layer, Limits, losses_and_gradients
+from rllc.measures.sgld import Departure, advance
+from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, Weights, attention_inputs, embed, shapes
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels
 
-# Bytes of logits at once where max_memory does not say: what a core's cache keeps, or what fills a GPU.
-LOGITS_BYTES = {"cpu": 2**20, "cuda": 2**30}
+# Bytes at once where max_memory does not say. On a CPU, blocks of logits and the activations of one context
+# or a few stay in a core's cache; on a GPU, few and large launches.
+LOGITS_BYTES = {"cpu": 2**22, "cuda": 2**31}
+ACTIVATION_BYTES = {"cpu": 2**20, "cuda": 2**32}
 
 
 def estimate_heads(
@@ -48,6 +49,7 @@ def estimate_heads(
     seed: int = 0,
     baseline: str = "paired",
     init_batches: Sequence[Batch] | None = None,
+    thinning: int = 1,
     gradient: bool = True,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
@@ -61,36 +63,44 @@ def estimate_heads(
 
     weights     all weights of the model, by name
     heads       labels ``"layer:head"`` (None: all heads)
-    max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row at least)
+    max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row, or one
+                context, at least)
 
     Raises ValueError as ``estimate``, and where a weight is missing or misshapen or a head is not there.
     """
     check_setting(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
         burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
-        max_memory=max_memory, divergence_factor=divergence_factor,
+        max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
     )  # fmt: skip
     labels = _check_heads(heads, architecture)
     _check_weights(weights, architecture)
     weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
+    check_finite(weights)
     setting = {
         "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
-        "draws": draws, "seed": seed, "gradient": gradient,
+        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient,
     }  # fmt: skip
-    traces, at_center, size = sample_heads(
-        weights, architecture, batches, heads=labels, max_memory=max_memory, **setting
-    )
+    traces = sample_heads(weights, architecture, batches, heads=labels, max_memory=max_memory, **setting)
     return summarise(
-        traces.cpu().numpy(),
-        at_center.cpu().numpy(),
+        traces,
         components=labels,
-        sizes=[size] * len(labels),
+        sizes=[len(gather(weights, 0, 0))] * len(labels),
         init_loss=mean_center_loss(next_token_loss(architecture), weights, init_batches),
         burn_in=burn_in,
         baseline=baseline,
         divergence_factor=divergence_factor,
         setting={**setting, "sampler": "sgld"},
     )
+
+
+class Model(NamedTuple):
+    """A checkpoint as the kernels read it."""
+
+    weights: Weights
+    architecture: Architecture
+    layers: list[Frozen]
+    unembedding: Unembedding
 
 
 @torch.no_grad()
@@ -106,46 +116,103 @@ def sample_heads(
     chains: int,
     draws: int,
     seed: int,
+    thinning: int = 1,
+    gradient: bool = True,
+    max_memory: int | None = None,
+    together: bool | None = None,
+) -> Traces:
+    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sgld.sample``.
+
+    together  all chains that fit in one launch (None: on a GPU), or one after the other
+
+    State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
+    and results are not: on a CPU to bf16, on a GPU to TF32.
+    """
+    device = next(iter(weights.values())).device
+    with _products(device):
+        return _sampled(
+            weights, architecture, batches, heads=heads, n_beta=n_beta, localization=localization,
+            step_size=step_size, chains=chains, draws=draws, seed=seed, thinning=thinning, gradient=gradient,
+            max_memory=max_memory, together=device.type != "cpu" if together is None else together,
+        )  # fmt: skip
+
+
+@contextmanager
+def _products(device: torch.device) -> Iterator[None]:
+    """Lower precision inside products, in place of autocast, which would round their results as well."""
+    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
+    torch.set_float32_matmul_precision("medium" if lower else before)
+    try:
+        with torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _sampled(
+    weights: Weights,
+    architecture: Architecture,
+    batches: Sequence[Batch],
+    *,
+    heads: Sequence[str],
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    seed: int,
+    thinning: int,
     gradient: bool,
     max_memory: int | None,
-) -> tuple[Tensor, Tensor, int]:
-    """Loss traces [head, chain, draw], the loss at the centre [draw], and the size of a head."""
-    unembedding = fold_unembedding(weights, architecture)
-    device = unembedding.W.device
-    limit = LOGITS_BYTES.get(device.type, 2**30) if max_memory is None else max_memory
+    together: bool,
+) -> Traces:
+    layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
+    model = Model(weights, architecture, layers, fold_unembedding(weights, architecture))
+    device = model.unembedding.W.device
+    limits = Limits(
+        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
+        together=together,
+    )
     setting = {"n_beta": n_beta, "localization": localization, "step_size": step_size}
-    frozen = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
+    moves = (draws - 1) * thinning
     centers = {head: gather(weights, *_place(head)) for head in heads}
     states = {head: center.repeat(chains, 1) for head, center in centers.items()}
-    streams = {head: [noise_stream(seed, head, c, device) for c in range(chains)] for head in heads}
-    noise = torch.empty_like(next(iter(states.values())))
-    traces = torch.empty(len(heads), chains, draws, dtype=torch.float64, device=device)
-    at_center = torch.empty(draws, dtype=torch.float64, device=device)
-    for draw in range(draws):
-        last = draw == draws - 1
-        batch = to_device(batches[draw % len(batches)], device)
-        layers = walk(weights, batch, architecture)
-        logits = unembed(weights, layers[-1].residual, architecture)
-        at_center[draw] = token_losses(logits, batch.targets).mean()
-        base_logits = layers[-1].residual.flatten(0, 1) @ unembedding.W
+    noise = {
+        head: normals([noise_stream(seed, head, c, device) for c in range(chains)], center, moves=moves)
+        for head, center in centers.items()
+    }
+    departures: dict[str, Departure | None] = dict.fromkeys(heads)
+    traces = Traces(
+        *(torch.full(shape, float("nan"), dtype=torch.float64, device=device)
+          for shape in ((len(heads), chains, draws), (draws,), (len(heads), chains, draws)))
+    )  # fmt: skip
+    for number in range(moves + 1):
+        batch = to_device(batches[number % len(batches)], device)
+        draw, skipped = divmod(number, thinning)
+        targets = targets_of(batch.targets, model.unembedding)
+        passed, at_center = walk(model, batch, targets, limits)
+        if not skipped:
+            traces.at_center[draw] = at_center
         for row, head in enumerate(heads):
             layer, index = _place(head)
-            here = layers[layer], weights[f"blocks.{layer}.attn.W_O"][index]
-            how = {"index": index, "limit": limit, "gradient": gradient and not last}
-            if layer == architecture.n_layers - 1:
-                losses, slope = last_layer_pass(
-                    states[head], *here, unembedding, base_logits, batch, architecture, **how
-                )
-            else:
-                losses, slope = earlier_layer_pass(
-                    states[head], *here, frozen[layer + 1 :], unembedding, batch, architecture, **how
-                )
-            traces[row, :, draw] = losses
-            if not last:
-                for chain, stream in enumerate(streams[head]):
-                    noise[chain].normal_(generator=stream)
-                move(states[head], center=centers[head], gradient=slope, noise=noise, **setting)
-    return traces, at_center, noise.shape[1]
+            higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
+            losses, slope = losses_and_gradients(
+                states[head], passed[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
+                Above(higher, model.unembedding, targets, architecture), limits,
+                gradient=gradient and number < moves,
+            )  # fmt: skip
+            if not skipped:
+                traces.loss[row, :, draw] = losses
+            if number == moves:
+                continue
+            here = Here(
+                states[head], centers[head], losses, slope, noise[head], at_center,
+                arrived=not skipped, leaving=(number + 1) % thinning == 0,
+            )  # fmt: skip
+            accepted, departures[head] = advance(here, departures[head], **setting)
+            if accepted is not None:
+                traces.acceptance[row, :, draw] = accepted
+    return traces
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:
@@ -153,19 +220,34 @@ def gather(weights: Weights, layer: int, index: int) -> Tensor:
     return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
 
 
-def walk(weights: Weights, batch: Batch, architecture: Architecture) -> list[Layer]:
-    """Every layer at w* on the batch, the last one at the scored positions."""
+def walk(model: Model, batch: Batch, targets: Targets, limits: Limits) -> tuple[list[Layer], Tensor]:
+    """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
+    weights, architecture = model.weights, model.architecture
     residual, position = embed(weights, batch.tokens, architecture)
+    context, count = batch.tokens.shape[1], architecture.n_layers
+    everywhere = asked_at(None, context, residual)
+    scored = asked_at(batch.positions, context, residual)
     layers = []
-    for layer in range(architecture.n_layers):
-        at = batch.positions if layer == architecture.n_layers - 1 else None
+    for layer in range(count):
+        asked = scored if layer == count - 1 else everywhere
         inputs = attention_inputs(weights, layer, residual, position, architecture)
-        z = head_outputs(weights, layer, inputs, at)
+        read = what_heads_read(inputs, asked, batch.tokens if layer == 0 else None, architecture)
         name = f"blocks.{layer}.attn"
-        written = torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
-        residual = (residual if at is None else residual[:, at]) + written
-        layers.append(Layer(*inputs, z, residual))
-    return layers
+        heads = Head(*(weights[f"{name}.{field}"] for field in Head._fields))
+        everyone, contexts = slice(0, architecture.n_heads), slice(0, len(batch.tokens))
+        z, _ = Projections(heads, read, asked, contexts.stop, gradient=False).attend(everyone, contexts)
+        written = torch.bmm(z, heads.W_O).sum(0) + weights[f"{name}.b_O"]
+        residual = residual[:, asked.positions] + written.view(contexts.stop, -1, architecture.d_model)
+        stream = centred(residual, architecture)
+        onward = model.unembedding.W if layer == count - 1 else model.layers[layer + 1].W_QKV
+        layers.append(Layer(read, asked, z, stream, stream @ onward))
+    scale = scale_of(stream, architecture)
+    x = stream if scale is None else stream * scale
+    losses, _ = loss_of(
+        x.view(1, -1, x.shape[-1]), model.unembedding, targets, limit=limits.logits,
+        together=limits.together, gradient=False,
+    )  # fmt: skip
+    return layers, losses.double().mean() - targets.entropy
 
 
 def _place(head: str) -> tuple[int, int]:

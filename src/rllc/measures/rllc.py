@@ -7,11 +7,16 @@ from collections.abc import Callable
 
 import xarray as xr
 
+from rllc.measures.diagnostics.verdict import LIMITS, Limits, judge_against_control
 from rllc.vocabulary import NATS, describe, head_coords
 
 # variables of an estimate -> what they are called for a dataset named {name}
 RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
-KEPT = ("rhat", "ess", "status", "init_loss")
+KEPT = (
+    "verdict", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "geweke",
+    "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
+    "raftery_lewis_factor", "status", "init_loss",
+)  # fmt: skip
 CONTROL = {
     "{name}_gradient_off": (
         "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
@@ -25,7 +30,13 @@ TRACES = {
 
 
 def with_control(
-    estimate: Callable[..., xr.Dataset], *, name: str, chains: int, control_chains: int, keep_traces: bool
+    estimate: Callable[..., xr.Dataset],
+    *,
+    name: str,
+    chains: int,
+    control_chains: int,
+    keep_traces: bool,
+    limits: Limits = LIMITS,
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
@@ -34,6 +45,11 @@ def with_control(
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
+    limits          of what the control adds to ``verdict``
+
+    Returns, with (component) or (component, chain) as in ``measures.summary.summarise``: the estimate under
+    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
+    where the estimate is the localization's alone.
     """
     on = estimate(chains=chains, gradient=True)
     off = estimate(chains=control_chains, gradient=False)
@@ -41,6 +57,7 @@ def with_control(
     dataset = on[[*renamed, *KEPT]].rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
+    dataset["verdict"] = judge_against_control(on["verdict"], on["llc"], off["llc"], limits=limits)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]

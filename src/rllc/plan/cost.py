@@ -15,6 +15,8 @@ GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until be
 DOCUMENT = 5.0e3  # characters of a document of the hub
 START = 2.5  # CPU seconds until a job that imports torch computes
 HEAD = 0.2  # share of a full forward and backward pass that one head costs, next to the others
+MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
+CASE = 0.3  # CPU seconds of the diagnostics of one estimate
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
 
 
@@ -78,13 +80,47 @@ def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str,
     """All components, chains and draws of one chunk on one distribution, with the control."""
     model = experiment.model
     count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
-    passes = section.draws * (3 * section.chains + section.control_chains) * count
+    passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
     share = HEAD if kind == "heads" else 1.0
     one = forward(study, experiment, section.batch_size, section.scored_positions)
     seconds = len(chunks(experiment)[start]) * passes * share * one / FLOPS
     return Cost(
         START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
     )
+
+
+def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
+    """Every setting of the sweeps, their controls, and the curvature of every component."""
+    section, model = experiment.calibration, experiment.model
+    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
+    every = model.n_layers * model.n_heads
+    seconds, logits = 0.0, 0.0
+    for kind, sweep in (("heads", section.heads), ("full", section.full)):
+        if sweep is None:
+            continue
+        pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
+        count = len(sweep.components or range(every)) if kind == "heads" else 1
+        share = HEAD if kind == "heads" else 1.0
+        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
+        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
+        one = forward(study, experiment, sweep.batch_size, sweep.scored_positions)
+        seconds += steps * (passes * count * share + curvature) * one / FLOPS
+        logits = max(logits, _logits(study, experiment, sweep.batch_size, sweep.scored_positions))
+    return Cost(START + seconds, 1200 + 20 * logits, 1e6 * steps)
+
+
+def dependence(study: Study, experiment: Experiment, start: int) -> Cost:
+    """Every data set size, minibatch size and seed, for every component."""
+    section = experiment.calibration.dependence
+    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
+    seconds = 0.0
+    for component in section.components:
+        base = experiment.sampling.full if component == "full" else experiment.sampling.heads
+        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
+        sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
+        one = forward(study, experiment, base.batch_size, base.scored_positions)
+        seconds += steps * sizes * 3 * section.chains * section.draws * one / FLOPS
+    return Cost(START + seconds, 1200)
 
 
 def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
@@ -112,6 +148,22 @@ def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
 def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
     one = forward(study, experiment, experiment.patterns.sequences, None)
     return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
+
+
+def validation(study: Study, family: str) -> Cost:
+    """Every model of a family: toy losses cost what Python does, not what is computed."""
+    section = getattr(study.validation, family)
+    settings = len(section.n_beta)
+    moves = section.draws * getattr(section, "thinning", 1)
+    if family == "quadratic":
+        cases = 4 * len(section.dimensions) * settings * len(section.localization)
+    elif family == "potentials":
+        cases = len(section.names) * settings * len(section.localization)
+        moves = section.max_moves
+    else:
+        cases = section.models * settings
+        cases += len(section.at_zero.sizes) * len(section.at_zero.n_beta) if family == "reduced_rank" else 0
+    return Cost(START + cases * (CASE + MOVE * section.chains * moves), 900)
 
 
 def parameters(study: Study, experiment: Experiment) -> int:

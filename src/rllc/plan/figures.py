@@ -4,15 +4,21 @@ Drawing functions are ``rllc.figures.<module>:<function>`` and take the datasets
 """
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rllc.config import study
+
 PACKAGE = "rllc.figures"
+VALIDATION = "validation"  # target of the figures that are of no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
 
 
 class Figure(NamedTuple):
     """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
+
+    ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
 
     A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
     """
@@ -21,6 +27,7 @@ class Figure(NamedTuple):
     needs: tuple[str, ...]
     uses: tuple[str, ...] = ()
     category: str = "heads"
+    target: str = "all"
 
 
 def _at(function: str) -> str:
@@ -38,6 +45,20 @@ def options(figure: Figure) -> list[str]:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return [argument.arg for argument in node.args.kwonlyargs]
     raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
+
+
+def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
+    """Names of the declared figures that a target rule asks for."""
+    return [name for name, figure in figures.items() if FIGURES[figure.draws or name].target == target]
+
+
+def _validation(family: str) -> Figure:
+    """Draws one dataset of the validation, which is of no experiment."""
+    return Figure(_at(f"validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+
+
+def _calibration(function: str, *needs: str) -> Figure:
+    return Figure(_at(function), needs, (), "calibration", "calibrate")
 
 
 FIGURES: dict[str, Figure] = {
@@ -68,4 +89,15 @@ FIGURES: dict[str, Figure] = {
     "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
     "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
     "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+    "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
+    "stage_figA1": _calibration("traces:stage_figA1", "dependence"),
+    "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),
+    "stage_figD4": _calibration("dependence:stage_figD4", "dependence"),
+    "stage_figD5": _calibration("dependence:stage_figD5", "dependence"),
+    "stage_figD6": _calibration("calibration:stage_figD6", "calibration", "recommendation"),
+    "stage_figD7": _calibration("traces:stage_figD7", "calibration"),
+    "validation_quadratic": _validation("quadratic"),
+    "validation_potentials": _validation("potentials"),
+    "validation_reduced_rank": _validation("reduced_rank"),
+    "validation_deep_linear": _validation("deep_linear"),
 }

@@ -32,6 +32,9 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "ablate": _measure(cost.ablation),
     "measure_losses": _measure(cost.metrics),
     "score_heads": _measure(cost.patterns),
+    "sweep_settings": _measure(cost.calibration),
+    "vary_sampling": _measure(cost.dependence),
+    "validate": lambda study, w: cost.validation(study, w.family),
 }
 
 
@@ -54,8 +57,6 @@ def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
     """Rule -> its jobs and what they cost; the costliest first."""
     rows: dict[str, Row] = {}
     for rule, wildcards in jobs:
-        if rule == "all":
-            continue
         one = of(study, rule, wildcards)
         cpu, gpu = one.hours(study, rule)
         row = rows.get(rule, Row(0, 0, 0, 0, 0))

@@ -41,6 +41,9 @@ class Layout:
     def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         return f"{self.results}/{experiment}/{name}.nc"
 
+    def validation(self, name: str = "{family}") -> str:
+        return f"{self.results}/validation/{name}.nc"
+
     def figure(self, name: str = "{figure}", suffix: str = "png") -> str:
         return f"{self.results}/figures/{name}.{suffix}"
 

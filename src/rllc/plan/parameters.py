@@ -5,6 +5,7 @@ from typing import Any
 
 from rllc.config.sampling import Sampling
 from rllc.config.study import Experiment, Study
+from rllc.plan import products
 from rllc.plan.steps import chunks
 
 
@@ -52,6 +53,41 @@ def metrics(experiment: Experiment) -> dict[str, Any]:
         "early": list(range(*section.icl_early)),
         "late": list(range(*section.icl_late)),
     }
+
+
+def calibration(experiment: Experiment) -> dict[str, Any]:
+    """The sweeps, without where they are made and without the rule that reads them."""
+    return experiment.calibration.model_dump(include={"heads", "full", "probes"})
+
+
+def dependence(experiment: Experiment) -> dict[str, Any]:
+    """What is varied, and the base setting of each kind of component that it is varied around."""
+    section = experiment.calibration.dependence
+    base = ("step_size", "n_beta", "localization", "batch_size", "scored_positions")
+    kinds = {"full" if component == "full" else "heads" for component in section.components}
+    samplings = {kind: getattr(experiment.sampling, kind) for kind in sorted(kinds)}
+    return section.model_dump(exclude={"checkpoints", "distributions"}) | {
+        "settings": {kind: {name: getattr(each, name) for name in base} for kind, each in samplings.items()}
+    }
+
+
+def known_settings(experiment: Experiment) -> dict[str, dict[str, dict[str, float]]]:
+    """Kind of component -> setting -> where it lies on the grid of a sweep."""
+    grid = ("step_size", "n_beta", "localization")
+    return {
+        kind: {
+            name: {part: getattr(section, part) for part in grid}
+            for name in products.settings(experiment)
+            if (section := products.sampling(experiment, name, kind)) is not None
+        }
+        for kind in ("heads", "full")
+    }
+
+
+def listed_steps(experiment: Experiment, dataset: str, start: int) -> dict[str, list[int]]:
+    """Which checkpoints of a chunk ``calibration`` or ``dependence`` takes."""
+    wanted = products.calibration_steps(experiment, dataset)
+    return {"steps": [step for step in chunks(experiment)[start] if step in wanted]}
 
 
 def compute(study: Study, rule: str) -> dict[str, Any]:

@@ -56,6 +56,34 @@ def _datasets(experiment: Experiment) -> Iterator[str]:
             yield dataset
 
 
+def validated(study: Study) -> list[str]:
+    """The families of models that the target ``validation`` samples; each makes one dataset of its name."""
+    families = type(study.validation).model_fields if study.validation else ()
+    return [name for name in families if getattr(study.validation, name) is not None]
+
+
+def calibrated(experiment: Experiment) -> list[str]:
+    """The datasets that the target ``calibrate`` makes: of no other target."""
+    if experiment.calibration is None:
+        return []
+    measured = ["dependence"] if experiment.calibration.dependence else []
+    return ["calibration", *measured, "recommendation"]
+
+
+def calibration_distributions(experiment: Experiment, dataset: str) -> list[str]:
+    """The distributions of ``calibration`` (and ``recommendation``) or ``dependence``, in config order."""
+    section = experiment.calibration
+    own = section.dependence.distributions if dataset == "dependence" and section.dependence else None
+    subset = section.distributions if own is None else own
+    return [name for name in experiment.distributions if subset is None or name in subset]
+
+
+def calibration_steps(experiment: Experiment, dataset: str) -> list[int]:
+    """The checkpoints that ``calibration`` or ``dependence`` is measured at."""
+    section = experiment.calibration
+    return section.dependence.checkpoints if dataset == "dependence" else section.checkpoints
+
+
 def parts(dataset: str) -> str:
     """Name of the parts that a dataset is gathered from: ``sampling.heads`` for ``rllc``, else its own."""
     sampled = sampled_dataset(dataset)

@@ -10,12 +10,14 @@ from rllc.config.distributions import Model
 from rllc.config.sampling import Samplings
 from rllc.config.section import nearest
 from rllc.config.study import Experiment, Figure, Study
-from rllc.plan.figures import FIGURES, options
+from rllc.plan.figures import FIGURES, VALIDATION, options
 from rllc.plan.layout import BASE_SETTING
-from rllc.plan.products import datasets, distributions
+from rllc.plan.products import calibrated, calibration_distributions, datasets, distributions, validated
+from rllc.plan.steps import steps
 
 TABLES = ("distributions", "tokenizers", "experiments", "figures")
-FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "logs", "benchmarks")  # of the study, in results
+# of the study, in results
+FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "validation", "logs", "benchmarks")
 OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
 
 
@@ -27,7 +29,8 @@ class ConfigError(ValueError):
 
 
 def read(config: dict[str, Any]) -> Study:
-    """Check the whole config. An entry of a table that an overlay sets to null is removed.
+    """Check the whole config. An entry of a table that an overlay sets to null is removed, and with
+    ``calibration`` or ``validation`` the figures of what it would have made.
 
     Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
     refers to nothing.
@@ -40,10 +43,21 @@ def read(config: dict[str, Any]) -> Study:
         study = Study.model_validate(config)
     except ValidationError as error:
         raise ConfigError(_message(_explain(problem) for problem in error.errors())) from None
+    study = study.model_copy(update={"figures": dict(_wanted(study))})
     problems = list(_dangling(study))
     if problems:
         raise ConfigError(_message(problems))
     return study
+
+
+def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
+    """The figures, without those of a target whose section is null."""
+    for name, figure in study.figures.items():
+        drawn = FIGURES.get(figure.draws or name)
+        experiment = study.experiments.get(figure.experiment or "")
+        silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
+        if drawn is None or not silent.get(drawn.target):
+            yield name, figure
 
 
 def _message(problems: Iterable[str]) -> str:
@@ -117,22 +131,42 @@ def _dangling(study: Study) -> Iterator[str]:
 def _figures(study: Study) -> Iterator[str]:
     for name, figure in study.figures.items():
         place, drawn = f"figures.{name}", figure.draws or name
-        yield from _refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
         yield from _refer(f"{place}.draws", drawn, FIGURES, "figure")
+        if drawn in FIGURES and FIGURES[drawn].target == VALIDATION:
+            yield from _of_validation(study, place, figure, drawn)
+            continue
+        if figure.experiment is None:
+            yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
+            continue
+        yield from _refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
         experiment = study.experiments.get(figure.experiment)
         if experiment and drawn in FIGURES:
-            made = [*datasets(experiment), "corpus"]
+            made = [*datasets(experiment), *calibrated(experiment), "corpus"]
             for needed in FIGURES[drawn].needs:
                 if needed not in made:
                     yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
             yield from _options(f"{place}.options", figure, drawn, experiment)
 
 
+def _of_validation(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[str]:
+    """Figures of the validation have no experiment, and need the family that they draw."""
+    if figure.experiment is not None:
+        yield f"{place}.experiment: '{drawn}' draws the validation, which is of no experiment; take it out"
+    for needed in FIGURES[drawn].needs:
+        if needed not in validated(study):
+            yield f"{place}: needs validation/{needed}.nc; give validation.{needed}"
+    known = options(FIGURES[drawn]) if figure.options else []
+    for name in figure.options:
+        if name not in known:
+            hint = nearest(name, known) if known else "; it has none"
+            yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
+
+
 def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> Iterator[str]:
     """Options that the drawing function does not take, and distributions that its datasets do not have."""
     known = options(FIGURES[drawn]) if figure.options else []
     needs = FIGURES[drawn].needs
-    present = [n for n in experiment.distributions if all(n in distributions(experiment, d) for d in needs)]
+    present = [n for n in experiment.distributions if all(n in _held(experiment, d) for d in needs)]
     files = " and ".join(f"{needed}.nc" for needed in needs)
     for name, value in figure.options.items():
         if name not in known:
@@ -146,6 +180,13 @@ def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> 
                 yield from _refer(
                     f"{place}.{name}", distribution, present, f"distribution of {figure.experiment}'s {files}"
                 )
+
+
+def _held(experiment: Experiment, dataset: str) -> list[str]:
+    """The distributions of a dataset, whichever target makes it."""
+    if dataset in calibrated(experiment):
+        return calibration_distributions(experiment, dataset)
+    return distributions(experiment, dataset)
 
 
 def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> Iterator[str]:
@@ -198,6 +239,8 @@ def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> 
                 "distribution of this experiment",
             )
     yield from _contradictions(place, experiment, tokenizer)
+    if experiment.calibration is not None:
+        yield from _calibration(f"{place}.calibration", experiment, tokenizer)
 
 
 def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
@@ -228,6 +271,76 @@ def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Itera
     measured = [m for m in ("sampling", "hessian", "ablation", "metrics") if getattr(experiment, m)]
     if measured and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(measured)} need at least one"
+
+
+def _calibration(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
+    section, dependence = experiment.calibration, experiment.calibration.dependence
+    for seed in section.seeds or []:
+        if seed not in experiment.seeds:
+            yield f"{place}.seeds: there is no seed {seed}; the experiment has {experiment.seeds}"
+    parts = {place: section} | ({f"{place}.dependence": dependence} if dependence else {})
+    known = _scheduled(experiment)
+    for where, part in parts.items():
+        for distribution in part.distributions or []:
+            yield from _refer(
+                f"{where}.distributions", distribution, experiment.distributions,
+                "distribution of this experiment",
+            )  # fmt: skip
+        for step in part.checkpoints if known else []:
+            if step not in known:
+                near = min(known, key=lambda each: abs(each - step))
+                yield (
+                    f"{where}.checkpoints: step {step} is not measured; the nearest that is: {near} "
+                    "(without a calibration, set `calibration: null`)"
+                )
+    for kind in ("heads", "full"):
+        sweep = getattr(section, kind)
+        for component in (sweep.components or []) if sweep else []:
+            yield from _sampled_component(f"{place}.{kind}.components", component, experiment, "heads")
+        if sweep and tokenizer and (sweep.scored_positions or 0) >= tokenizer.context:
+            yield (
+                f"{place}.{kind}.scored_positions: {sweep.scored_positions} of the {tokenizer.context - 1} "
+                "predictions of a context; null scores them all"
+            )
+    for component in dependence.components if dependence else []:
+        where = f"{place}.dependence.components"
+        yield from _sampled_component(where, component, experiment, "heads", "full")
+        kind = "full" if component == "full" else "heads"
+        base = getattr(experiment.sampling, kind) if experiment.sampling else None
+        if base is None:
+            yield f"{place}.dependence: '{component}' is varied around sampling.{kind}, which is missing"
+            continue
+        for size in dependence.dataset_sizes:
+            if size % base.batch_size:
+                yield (
+                    f"{place}.dependence.dataset_sizes: {size} is no multiple of sampling.{kind}.batch_size, "
+                    f"{base.batch_size}"
+                )
+            elif size > dependence.draws * base.batch_size:
+                yield (
+                    f"{place}.dependence.dataset_sizes: {size} contexts are more than "
+                    f"{dependence.draws} draws of {base.batch_size} see"
+                )
+
+
+def _scheduled(experiment: Experiment) -> list[int]:
+    """The steps that have checkpoints; none where that is not known (others say why)."""
+    if experiment.checkpoints.source == "train" and experiment.training is None:
+        return []
+    try:
+        return steps(experiment)
+    except ValueError:
+        return []
+
+
+def _sampled_component(place: str, component: str, experiment: Experiment, *kinds: str) -> Iterator[str]:
+    """A head or ``full``, as far as ``kinds`` allows, that the model has."""
+    kind = "full" if component == "full" else "heads"
+    if kind not in kinds or not (kind == "full" or re.fullmatch(r"\d+:\d+", component)):
+        told = " or ".join({"heads": "a head L:H", "full": "full"}[each] for each in kinds)
+        yield f"{place}: '{component}' is not {told}"
+    else:
+        yield from _component(place, component, experiment)
 
 
 def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.vocabulary import STATUS, status_attributes
+from rllc.verdicts import MISSING
+from rllc.vocabulary import STATUS
 
 ORDER = (
     "seed",
@@ -21,13 +22,15 @@ ORDER = (
     "position",
     "method",
 )
+# Flags stay integers: what a cell holds that no part has.
+ABSENT = {"status": np.int8(STATUS.index("missing")), "verdict": np.int16(MISSING)}
 
 
 def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset:
     """All parts as one dataset: steps ascending, distributions in the order of ``labels``.
 
     Each part has one seed and, where the measure has distributions, one distribution. Cells that no part
-    has are NaN (``status`` missing). ``labels`` gives the coordinate ``distribution_label``.
+    has are NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
     """
     keys = [name for name in ("component", "distribution", "seed") if name in parts[0].dims]
     joined = _join(list(parts), keys)
@@ -36,9 +39,9 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
         order = [name for name in labels if name in joined["distribution"].values]
         joined = joined.sel(distribution=order)
         joined = joined.assign_coords(distribution_label=("distribution", [labels[name] for name in order]))
-    if "status" in joined:
-        missing = STATUS.index("missing")
-        joined["status"] = joined["status"].fillna(missing).astype(np.int8).assign_attrs(status_attributes())
+    for name in ABSENT:
+        if name in joined:
+            joined[name] = _flags(joined[name], name, parts[0])
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
     return joined.transpose(*dims).assign_attrs(_attributes(parts))
@@ -68,14 +71,20 @@ def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[s
     for name, variable in dataset.data_vars.items():
         if variable.dtype.kind == "O":
             filled[name] = filled[name].fillna("").astype(object)
-    if "status" in filled:
-        missing = STATUS.index("missing")
-        filled["status"] = filled["status"].fillna(missing).astype(np.int8).assign_attrs(status_attributes())
+    for name in ABSENT:
+        if name in filled:
+            filled[name] = _flags(filled[name], name, dataset)
     if "distribution" in dims:
         named = [labels[name] for name in dims["distribution"]]
         filled = filled.assign_coords(distribution_label=("distribution", named))
     cells = int(np.prod([len(values) for values in dims.values()]))
     return filled.assign_attrs(unfinished=f"{there} of {cells} cells of {', '.join(dims)}")
+
+
+def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArray:
+    """Flags as integers with their meanings: missing where nothing is."""
+    absent = ABSENT[name]
+    return variable.fillna(absent).astype(absent.dtype).assign_attrs(source[name].attrs)
 
 
 def _attributes(parts: Sequence[xr.Dataset]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, next_token_batches
 
 Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
-KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "divergence_factor")
+KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
 EXTENT = ("chains", "control_chains", "keep_traces")
 
 
@@ -51,9 +51,9 @@ class Measuring:
     code: str
     output: Path
 
-    def seed(self, step: int) -> int:
-        """The same for all distributions, so that contrasts between them share their noise."""
-        return derive(self.stream, step)
+    def seed(self, step: int, *, seeded: bool = False) -> int:
+        """The same for all distributions, and ``seeded`` for all steps: contrasts then share their noise."""
+        return self.stream if seeded else derive(self.stream, step)
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Batch]:
         """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
@@ -73,7 +73,7 @@ class Measuring:
         """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
         common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
         kernel = {name: setting[name] for name in KERNEL}
-        kernel["batches"] = self.batches("draws", count=setting["draws"], **common)
+        kernel["batches"] = self.batches("draws", count=setting["draws"] * setting["thinning"], **common)
         kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
         return kernel, {name: setting[name] for name in EXTENT}
 

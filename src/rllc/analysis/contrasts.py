@@ -1,0 +1,264 @@
+"""Differences of estimates, head against head, distribution against distribution, step against step.
+
+What two estimates share cancels in their difference, and only in an error that is paired by it:
+
+- **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
+  ``seeded`` at every step. It is paired chain by chain.
+- **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
+  them, so the spread over chains holds nothing of what minibatches do to an estimate, with or without
+  pairing: an error from chains is one **given these minibatches**. How far the difference would move with
+  minibatches drawn anew is seen only draw by draw, in traces (``batch_variance``).
+
+With a_c, b_c the estimates of chain c, given the minibatches B the chains are independent and alike, and by
+the law of total variance, for the mean difference D over C chains of T draws::
+
+    Var D = E Var(D | B) + Var E(D | B)
+    E Var(D | B) = E[(var a_c + var b_c - 2 cov(a_c, b_c)) / C]      the covariance is 0 without shared noise
+"""
+
+import json
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.vocabulary import describe
+
+VARIABLES = {
+    "contrast": ("difference of two estimates", "1"),
+    "contrast_se": ("standard error of the difference, paired by what the two share", "1"),
+    "unpaired_se": ("standard error of the difference as if the two shared nothing", "1"),
+    "degrees_of_freedom": ("degrees of freedom of the standard error of the difference", "1"),
+    "half_width": ("half of the Student-t interval of the difference", "1"),
+    "lead": ("value of the head less the highest other head", "1"),
+    "lead_se": ("standard error of the lead over chains, given these minibatches", "1"),
+    "rival": ("the highest other head", "1"),
+}
+DIMS = ("head", "distribution", "step")
+SHARED_NOISE = ("distribution",)  # along these, chain c of one label has the noise of chain c of the other
+
+
+def contrast(
+    dataset: xr.Dataset,
+    *,
+    dim: str,
+    a: Hashable,
+    b: Hashable,
+    name: str = "rllc",
+    traces: xr.DataArray | None = None,
+    shared_noise: bool | None = None,
+    confidence: float = 0.95,
+) -> xr.Dataset:
+    """``a - b`` along ``dim`` ("head", "distribution" or "step"), with its paired standard error.
+
+    dataset       with ``{name}_chain`` (..., chain): one estimate per chain, NaN where the chain failed
+    traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
+                  With it the errors also hold the choice of minibatches; without, they are given these
+    shared_noise  whether chain c has the same noise in both; default: along ``distribution``, and along
+                  ``step`` where the dataset's sampling was ``seeded``
+    confidence    of the interval
+
+    Returns, in the other dims::
+
+        contrast            mean a_c - mean b_c
+        contrast_se^2       with shared noise     var(a_c - b_c) / C, over the chains ok in both
+                            without               var(a_c) / C_a + var(b_c) / C_b
+                            and with traces       + batch_variance of the difference of the traces
+        unpaired_se^2       var(a_c) / C_a + var(b_c) / C_b, and with traces + batch_variance of each
+        degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
+        half_width          t quantile times contrast_se: contrast ± half_width is the interval
+
+    Without shared noise a_c and b_c are independent given the minibatches, so pairing them by chain would
+    estimate the same error with half the degrees of freedom. None of these holds an error from the choice
+    of held-out text that the minibatches are drawn from, nor one between training seeds. With 4 chains and
+    3 degrees of freedom the 95 % interval is 3.2 standard errors to either side, not 2.
+
+    Raises ValueError where there is no such dim, label or variable, and for ``seed``.
+    """
+    if dim == "seed":
+        raise ValueError("a head label means another head in another seed: contrast within each seed")
+    if dim not in DIMS:
+        raise ValueError(f"no contrast along {dim!r}: expected one of {', '.join(DIMS)}")
+    if f"{name}_chain" not in dataset:
+        raise ValueError(
+            f"the dataset has no {name}_chain: expected it among {', '.join(map(str, dataset.data_vars))}"
+        )
+    present = dataset[dim].values.tolist()
+    for label in (a, b):
+        if label not in present:
+            raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
+    chains = dataset[f"{name}_chain"]
+    found = difference(
+        _at(chains, dim, a),
+        _at(chains, dim, b),
+        traces=None if traces is None else (_at(traces, dim, a), _at(traces, dim, b)),
+        shared_noise=_shares_noise(dataset, dim) if shared_noise is None else shared_noise,
+        confidence=confidence,
+    )
+    return found.assign_attrs(dim=dim, a=a, b=b)
+
+
+def _shares_noise(dataset: xr.Dataset, dim: str) -> bool:
+    """Whether chain c of two labels along ``dim`` has one stream of noise."""
+    setting = json.loads(dataset.attrs.get("sampling", "{}"))
+    return dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
+
+
+def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
+    beside = [coord for coord, held in values.coords.items() if dim in held.dims]
+    return values.sel({dim: label}).drop_vars(beside)
+
+
+def difference(
+    a: xr.DataArray,
+    b: xr.DataArray,
+    *,
+    shared_noise: bool,
+    traces: tuple[xr.DataArray, xr.DataArray] | None = None,
+    confidence: float = 0.95,
+) -> xr.Dataset:
+    """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence {confidence}: expected a share between 0 and 1")
+    ok = a.notnull(), b.notnull()
+    both = ok[0] & ok[1]
+    of_each = [_of_mean(a), _of_mean(b)]
+    unpaired = sum(of_each)
+    if shared_noise:
+        value, square = (a - b).mean("chain"), _of_mean(a - b)
+        terms = [(square, both.sum("chain") - 1.0)]
+    else:
+        value, square = a.mean("chain") - b.mean("chain"), unpaired
+        terms = [(v, own.sum("chain") - 1.0) for v, own in zip(of_each, ok, strict=True)]
+    if traces is not None:
+        between, within, freedom = _of_batches(traces[0] - traces[1], both)
+        square = square + (between - within).clip(min=0)
+        terms += [(between, freedom), (within, freedom * (both.sum("chain") - 1.0))]
+        each = [_of_batches(trace, own) for trace, own in zip(traces, ok, strict=True)]
+        unpaired = unpaired + sum(
+            (own_between - own_within).clip(min=0) for own_between, own_within, _ in each
+        )
+    freedom = square**2 / sum(variance**2 / count.where(count > 0) for variance, count in terms)
+    error = np.sqrt(square)
+    found = xr.Dataset(
+        {
+            "contrast": value,
+            "contrast_se": error,
+            "unpaired_se": np.sqrt(unpaired),
+            "degrees_of_freedom": freedom,
+            "half_width": error * _quantile(freedom, confidence),
+        },
+        attrs={
+            "confidence": confidence,
+            "shared_noise": int(shared_noise),
+            "minibatches": "given" if traces is None else "drawn anew",
+        },
+    )
+    return describe(found, VARIABLES)
+
+
+def gain(found: xr.Dataset) -> float:
+    """How much larger the unpaired error is: the ratio of the root mean squares of the two, over all cells.
+
+    Of one cell the ratio has the error of a ratio of two variances of C - 1 degrees of freedom.
+    """
+    both = found["contrast_se"].notnull() & found["unpaired_se"].notnull()
+    paired, unpaired = (float((found[n].where(both) ** 2).mean()) for n in ("contrast_se", "unpaired_se"))
+    return float(np.sqrt(unpaired / paired)) if paired > 0 else float("nan")
+
+
+def batch_variance(traces: xr.DataArray) -> xr.DataArray:
+    """Variance of the mean over chains and draws that comes of the minibatches, which all chains share.
+
+    traces  (..., chain, draw), chains with a NaN are left out
+
+    A two-way analysis of variance of the steps from one draw to the next, z_ct = x_c,t+1 - x_ct, which
+    leave out slow drift and the chains' slow wandering (von Neumann's successive differences)::
+
+        (mean_t mean_c(z)^2 / 2  -  sum_ct (z - mean_c z)^2 / (2 (C - 1) C (T - 1))) / T
+
+    The first term holds the minibatches' effect and 1/C of what each chain does with a minibatch by itself;
+    the second is the latter. It is unbiased where draw t's effect is that of minibatch t alone; what earlier
+    minibatches did through the gradient persists over draws and is missed. Negative values are noise.
+    """
+    between, within, _ = _of_batches(traces, traces.notnull().all("draw"))
+    return (between - within).rename("batch_variance")
+
+
+def _of_batches(traces: xr.DataArray, ok: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """The two terms of ``batch_variance``, and the degrees of freedom of the first."""
+    draws = traces.sizes["draw"]
+    if draws < 3:
+        raise ValueError(f"{draws} draws are too few to see what minibatches do: expected at least 3")
+    moves = traces.where(ok).diff("draw")
+    mean = moves.mean("chain")
+    chains = ok.sum("chain")
+    inner = ((moves - mean) ** 2).sum("chain") / (chains - 1).where(chains > 1)
+    between = (mean**2).mean("draw") / (2 * draws)
+    within = inner.mean("draw") / (2 * draws * chains)
+    return between, within, xr.full_like(between, 2 * (draws - 1) ** 2 / (3 * draws - 4))
+
+
+def _of_mean(chains: xr.DataArray) -> xr.DataArray:
+    """Squared standard error of the mean over the chains that are not NaN; NaN with fewer than 2."""
+    count = chains.notnull().sum("chain")
+    square = ((chains - chains.mean("chain")) ** 2).sum("chain")
+    return square / (count - 1).where(count > 1) / count
+
+
+def _quantile(freedom: xr.DataArray, confidence: float) -> xr.DataArray:
+    """Student's t at (1 + confidence) / 2."""
+    from scipy.special import stdtrit
+
+    return xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2)
+
+
+def lead(
+    values: xr.DataArray,
+    *,
+    head: str,
+    others: Sequence[str],
+    chains: xr.DataArray | None = None,
+    confidence: float = 0.95,
+) -> xr.Dataset:
+    """How far ``head`` is above the highest of ``others``, at each index of the other dims.
+
+    ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are passed
+    over. With ``chains`` (head, ..., chain) also ``lead_se``, ``degrees_of_freedom`` and ``half_width``:
+    those of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so
+    noise makes it look high and the lead small, never the reverse.
+    """
+    rest = values.sel(head=list(others))
+    if not rest.sizes["head"]:
+        raise ValueError(f"nothing to compare head {head!r} with: 'others' is empty")
+    top = rest.fillna(-np.inf).argmax("head")
+    beside = [coord for coord, held in values.coords.items() if "head" in held.dims]
+    found = xr.Dataset(
+        {
+            "lead": _at(values, "head", head) - rest.max("head"),
+            "rival": rest["head"].drop_vars(beside).isel(head=top),
+        }
+    )
+    if chains is not None:
+        rival = chains.sel(head=list(others)).drop_vars(beside).isel(head=top)
+        apart = difference(_at(chains, "head", head), rival, shared_noise=False, confidence=confidence)
+        apart = apart.rename(contrast_se="lead_se")[["lead_se", "degrees_of_freedom", "half_width"]]
+        found = found.assign(apart.where(found["lead"].notnull())).assign_attrs(confidence=confidence)
+    return describe(found, VARIABLES)
+
+
+def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least: int = 2) -> float:
+    """The first step at which ``excess`` (step) is above ``threshold`` and stays above to the end.
+
+    Missing steps neither make nor break an onset. At least ``least`` measured steps must stay above, so
+    that the last checkpoint alone is no onset. NaN where there is none.
+    Use with ``lead``: ``onset(lead, threshold=half_width)`` is where a head has left the others by its
+    interval; for a score without error, give a margin.
+    """
+    above = (excess > threshold).transpose("step").values
+    measured = np.isfinite((excess - threshold).transpose("step").values)
+    steps = excess["step"].values
+    steps, above = steps[measured], above[measured]
+    below = np.flatnonzero(~above)
+    first = 0 if below.size == 0 else below[-1] + 1
+    return float(steps[first]) if len(steps) - first >= max(least, 1) else float("nan")

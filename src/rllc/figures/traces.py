@@ -1,0 +1,182 @@
+"""Traces of the running estimate over draws (arXiv 2402.02364, Figs. A.1 and D.7)."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import captions, style
+from rllc.figures.calibration import shades
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds
+from rllc.vocabulary import STATUS
+
+OK, NONFINITE, DIVERGED = (STATUS.index(name) for name in ("ok", "nonfinite", "diverged"))
+CHAIN_COLOR, MEAN_COLOR = "#8899BB", "#22335E"
+
+
+def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataArray:
+    """n_beta times the mean paired loss up to each draw: the estimate, had the chain ended there."""
+    draws = paired_loss["draw"].size
+    count = xr.DataArray(np.arange(1, draws + 1), dims="draw", coords={"draw": paired_loss["draw"]})
+    return (n_beta * paired_loss.cumsum("draw", skipna=False) / count).rename("running_llc")
+
+
+@style.styled
+def stage_figA1(  # noqa: N802
+    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+) -> Drawing:
+    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
+
+    datasets      ``dependence`` with ``paired_loss``
+    distribution  default "mixture", or the dataset's first
+    seed          default the first
+    """
+    dependence = of_seeds(need(datasets, "dependence", "paired_loss"), None if seed is None else [seed])
+    name = distribution_names(dependence, None if distribution is None else [distribution], ("mixture",))[0]
+    taken = dependence[["paired_loss"]].isel(seed=[0]).sel(distribution=[name])
+    settings = json.loads(dependence.attrs["dependence"])["settings"]
+    parts = taken["component"].values.tolist()
+    n_beta = xr.DataArray(
+        [settings["full" if part == "full" else "heads"]["n_beta"] for part in parts],
+        dims="component", coords={"component": taken["component"]},
+    )  # fmt: skip
+    traces = running(taken["paired_loss"], n_beta)
+    steps = taken["step"].values.tolist()
+    figure, axes = style.grid(1, len(parts), panel=(2.6, 2.3), margin=1.2, sharex=True)
+    for ax, part in zip(axes[0], parts, strict=True):
+        for step, color in zip(steps, shades(len(steps)), strict=True):
+            each = traces.sel(component=part, step=step).isel(seed=0, distribution=0)
+            ax.fill_between(
+                each["draw"], each.min("chain"), each.max("chain"), color=color, alpha=0.18, linewidth=0
+            )
+            ax.plot(each["draw"], each.mean("chain"), color=color)
+        ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
+        ax.set_title(f"{part} on {style.short(distribution_labels(taken)[name], 18)}", loc="left")
+        ax.set_xlabel("draw")
+    axes[0, 0].set_ylabel("running LLC estimate")
+    keys = [style.key(style.step_text(s), color=c) for s, c in zip(steps, shades(len(steps)), strict=True)]
+    style.beside(axes[0, -1], keys, title="training step")
+    last = traces.isel(draw=-1).mean("chain").isel(seed=0, distribution=0)
+    said = [
+        f"{part}: {float(last.sel(component=part)[0]):.2f} at step {steps[0]}, "
+        f"{float(last.sel(component=part)[-1]):.2f} at step {steps[-1]}"
+        for part in parts
+    ]
+    caption = captions.joined(
+        "Running estimate n_beta times the mean paired loss up to each draw, burn-in included, so it starts "
+        "at 0; "
+        "lines are means over chains, bands go from the lowest to the highest chain.",
+        f"After the last draw: {'; '.join(said)}.",
+        _setting(settings),
+        captions.seeds(taken),
+    )
+    return Drawing(figure, traces.to_dataset(), caption)
+
+
+def _setting(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    told = [
+        f"{kind}: n_beta {each['n_beta']:g}, localization {each['localization']:g}, "
+        f"step size {each['step_size']:g}"
+        for kind, each in settings.items()
+    ]
+    return f"Setting of {'; of '.join(told)}."
+
+
+class Case(NamedTuple):
+    """One cell of the sweep: what it shows, its coordinates."""
+
+    mode: str
+    at: dict[str, Any]
+
+
+@style.styled
+def stage_figD7(datasets: Mapping[str, xr.Dataset], *, seed: int | None = None) -> Drawing:  # noqa: N802
+    """Failure modes: chains of the sweep itself, each the clearest of its kind.
+
+    datasets  ``calibration``
+    seed      default the first
+    """
+    calibration = of_seeds(
+        need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),
+        None if seed is None else [seed],
+    )
+    cases = _cases(calibration.isel(seed=[0]))
+    if not cases:
+        raise ValueError("calibration.nc has no cell that was sampled")
+    figure, axes = style.grid(1, len(cases), panel=(2.5, 2.2), margin=1.3)
+    labels, drawn, said = distribution_labels(calibration), [], []
+    for ax, (mode, at) in zip(axes[0], cases, strict=True):
+        cell = calibration.sel(at)
+        trace = running(cell["paired_loss"].dropna("draw", how="all"), at["n_beta"])
+        for chain in trace["chain"].values:
+            ax.plot(trace["draw"], trace.sel(chain=chain), color=CHAIN_COLOR, linewidth=0.9)
+        ax.plot(trace["draw"], trace.mean("chain", skipna=False), color=MEAN_COLOR, linewidth=1.8)
+        ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
+        ax.set_title(f"{mode}\n{at['component']}, n_beta {at['n_beta']:g}", loc="left")
+        ax.set_xlabel("draw")
+        drawn.append(trace.reset_coords(drop=True))
+        said.append(
+            f"{mode}: {at['component']} on {labels[at['distribution']]} at step {at['step']}, step size "
+            f"{at['step_size']:g}, n_beta {at['n_beta']:g}, localization {at['localization']:g}, "
+            + (
+                f"LLC {float(cell['llc']):.2f} ± {float(cell['llc_se']):.2f}"
+                if np.isfinite(cell["llc"])
+                else "no LLC"
+            )
+        )
+    axes[0, 0].set_ylabel("running LLC estimate")
+    style.beside(
+        axes[0, -1],
+        [
+            style.key("chain", color=CHAIN_COLOR),
+            style.key("mean over chains", color=MEAN_COLOR, linewidth=1.8),
+        ],
+    )
+    index = xr.DataArray([case.mode for case in cases], dims="mode", name="mode")
+    data = xr.concat(drawn, index, join="outer").to_dataset(name="running_llc")
+    absent = [] if any(case.mode == "divergence" for case in cases) else ["divergence"]
+    absent += [] if any(case.mode == "negative estimate" for case in cases) else ["negative estimate"]
+    caption = captions.joined(
+        "Running estimate n_beta times the mean paired loss up to each draw, burn-in included, of cells of "
+        "the "
+        "sweep.",
+        captions.sentence("; ".join(said)),
+        f"Not found in this sweep: {', '.join(absent)}." if absent else "",
+        captions.seeds(calibration.isel(seed=[0])),
+    )
+    return Drawing(figure, data, caption)
+
+
+def _cases(calibration: xr.Dataset) -> list[Case]:
+    """The clearest cell of each failure, and a sound one; a failure that does not occur is left out."""
+    status = calibration["status"]
+    tried = calibration["llc_gradient_off"].notnull() & ((status != STATUS.index("missing")).any("chain"))
+    failed = ((status == NONFINITE) | (status == DIVERGED)).any("chain")
+    ok, llc = tried & ~failed, calibration["llc"]
+    moved = np.abs(calibration["drift"]) / np.abs(llc.where(llc != 0))
+    grown = calibration["paired_loss"].max(["chain", "draw"])
+    scores = {
+        "divergence": grown.where(failed),
+        "escape": (llc / calibration["n_beta"]).where(ok),
+        "negative estimate": (-llc / calibration["llc_se"]).where(ok & (llc < 0)),
+        "not converged": moved.where(
+            ok & (llc > 0) & (np.abs(calibration["drift"]) > 4 * calibration["drift_se"])
+        ),
+        "sound": (-np.abs(calibration["llc_se"] / llc)).where(
+            ok
+            & (llc > 0)
+            & (np.abs(calibration["drift"]) < calibration["drift_se"])
+            & (calibration["rhat"] < 1.1)
+        ),
+    }
+    cases = []
+    for mode, score in scores.items():
+        known = score.where(np.isfinite(score))
+        if known.notnull().any():
+            best = known.fillna(-np.inf).argmax(...)
+            at = {str(dim): known[dim].values[int(index)] for dim, index in best.items()}
+            cases.append(Case(mode, {k: v.item() if hasattr(v, "item") else v for k, v in at.items()}))
+    return cases

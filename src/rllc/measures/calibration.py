@@ -1,0 +1,254 @@
+"""What calibrates the sampler: a grid of settings with its controls, and the centre's gradient and curvature.
+
+The kernels are told an estimator with everything else given (``measures.refined.estimate_heads`` or
+``measures.llc.estimate``), so that heads and the whole model differ in nothing here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.measures.curvature import Masks, hessian_times, hessian_traces
+from rllc.measures.llc import estimate
+from rllc.measures.refined import estimate_heads
+from rllc.measures.sgld import Loss, Weights, to_device
+from rllc.models.components import kind, masks
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
+from rllc.verdicts import MISSING, verdict_attributes
+from rllc.vocabulary import NATS, STATUS, describe, status_attributes
+
+Estimate = Callable[..., xr.Dataset]
+
+GRID = ("localization", "n_beta", "step_size")
+SCALARS = ("llc", "llc_se", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "verdict")
+ABSENT = {"status": STATUS.index("missing"), "verdict": MISSING}  # what stands for a setting not sampled
+VARIABLES = {
+    "llc": ("(refined) local learning coefficient, mean over the ok chains", "1"),
+    "llc_se": ("Monte Carlo standard error given these minibatches", "1"),
+    "llc_gradient_off": ("control: the same estimate without the gradient term in the sampler", "1"),
+    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    "paired_loss": ("minibatch loss of a draw minus the loss at the checkpoint on the same minibatch", NATS),
+    "relaxed": ("share of its stationary variance that the control has at the first kept draw", "1"),
+    "loss_at_center": ("mean loss at the checkpoint over the draws' minibatches", NATS),
+    "hessian_trace": ("trace of the component's block of the Hessian of the loss", NATS),
+    "hessian_trace_se": ("standard error over probes of the Hessian trace", NATS),
+    "gradient_square": ("squared norm of the component's mean gradient, without the minibatch noise", NATS),
+    "gradient_curvature": ("curvature of the loss along the component's mean gradient", NATS),
+}
+
+
+def estimator(
+    weights: Weights,
+    architecture: Architecture,
+    labels: Sequence[str],
+    *,
+    loss: Loss | None = None,
+    **given: Any,
+) -> Estimate:
+    """The estimator of the components ``labels``: the head path for heads, the generic one else.
+
+    loss   another loss than the next-token loss; it takes the generic estimator
+    given  what it is told in advance
+    """
+    if loss is None and all(kind(label) == "heads" for label in labels):
+        return partial(estimate_heads, weights, architecture, heads=labels, **given)
+    components = {label: masks(label, architecture) for label in labels}
+    return partial(
+        estimate, next_token_loss(architecture) if loss is None else loss, weights,
+        components=components, **given,
+    )  # fmt: skip
+
+
+def sweep(
+    sample: Estimate,
+    *,
+    n_beta: Sequence[float],
+    localization: Sequence[float],
+    step_size: Sequence[float],
+    chains: int,
+    control_chains: int,
+) -> xr.Dataset:
+    """Estimates on a grid of settings, all with the same noise and minibatches.
+
+    sample  ``estimate(n_beta=, localization=, step_size=, chains=, gradient=)`` with the rest given
+
+    The control has no gradient, so its loss does not depend on n_beta: it is sampled once per
+    (localization, step_size) and scaled. Pairs with step_size * localization >= 4 are unstable even without
+    a loss and are not sampled: NaN, status "missing".
+
+    Returns ``llc``, ``llc_se``, their control, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
+    ``acceptance_null``, ``verdict`` (component, localization, n_beta, step_size), ``llc_chain``, ``status``
+    (.., chain), ``paired_loss`` (.., chain, draw; float32, burn-in included) and ``relaxed`` (localization,
+    step_size).
+    """
+    grid = {"localization": localization, "n_beta": n_beta, "step_size": step_size}
+    values = {name: np.unique(np.asarray(each, dtype=np.float64)) for name, each in grid.items()}
+    found: dict[tuple[int, int, int], xr.Dataset] = {}
+    for i, pull in enumerate(values["localization"].tolist()):
+        for k, step in enumerate(values["step_size"].tolist()):
+            if step * pull >= 4:
+                continue
+            how = {"localization": pull, "step_size": step}
+            off = sample(n_beta=1.0, chains=control_chains, gradient=False, **how)
+            for j, nb in enumerate(values["n_beta"].tolist()):
+                on = sample(n_beta=nb, chains=chains, gradient=True, **how)
+                found[i, j, k] = _one(on).assign(
+                    llc_gradient_off=nb * off["llc"], llc_gradient_off_se=nb * off["llc_se"]
+                )
+    if not found:
+        raise ValueError("every pair has step_size x localization of 4 or more: lower the step sizes")
+    return _on_grid(found, values).assign(relaxed=_relaxed(values, off.attrs))
+
+
+def _relaxed(values: Mapping[str, np.ndarray], setting: Mapping[str, Any]) -> xr.DataArray:
+    """Share of the localization's stationary variance that a chain without loss has at the first kept draw.
+
+    1 - (1 - step_size localization / 2)^(2 moves), exact for the control.
+    """
+    moves = setting["burn_in"] * setting.get("thinning", 1)
+    grid = xr.Dataset(coords={name: values[name] for name in ("localization", "step_size")})
+    share = 1.0 - (1.0 - grid["localization"] * grid["step_size"] / 2.0) ** (2 * moves)
+    return share.where(grid["localization"] * grid["step_size"] < 4).assign_attrs(
+        long_name=VARIABLES["relaxed"][0], units=VARIABLES["relaxed"][1]
+    )
+
+
+def _one(on: xr.Dataset) -> xr.Dataset:
+    """Of one setting: what the sweep keeps."""
+    rise = (on["loss"] - on["loss_at_center"]).astype(np.float32)
+    return on[[*SCALARS, "llc_chain", "status"]].assign(paired_loss=rise).drop_attrs(deep=False)
+
+
+def _on_grid(
+    found: Mapping[tuple[int, int, int], xr.Dataset], values: Mapping[str, np.ndarray]
+) -> xr.Dataset:
+    first = next(iter(found.values()))
+    shape = tuple(len(values[name]) for name in GRID)
+    dataset = xr.Dataset(coords={**first.coords, **values})
+    for name, variable in first.data_vars.items():
+        rest = variable.shape[1:]
+        fill = ABSENT.get(str(name), np.nan)
+        table = np.full((variable.shape[0], *shape, *rest), fill, dtype=variable.dtype)
+        for (i, j, k), one in found.items():
+            table[:, i, j, k] = one[name].values
+        dataset[name] = (("component", *GRID, *variable.dims[1:]), table, variable.attrs)
+    return describe(dataset, VARIABLES)
+
+
+def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Sweeps of different components as one, on the union of their grids; what was not tried is missing."""
+    union = {
+        name: np.unique(np.concatenate([each[name].values for each in sweeps]))
+        for name in (*GRID, "chain", "draw")
+    }
+    fill = {name: ABSENT.get(str(name), np.nan) for name in sweeps[0].data_vars}
+    spread = [_by_all(each).reindex(union, fill_value=fill) for each in sweeps]
+    whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
+    whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
+    whole["verdict"] = whole["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
+    return whole
+
+
+def _by_all(one: xr.Dataset) -> xr.Dataset:
+    """``relaxed`` for each component, since kinds differ in burn-in."""
+    return one.assign(relaxed=one["relaxed"].expand_dims(component=one["component"]))
+
+
+def at_center(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    components: Mapping[str, Masks | None],
+    probes: int,
+    seed: int,
+) -> xr.Dataset:
+    """Curvature and gradient of every component at the checkpoint w*, over the draws' own minibatches.
+
+    With g_i the component's gradient on minibatch i of k, and g their mean::
+
+        gradient_square    = (|sum g_i|^2 - sum |g_i|^2) / (k (k - 1))      unbiased for |E g_i|^2
+        gradient_curvature = g . H g / |g|^2
+        hessian_trace      = tr H of the component's block (Hutchinson, probes on its own coordinates)
+
+    g is the slope down which chains drift where w* is no minimum of this loss, h = gradient_curvature the
+    scale on which that ends. ``gradient_square`` can be negative where the gradient is not told from 0;
+    ``gradient_curvature`` is along the mean with its noise. H of both is the mean over the first ``probes``
+    minibatches.
+
+    components  boolean masks by weight name of each head (labels L:H); None is every weight ("full")
+
+    Returns ``hessian_trace``, ``hessian_trace_se``, ``gradient_square``, ``gradient_curvature`` (component)
+    and ``loss_at_center`` (the same for all). Raises ValueError with fewer than two minibatches.
+    """
+    if len(batches) < 2:
+        raise ValueError(f"{len(batches)} minibatches: expected at least 2 to tell a gradient from its noise")
+    chosen = {c: _everything(weights) if own is None else own for c, own in components.items()}
+    total = {name: torch.zeros_like(w) for name, w in weights.items()}
+    noise = dict.fromkeys(chosen, 0.0)
+    level = 0.0
+    for i in range(len(batches)):
+        value, slope = _gradient(loss, weights, batches[i])
+        level += value / len(batches)
+        for name, w in slope.items():
+            total[name] += w
+        for component, own in chosen.items():
+            noise[component] += _inner(slope, slope, own)
+    count = len(batches)
+    square = {c: (_inner(total, total, m) - noise[c]) / (count * (count - 1)) for c, m in chosen.items()}
+    heads = {component: own for component, own in components.items() if own is not None}
+    few = [batches[i] for i in range(min(probes, count))]
+    traces = hessian_traces(loss, weights, few, heads=heads, probes=probes, seed=seed, masked=True)
+    trace, trace_se = (_by_component(traces, name, chosen) for name in ("hessian_trace", "hessian_trace_se"))
+    dataset = xr.Dataset(
+        {
+            "hessian_trace": ("component", trace),
+            "hessian_trace_se": ("component", trace_se),
+            "gradient_square": ("component", np.array(list(square.values()))),
+            "gradient_curvature": ("component", _along(loss, weights, few, total, chosen)),
+            "loss_at_center": ("component", np.full(len(chosen), level)),
+        },
+        coords={"component": np.asarray(list(chosen), dtype=object)},
+    )
+    return describe(dataset, VARIABLES)
+
+
+def _by_component(traces: xr.Dataset, name: str, chosen: Mapping[str, Masks]) -> np.ndarray:
+    heads = {str(head): i for i, head in enumerate(traces["head"].values)}
+    block = traces[name.replace("trace", "trace_head", 1)].values
+    return np.array([block[heads[c]] if c in heads else float(traces[name]) for c in chosen])
+
+
+def _along(
+    loss: Loss, weights: Weights, batches: Sequence[Any], slope: Weights, chosen: Mapping[str, Masks]
+) -> np.ndarray:
+    """g . H g / |g|^2 of every component, mean over the minibatches."""
+    found = np.zeros(len(chosen))
+    for batch in batches:
+        times = hessian_times(loss, weights, batch)
+        for row, own in enumerate(chosen.values()):
+            along = {name: slope[name] * mask for name, mask in own.items()}
+            size = _inner(along, along, own)
+            found[row] += (_inner(along, times(along), own) / size if size else np.nan) / len(batches)
+    return found
+
+
+def _gradient(loss: Loss, weights: Weights, batch: Any) -> tuple[float, dict[str, Tensor]]:
+    leaves = {name: w.detach().requires_grad_() for name, w in weights.items()}
+    value = loss(leaves, to_device(batch, next(iter(weights.values())).device))
+    slopes = torch.autograd.grad(value, list(leaves.values()), materialize_grads=True)
+    return float(value.detach()), dict(zip(leaves, slopes, strict=True))
+
+
+def _inner(a: Weights, b: Weights, own: Masks) -> float:
+    return sum(float((a[name] * b[name] * mask).sum(dtype=torch.float64)) for name, mask in own.items())
+
+
+def _everything(weights: Weights) -> dict[str, Tensor]:
+    return {name: torch.ones_like(w, dtype=torch.bool) for name, w in weights.items()}

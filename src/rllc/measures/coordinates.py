@@ -1,0 +1,101 @@
+"""The coordinates of a dict of weights that a component moves, as one flat vector."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Weights = Mapping[str, Tensor]
+DTYPES = (torch.float32, torch.float64)
+
+
+class Part(NamedTuple):
+    """The selected coordinates of one weight: ``flat[start:stop]``, at ``index`` (None: everywhere)."""
+
+    name: str
+    start: int
+    stop: int
+    index: Tensor | None
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The True coordinates of a mask: by sorted weight name, row-major within a weight."""
+
+    parts: tuple[Part, ...]
+    size: int
+
+    def gather(self, weights: Weights) -> Tensor:
+        """The selected coordinates as one new vector [n]."""
+        flat = (weights[part.name].detach().reshape(-1) for part in self.parts)
+        return torch.cat(
+            [w if part.index is None else w[part.index] for w, part in zip(flat, self.parts, strict=True)]
+        )
+
+    def insert(self, weights: Weights, flat: Tensor) -> dict[str, Tensor]:
+        """``weights`` with the selected coordinates taken from ``flat`` [n]; differentiable in ``flat``."""
+        placed = dict(weights)
+        for name, start, stop, index in self.parts:
+            frozen, values = weights[name], flat[start:stop]
+            if index is not None:
+                values = frozen.reshape(-1).index_copy(0, index, values)
+            placed[name] = values.view(frozen.shape)
+        return placed
+
+
+def coordinates(weights: Weights, masks: Mapping[str, Tensor] | None, *, component: str) -> Coordinates:
+    """The coordinates that a component selects.
+
+    masks      boolean, by weight name, shaped like the weights; a weight not named is frozen; None selects
+               every floating-point weight
+    component  its name, for messages
+
+    Raises ValueError where a mask names no weight, has another shape or is not boolean, where nothing is
+    selected, or where the selected weights differ in dtype or are neither float32 nor float64 (a small move
+    is lost in the rounding of anything shorter).
+    """
+    if masks is None:
+        masks = {
+            name: torch.ones(w.shape, dtype=torch.bool)
+            for name, w in weights.items()
+            if w.is_floating_point()
+        }
+    _check_masks(weights, masks, component)
+    parts, stop = [], 0
+    for name in sorted(masks):
+        mask = masks[name].reshape(-1).to(weights[name].device)
+        index = mask.nonzero().squeeze(1)
+        if not len(index):
+            continue
+        start, stop = stop, stop + len(index)
+        parts.append(Part(name, start, stop, None if len(index) == len(mask) else index))
+    if not parts:
+        raise ValueError(f"component {component!r} selects no coordinate: at least one must be True")
+    kinds = {weights[part.name].dtype for part in parts}
+    if len(kinds) > 1 or not kinds <= set(DTYPES):
+        raise ValueError(
+            f"component {component!r} selects weights of dtype {', '.join(sorted(map(str, kinds)))}: "
+            "expected one floating-point dtype, torch.float32 or torch.float64; convert the weights"
+        )
+    return Coordinates(tuple(parts), stop)
+
+
+def _check_masks(weights: Weights, masks: Mapping[str, Tensor], component: str) -> None:
+    for name, mask in masks.items():
+        if name not in weights:
+            raise ValueError(
+                f"component {component!r} has a mask for {name!r}, which is no weight: "
+                f"expected one of {', '.join(sorted(weights))}"
+            )
+        if mask.dtype != torch.bool:
+            raise ValueError(
+                f"component {component!r}: the mask of {name!r} is {mask.dtype}, expected torch.bool; "
+                "write `mask.bool()` if nonzero means selected"
+            )
+        if mask.shape != weights[name].shape:
+            raise ValueError(
+                f"component {component!r}: the mask of {name!r} has shape {list(mask.shape)}, "
+                f"the weight {list(weights[name].shape)}: expected the same"
+            )

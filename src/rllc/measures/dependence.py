@@ -1,0 +1,180 @@
+"""What an estimate depends on beside its setting: the data, the minibatches, the noise.
+
+The kernels are told an estimator with everything else given: ``estimate(batches=, seed=)``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from torch import Tensor
+
+from rllc.measures.calibration import estimator
+from rllc.measures.sgld import Loss, Weights
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
+from rllc.vocabulary import NATS, describe
+
+Estimate = Callable[..., xr.Dataset]
+
+VARIABLES = {
+    "llc": ("(refined) local learning coefficient at the base setting", "1"),
+    "llc_se": ("Monte Carlo standard error given these minibatches", "1"),
+    "paired_loss": ("minibatch loss of a draw minus the loss at the checkpoint on the same minibatch", NATS),
+    "llc_by_dataset_size": ("LLC with minibatches from so many contexts", "1"),
+    "llc_by_dataset_size_se": ("Monte Carlo standard error of the LLC by data set size", "1"),
+    "llc_by_batch_size": ("LLC by minibatch size, losses on the same or on new minibatches", "1"),
+    "llc_by_batch_size_se": ("Monte Carlo standard error of the LLC by minibatch size", "1"),
+    "llc_by_noise_seed": ("LLC by seed, all checkpoints alike or each with its own", "1"),
+    "llc_by_noise_seed_se": ("Monte Carlo standard error of the LLC by seed", "1"),
+}
+
+
+def vary(
+    weights: Weights,
+    architecture: Architecture,
+    labels: Sequence[str],
+    *,
+    take: Callable[..., Sequence[Any]],
+    seed: int,
+    seed_of: Callable[..., int],
+    step: int,
+    batch_size: int,
+    dataset_sizes: Sequence[int],
+    batch_sizes: Sequence[int],
+    noise_seeds: Sequence[int],
+    **setting: Any,
+) -> xr.Dataset:
+    """All that is varied around one setting, for components that share it.
+
+    labels   components: all heads, or ``full``
+    take     ``take(purpose, batch_size=)``: minibatches, the same for the same purpose
+    seed     of the noise, in all but ``by_noise_seed``
+    seed_of  ``seed_of(number)`` for all checkpoints, ``seed_of(number, step)`` for this one alone
+    setting  ``n_beta``, ``localization``, ``step_size``, ``chains``, ``draws``, ``burn_in``
+
+    Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
+    ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
+    """
+    same = estimator(weights, architecture, labels, **setting)
+    new = estimator(
+        weights, architecture, labels, loss=on_new_batches(next_token_loss(architecture)), **setting
+    )
+    usual = take("draws", batch_size=batch_size)
+    base = same(batches=usual, seed=seed)
+    rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
+
+    def seeded(*which: int) -> dict[str, Any]:
+        purpose = " ".join(map(str, ("noise", *which)))
+        return {"batches": take(purpose, batch_size=batch_size), "seed": seed_of(*which)}
+
+    varied = [
+        describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
+        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, seed=seed),
+        by_batch_size(
+            same,
+            new,
+            batches={size: take("batch size", batch_size=size) for size in batch_sizes},
+            new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
+            seed=seed,
+        ),
+        by_noise_seed(
+            same,
+            shared={number: seeded(number) for number in noise_seeds},
+            fresh={number: seeded(number, step) for number in noise_seeds},
+        ),
+    ]
+    return xr.merge(varied, combine_attrs="drop")
+
+
+def on_new_batches(loss: Loss) -> Loss:
+    """The loss of a pair of minibatches: its value is that of the second, its gradient that of the first.
+
+    So a chain moves by one minibatch and is measured on another (arXiv 2402.02364, Fig. D.4, bottom).
+    """
+
+    def of_pair(weights: Weights, pair: tuple[Any, Any]) -> Tensor:
+        moves, measures = pair
+        slope = loss(weights, moves)
+        return loss(weights, measures).detach() + (slope - slope.detach())
+
+    return of_pair
+
+
+def by_dataset_size(
+    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], seed: int
+) -> xr.Dataset:
+    """Estimates with minibatches from the first ``size`` contexts only, seen again and again.
+
+    batches  different contexts in each; ``size // batch_size`` of them are used, so data sets are nested
+
+    Returns ``llc_by_dataset_size``, ``.._se`` (component, dataset_size). Raises ValueError where a size is no
+    multiple of the batch size, or is more than there are contexts.
+    """
+    for size in sizes:
+        if size % batch_size or not 0 < size <= batch_size * len(batches):
+            raise ValueError(
+                f"data set size {size}: expected a multiple of the batch size {batch_size}, at most "
+                f"{batch_size * len(batches)}"
+            )
+    few = {size: [batches[i] for i in range(size // batch_size)] for size in sizes}
+    found = {size: estimate(batches=some, seed=seed) for size, some in few.items()}
+    return _varied(found, name="llc_by_dataset_size", dim="dataset_size")
+
+
+def by_batch_size(
+    same: Estimate,
+    new: Estimate,
+    *,
+    batches: Mapping[int, Sequence[Any]],
+    new_batches: Mapping[int, Sequence[Any]],
+    seed: int,
+) -> xr.Dataset:
+    """Estimates by minibatch size, the loss taken on the minibatch that moves the chain or on a new one.
+
+    new  an estimator of ``on_new_batches(loss)``, whose minibatches are pairs
+
+    Returns ``llc_by_batch_size``, ``.._se`` (component, evaluation: same | new, batch_size).
+    """
+    pairs = {
+        size: [(moves[i], new_batches[size][i]) for i in range(len(moves))] for size, moves in batches.items()
+    }
+    rows = {
+        "same": {size: same(batches=some, seed=seed) for size, some in batches.items()},
+        "new": {size: new(batches=some, seed=seed) for size, some in pairs.items()},
+    }
+    each = [_varied(row, name="llc_by_batch_size", dim="batch_size") for row in rows.values()]
+    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="evaluation", name="evaluation")
+    return describe(xr.concat(each, index), VARIABLES)
+
+
+def by_noise_seed(
+    estimate: Estimate, *, shared: Mapping[int, Mapping[str, Any]], fresh: Mapping[int, Mapping[str, Any]]
+) -> xr.Dataset:
+    """Estimates by seed: with the noise and minibatches of all checkpoints, or with this one's own.
+
+    shared, fresh  for each seed what the estimator is given: ``batches`` and ``seed``. Of ``shared`` the
+                   caller gives the same at every checkpoint (arXiv 2402.02364, App. D.3.2).
+
+    Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).
+    """
+    rows = {"shared": shared, "fresh": fresh}
+    each = [
+        _varied(
+            {seed: estimate(**how) for seed, how in row.items()}, name="llc_by_noise_seed", dim="noise_seed"
+        )
+        for row in rows.values()
+    ]
+    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="seeding", name="seeding")
+    return describe(xr.concat(each, index), VARIABLES)
+
+
+def _varied(estimates: Mapping[int, xr.Dataset], *, name: str, dim: str) -> xr.Dataset:
+    """``<name>`` and ``<name>_se`` (component, dim): one estimate per value of ``dim``."""
+    each = [
+        one[["llc", "llc_se"]].rename(llc=name, llc_se=f"{name}_se").drop_attrs()
+        for one in estimates.values()
+    ]
+    index = xr.DataArray(np.asarray(list(estimates), dtype=np.int64), dims=dim, name=dim)
+    return describe(xr.concat(each, index), VARIABLES)

@@ -1,0 +1,82 @@
+"""Raftery and Lewis' run length: how many draws would a quantile of this chain need?"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+Q, R, S, PRECISION = 0.025, 0.01, 0.95, 0.01
+
+
+class RafteryLewis(NamedTuple):
+    """Each [...] but ``shortest``: thinning, burn-in and total of draws, and total / shortest."""
+
+    thin: np.ndarray
+    burn_in: np.ndarray
+    total: np.ndarray
+    shortest: int
+    factor: np.ndarray
+
+
+def raftery_lewis(
+    trace: np.ndarray, *, q: float = Q, r: float = R, s: float = S, precision: float = PRECISION
+) -> RafteryLewis:
+    """Draws for the q-quantile to within r with probability s: [..., draw] -> [...] (Raftery, Lewis 1992).
+
+    Z = (draw <= its q-quantile) is thinned until BIC prefers a first-order Markov chain to a second-order
+    one. With its transition probabilities alpha (0 -> 1) and beta (1 -> 0), phi the normal quantile of
+    (1 + s) / 2, and k the thinning::
+
+        burn_in  = k ceil( log(precision (alpha + beta) / max(alpha, beta)) / log|1 - alpha - beta| )
+        total    = burn_in + k ceil( (2 - alpha - beta) alpha beta phi^2 / ((alpha + beta)^3 r^2) )
+        shortest = ceil( q (1 - q) phi^2 / r^2 ), what independent draws would need
+        factor   = total / shortest; above 5: strong dependence
+
+    As ``raftery.diag`` of the package coda. NaN where the chain is shorter than ``shortest`` (937 draws with
+    these settings, so also at the 200 draws of arXiv 2410.02984), is not finite, or where the two-state
+    chain never leaves a state or leaves it always.
+    """
+    from scipy.special import ndtri
+
+    phi = float(ndtri((1 + s) / 2))
+    shortest = int(np.ceil(q * (1 - q) * phi**2 / r**2))
+    shape, draws = trace.shape[:-1], trace.shape[-1]
+    result = np.full((3, *shape), np.nan)
+    if draws >= shortest:
+        for index in np.ndindex(shape):
+            if np.isfinite(trace[index]).all():
+                below = (trace[index] <= np.quantile(trace[index], q)).astype(np.int64)
+                result[:, *index] = _run_length(below, phi=phi, r=r, precision=precision)
+    thin, burn_in, total = result
+    return RafteryLewis(thin, burn_in, total, shortest, total / shortest)
+
+
+def _run_length(below: np.ndarray, *, phi: float, r: float, precision: float) -> tuple[float, float, float]:
+    """Thinning, burn-in and total for a series of 0 and 1; NaN where they have no value."""
+    nothing = (float("nan"),) * 3
+    for thin in range(1, len(below) // 3 + 1):
+        state = below[::thin]
+        if second_order_bic(state) < 0:
+            break
+    else:
+        return nothing
+    (stayed, rose), (fell, held) = np.bincount(2 * state[:-1] + state[1:], minlength=4).reshape(2, 2)
+    if not (rose and fell) or not (stayed or held):
+        return nothing
+    alpha, beta = rose / (stayed + rose), fell / (fell + held)
+    kept = (2 - alpha - beta) * alpha * beta * phi**2 / ((alpha + beta) ** 3 * r**2)
+    with np.errstate(divide="ignore"):
+        lost = np.log(precision * (alpha + beta) / max(alpha, beta)) / np.log(abs(1 - alpha - beta))
+    burn_in = thin * np.ceil(lost)
+    return float(thin), float(burn_in), float(burn_in + thin * np.ceil(kept))
+
+
+def second_order_bic(state: np.ndarray) -> float:
+    """G^2 of a second-order against a first-order chain of 0 and 1, less 2 log(number of triples).
+
+    G^2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)). Negative: first order is enough.
+    """
+    triples = np.bincount(4 * state[:-2] + 2 * state[1:-1] + state[2:], minlength=8).reshape(2, 2, 2)
+    fitted = triples.sum(2, keepdims=True) * triples.sum(0, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = triples * np.log(triples * triples.sum((0, 2), keepdims=True) / fitted)
+    return float(2 * np.where(triples > 0, terms, 0.0).sum() - 2 * np.log(len(state) - 2))

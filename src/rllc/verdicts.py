@@ -1,0 +1,82 @@
+"""Whether an estimate can be trusted, as bits: what each reason is called and how to read them.
+
+A fault says that the number cannot be trusted as an average over the localised posterior. A caution says
+that it can, and what it then is. How each is decided stands in ``measures/diagnostics/verdict.py``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+
+class Reason(NamedTuple):
+    """One bit of ``verdict``: its name in ``flag_meanings``, its mask, and what it says."""
+
+    name: str
+    mask: int
+    fault: bool
+    text: str
+
+
+# A bit keeps its meaning for good: a new reason takes the next one, and no bit is used again.
+REASONS = (
+    Reason("chain_failed", 1, True, "a chain is not ok: the mean is over those that stayed near"),
+    Reason("all_chains_failed", 2, True, "no chain is ok: there is no estimate"),
+    Reason("not_mixed", 4, True, "chains disagree with each other, or halves of a chain do (R-hat)"),
+    Reason("few_effective_draws", 8, True, "too few effective draws for the standard error to mean much"),
+    Reason("drifting", 16, True, "the trace still moves after burn-in: the estimate depends on the draws"),
+    Reason("rejecting", 32, True, "moves would be accepted much less than without a loss: the step is large"),
+    Reason("not_stationary", 64, True, "most chains fail a test of stationarity"),
+    Reason("nonlocal", 128, False, "the chains live where the loss is far above that of the checkpoint"),
+    Reason("prior_dominated", 256, False, "the gradient hardly matters: the localization alone shapes this"),
+    Reason("negative", 512, False, "the loss falls below that of the checkpoint, which is no minimum of it"),
+    Reason("missing", 1024, True, "no part of the results has this cell"),
+    Reason("undiagnosed", 2048, False, "too few chains or draws, or a constant trace: mixing is not known"),
+)  # fmt: skip
+MASKS = {reason.name: reason.mask for reason in REASONS}
+FAULTS = sum(reason.mask for reason in REASONS if reason.fault)
+CAUTIONS = sum(reason.mask for reason in REASONS if not reason.fault)
+MISSING = MASKS["missing"]
+
+
+def verdict_attributes() -> dict[str, object]:
+    """CF flag attributes of a ``verdict`` variable (int16; 0 is sound; every bit is a reason)."""
+    return {
+        "long_name": "reasons for doubt in the estimate, one bit each; 0 is sound",
+        "units": "1",
+        "flag_masks": np.asarray([reason.mask for reason in REASONS], dtype=np.int16),
+        "flag_meanings": " ".join(reason.name for reason in REASONS),
+        "faults": np.int16(FAULTS),
+        "cautions": np.int16(CAUTIONS),
+    }
+
+
+def reasons(value: int) -> list[str]:
+    """Names of the bits that are set in one ``verdict``, faults first; empty where it is sound.
+
+    Raises ValueError where the value is no integer or has a bit that no reason has.
+    """
+    bits = int(value)
+    if bits != value or bits < 0 or bits & ~(FAULTS | CAUTIONS):
+        raise ValueError(f"verdict {value!r}: expected a sum of different masks among {MASKS}")
+    held = [reason for reason in REASONS if bits & reason.mask]
+    return [reason.name for reason in sorted(held, key=lambda reason: not reason.fault)]
+
+
+def sound(dataset: xr.Dataset) -> xr.DataArray:
+    """True where ``verdict`` holds no fault (it may hold cautions), in its dims.
+
+    Raises ValueError where the dataset has no ``verdict``, or one that is no longer an integer.
+    """
+    if "verdict" not in dataset:
+        raise ValueError(
+            f"the dataset has no 'verdict': expected it among {', '.join(map(str, dataset.data_vars))}; "
+            "measure anew, or treat every cell as unjudged"
+        )
+    verdict = dataset["verdict"]
+    if verdict.dtype.kind not in "iu":
+        raise ValueError(
+            f"'verdict' is {verdict.dtype}: expected an integer; fill missing cells with {MISSING}"
+        )
+    return ((verdict & FAULTS) == 0).rename("sound")

@@ -1,0 +1,273 @@
+"""The rule on sweeps of quadratic wells, whose estimates are known exactly at every setting."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, quantities, recommend, regime
+from rllc.vocabulary import STATUS
+
+N_BETA, LOCALIZATION, STEP_SIZE = (10.0, 100.0, 1000.0), (50.0, 500.0), (1e-4, 1e-3)
+SIZE = 6
+
+
+def sweep(
+    curvature=2.0, slope=0.0, *, error=0.05, components=("0:0", "1:0"), distributions=("mixture", "code")
+):
+    """Exact posterior means of loss = slope . x + curvature |x|^2 / 2 in SIZE dimensions, per n_beta."""
+    dims = ("seed", "step", "component", "distribution", "localization", "n_beta", "step_size")
+    coords = {
+        "seed": [0], "step": [10, 20], "component": list(components), "distribution": list(distributions),
+        "localization": list(LOCALIZATION), "n_beta": list(N_BETA), "step_size": list(STEP_SIZE),
+    }  # fmt: skip
+    grid = xr.Dataset(coords=coords)
+    n_beta, pull = grid["n_beta"], grid["localization"]
+    precision = n_beta * curvature + pull
+    shift = -n_beta * slope / precision
+    whole = xr.DataArray(np.ones([len(coords[dim]) for dim in dims]), dims=dims, coords=coords)
+    on = SIZE * n_beta * curvature / (2 * precision) + n_beta * (slope * shift + curvature * shift**2 / 2)
+    off = SIZE * n_beta * curvature / (2 * pull)
+    center = whole.isel(localization=0, n_beta=0, step_size=0, drop=True)
+    return xr.Dataset(
+        {
+            "llc": whole * on,
+            "llc_se": error * whole,
+            "llc_gradient_off": whole * off,
+            "rhat": whole,
+            "drift": 0.0 * whole,
+            "drift_se": 0.01 * whole,
+            "relaxed": whole.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True),
+            "acceptance": 0.6 * whole,
+            "acceptance_null": 0.6 * whole,
+            "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
+            "hessian_trace": center * SIZE * curvature,
+            "gradient_square": center * slope**2,
+            "gradient_curvature": center * curvature,
+        }
+    )
+
+
+def test_quantities_of_a_quadratic_well_are_the_closed_forms():
+    h = 2.0
+    found = quantities(sweep(h))
+    n_beta, pull = found["n_beta"], found["localization"]
+    share = n_beta * h / (n_beta * h + pull)
+    xr.testing.assert_allclose(found["shrinkage"], share.broadcast_like(found["shrinkage"]))
+    xr.testing.assert_allclose(found["curvature_ratio"], (1 - share).broadcast_like(found["curvature_ratio"]))
+    assert (found["drift_prediction"] == 0).all()
+
+
+def test_the_drift_term_is_what_a_slope_adds_to_leading_order():
+    flat, sloped = sweep(1e-6), sweep(1e-6, slope=0.3)
+    added = sloped["llc"] - flat["llc"]
+    predicted = quantities(sloped)["drift_prediction"]
+    xr.testing.assert_allclose(added.broadcast_like(predicted), predicted.broadcast_like(added), rtol=1e-4)
+    assert (predicted < 0).all()
+
+
+def test_the_drift_term_is_nan_where_nothing_holds_the_chain():
+    hollow = sweep()
+    hollow["gradient_curvature"] = hollow["gradient_curvature"] * -1.0
+    found = quantities(hollow)["drift_prediction"].isel(seed=0, step=0, component=0, distribution=0)
+    assert np.isnan(found.sel(n_beta=1000.0, localization=500.0))
+    assert np.isfinite(found.sel(n_beta=10.0, localization=500.0))
+
+
+def chosen(found, kind="heads", distribution="mixture"):
+    here = found.sel(kind=kind, distribution=distribution)
+    return tuple(float(here[f"recommended_{name}"]) for name in ("localization", "n_beta", "step_size")), str(
+        here["outcome"].attrs["flag_meanings"]
+    ).split()[int(here["outcome"])]
+
+
+def test_the_smallest_relative_error_wins_among_likelihood_settings():
+    # llc_se is constant, so the largest estimate wins: n_beta 1000, localization 50; both step sizes tie.
+    found = recommend(sweep(), max_loss_rise=10.0)
+    assert chosen(found) == ((50.0, 1000.0, 1e-3), "likelihood")
+    assert list(found["distribution"].values) == ["mixture", "code", ALL]
+
+
+def test_a_setting_of_the_likelihood_is_preferred_to_a_more_precise_curvature():
+    calibration = sweep()
+    calibration["llc_se"].loc[{"n_beta": 10.0, "localization": 500.0}] = 1e-6
+    found = chosen(recommend(calibration, max_loss_rise=10.0))
+    assert found == ((50.0, 1000.0, 1e-3), "likelihood")
+    assert chosen(recommend(calibration, max_loss_rise=10.0, min_shrinkage=0.99))[0] == (500.0, 10.0, 1e-3)
+
+
+@pytest.mark.parametrize("criterion", ["stable", "positive"])
+def test_one_failed_chain_or_negative_estimate_is_too_many(criterion):
+    calibration = sweep(components=[f"0:{i}" for i in range(6)])
+    at = {"step": 20, "component": "0:1", "n_beta": 1000.0}
+    if criterion == "stable":
+        calibration["status"].loc[{**at, "chain": 0}] = STATUS.index("nonfinite")
+    else:
+        calibration["llc"].loc[at] = -0.1
+    assert chosen(recommend(calibration, max_loss_rise=10.0, min_share=0.5))[0][1] == 100.0
+
+
+def test_ties_go_to_the_smaller_localization():
+    calibration = sweep()
+    calibration["llc_se"] = 0.01 * calibration["llc"]  # equal relative errors everywhere
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-3)
+
+
+def test_where_the_localization_dominates_everywhere_a_curvature_is_recommended():
+    found = recommend(sweep(0.001))
+    (localization, n_beta, _), outcome = chosen(found)
+    assert outcome == "curvature"
+    assert (localization, n_beta) == (50.0, 1000.0)
+    assert "curvature" in found["said"].sel(kind="heads", distribution="mixture").item()
+
+
+@pytest.mark.parametrize("criterion", ["stable", "local", "equilibrated", "small_steps", "positive"])
+def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
+    calibration = sweep()
+    at = {"localization": 50.0, "n_beta": 1000.0}
+    if criterion == "stable":
+        calibration["status"].loc[{**at, "step": 20, "component": "1:0", "chain": 0}] = STATUS.index(
+            "diverged"
+        )
+    if criterion == "local":
+        calibration["llc"].loc[at] = 1000.0 * 0.31
+        calibration["llc_gradient_off"].loc[at] = 1000.0
+    if criterion == "equilibrated":
+        calibration["drift"].loc[at] = 0.5 * calibration["llc"].loc[at]
+    if criterion == "small_steps":
+        calibration["acceptance"].loc[at] = 0.29
+    if criterion == "positive":
+        calibration["llc"].loc[{**at, "step": 10, "component": "0:0"}] = -0.1
+    before = recommend(sweep())
+    after = recommend(calibration)
+    assert chosen(before)[0][:2] == (50.0, 1000.0)
+    assert chosen(after)[0][:2] != (50.0, 1000.0)
+    passes = after["passes"].sel(kind="heads", distribution="code", **at)
+    assert (passes.sel(criterion=criterion) == 0).all()
+    assert after["excluded_by"].sel(kind="heads", distribution="code") == criterion
+
+
+def test_a_criterion_may_fail_in_a_small_share_of_cells():
+    calibration = sweep(components=[f"0:{i}" for i in range(5)])
+    calibration["drift"].loc[{"component": "0:3"}] = 5.0
+    assert chosen(recommend(calibration, min_share=0.8, max_loss_rise=10.0))[1] == "likelihood"
+    assert chosen(recommend(calibration, min_share=0.9, max_loss_rise=10.0))[1] == "none"
+
+
+def test_a_large_drift_is_passed_over_but_taken_and_told_where_nothing_else_is_there():
+    sloped = sweep(2.0, slope=0.05)
+    ratio = quantities(sloped)["drift_ratio"].max(("seed", "step", "component", "distribution", "step_size"))
+    large = ratio.sel(localization=50.0) > 0.1
+    assert large.sel(n_beta=1000.0)
+    assert not large.sel(n_beta=10.0)
+    limits = {"max_loss_rise": 10.0, "max_drift_term": 0.1, "min_shrinkage": 0.25}
+    (localization, n_beta, _), outcome = chosen(recommend(sloped, **limits))
+    assert outcome == "likelihood"
+    assert ratio.sel(localization=localization, n_beta=n_beta) <= 0.1
+    only = recommend(sloped, **limits | {"max_drift_term": 1e-6})
+    assert "must be reported" in only["said"].sel(kind="heads", distribution="mixture").item()
+
+
+def test_a_burn_in_too_short_for_the_localization_is_no_equilibrium():
+    calibration = sweep()
+    calibration["relaxed"].loc[{"localization": 50.0, "step_size": 1e-3}] = 0.79
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-4)
+    assert (best_step(calibration).sel(localization=50.0) == 1e-4).all()
+    assert regime(calibration, max_loss_rise=10.0)["trusted"].all()
+    calibration["relaxed"][:] = 0.5
+    assert not regime(calibration, max_loss_rise=10.0)["trusted"].any()
+
+
+def test_steps_that_widen_the_localization_are_too_large():
+    calibration = sweep()  # step_size x localization up to 0.5: variance up to 1 / (1 - 0.125)
+    limits = {"max_loss_rise": 10.0, "max_widening": 1 / (1 - 0.05 / 4) - 1 + 1e-6}
+    passes = recommend(calibration, **limits)["passes"].sel(
+        kind="heads", distribution="mixture", n_beta=100.0
+    )
+    held = passes.sel(criterion="small_steps") == 1
+    assert held.sel(localization=50.0).all()
+    assert held.sel(localization=500.0).values.tolist() == [True, False]
+
+
+def test_where_even_a_constant_loss_is_rejected_there_is_nothing_to_compare_with():
+    calibration = sweep()
+    calibration["acceptance"][:] = 0.0
+    calibration["acceptance_null"][:] = 0.04
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "likelihood"
+    calibration["acceptance_null"][:] = 0.06
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "none"
+
+
+def test_none_good_says_what_excluded_most():
+    calibration = sweep()
+    calibration["rhat"][:] = 3.0
+    found = recommend(calibration)
+    assert chosen(found) == pytest.approx((np.nan, np.nan, np.nan), nan_ok=True) or chosen(found)[1] == "none"
+    assert np.isnan(chosen(found)[0]).all()
+    assert found["said"].sel(kind="heads", distribution=ALL).item() == (
+        "none of 12 settings passes; equilibrated fails at most of them (12)"
+    )
+
+
+def test_chains_that_all_failed_and_settings_never_sampled_are_told_apart():
+    calibration = sweep()
+    for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_gradient_off"):
+        calibration[name][:] = np.nan
+    failed = calibration.copy(deep=True)
+    failed["status"][:] = STATUS.index("nonfinite")
+    found = recommend(failed)
+    assert chosen(found)[1] == "none"
+    assert found["excluded_by"].sel(kind="heads", distribution="mixture") == "stable"
+    never = calibration.copy(deep=True)
+    never["status"][:] = STATUS.index("missing")
+    found = recommend(never)
+    assert found["said"].sel(kind="heads", distribution="mixture") == "no setting was sampled"
+    assert (found["passes"] == -1).all()
+
+
+def test_the_whole_model_is_a_kind_of_its_own():
+    calibration = sweep(components=("0:0", "full"))
+    calibration["llc"].loc[{"component": "full"}] = -1.0
+    found = recommend(calibration, max_loss_rise=10.0)
+    assert chosen(found, "heads")[1] == "likelihood"
+    assert chosen(found, "full")[1] == "none"
+
+
+def test_all_distributions_together_need_one_setting_for_all():
+    calibration = sweep()
+    calibration["drift"].loc[{"distribution": "code", "n_beta": 1000.0}] = 50.0
+    found = recommend(calibration, max_loss_rise=10.0)
+    assert chosen(found)[0][1] == 1000.0
+    assert chosen(found, distribution=ALL)[0][1] == 100.0
+
+
+def test_unknown_thresholds_are_refused():
+    with pytest.raises(ValueError, match="unknown threshold max_rat"):
+        criteria(sweep(), max_rat=1.1)
+
+
+def test_the_map_looks_at_the_largest_step_size_that_is_stable_and_best_equilibrated():
+    calibration = sweep()
+    assert (best_step(calibration) == 1e-3).all()
+    calibration["status"].loc[{"step_size": 1e-3, "n_beta": 1000.0}] = STATUS.index("diverged")
+    calibration["drift"].loc[{"step_size": 1e-3, "n_beta": 100.0}] = 50.0
+    used = best_step(calibration)
+    assert (used.sel(n_beta=[100.0, 1000.0]) == 1e-4).all()
+    calibration["status"].loc[{"localization": 500.0}] = STATUS.index("nonfinite")
+    found = regime(calibration)
+    assert found["shrinkage"].sel(localization=500.0).isnull().all()
+    assert found["shrinkage"].sel(localization=50.0, n_beta=1000.0) == pytest.approx(2000 / 2050)
+
+
+def test_settings_in_use_are_looked_up_on_the_grid():
+    known = {
+        "heads": {
+            "published": {"n_beta": 10.0, "localization": 500.0, "step_size": 1e-3},
+            "else": {"n_beta": 7.0, "localization": 500.0, "step_size": 1e-3},
+        }
+    }
+    found = at_settings(sweep(), known).sel(kind="heads", distribution=ALL)
+    assert found["setting_shrinkage"].sel(setting="published") == pytest.approx(20 / 520)
+    assert (found["setting_passes"].sel(setting="published", criterion="likelihood")) == 0
+    assert np.isnan(found["setting_shrinkage"].sel(setting="else"))
+    assert (found["setting_passes"].sel(setting="else") == -1).all()
+    assert found["setting_n_beta"].sel(setting="else") == 7.0

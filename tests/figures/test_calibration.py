@@ -1,0 +1,180 @@
+"""Figures of the calibration, on a sweep with every kind of cell: sound, negative, failed, never sampled."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.calibration import at_settings, quantities, recommend
+from rllc.figures import calibration, dependence, traces
+from rllc.figures.drawing import save
+from rllc.vocabulary import STATUS
+
+DRAW = {
+    "regime_map": calibration.regime_map,
+    "stage_figD6": calibration.stage_figD6,
+    "stage_figA1": traces.stage_figA1,
+    "stage_figD7": traces.stage_figD7,
+    "stage_figD3": dependence.stage_figD3,
+    "stage_figD4": dependence.stage_figD4,
+    "stage_figD5": dependence.stage_figD5,
+}
+DISTRIBUTIONS = ["mixture", "code"]
+SETTINGS = {
+    "heads": {
+        "sampling": {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3},
+        "likelihood": {"n_beta": 3000.0, "localization": 1000.0, "step_size": 1e-4},
+    },
+    "full": {"sampling": {"n_beta": 30.0, "localization": 1000.0, "step_size": 1e-4}},
+}
+
+
+def swept():
+    random = np.random.default_rng(5)
+    sizes = {
+        "seed": [0], "step": [1342, 3000], "component": ["0:0", "0:1", "1:0", "full"],
+        "distribution": DISTRIBUTIONS, "localization": [200.0, 1000.0, 5000.0],
+        "n_beta": [30.0, 300.0, 3000.0], "step_size": [1e-4, 1e-3], "chain": [0, 1], "draw": list(range(20)),
+    }  # fmt: skip
+    grid = xr.Dataset(coords=sizes)
+    cell = ["seed", "step", "component", "distribution", "localization", "n_beta", "step_size"]
+    n_beta, pull = grid["n_beta"], grid["localization"]
+    ones = xr.DataArray(np.ones([len(sizes[d]) for d in cell]), dims=cell, coords={d: sizes[d] for d in cell})
+    curvature = xr.DataArray(
+        [2.0, 4.0, 6.0, 40.0], dims="component", coords={"component": sizes["component"]}
+    )
+    on = 10 * n_beta * curvature / (n_beta * curvature + pull)
+    slope = xr.DataArray([0.0, 0.2], dims="distribution", coords={"distribution": DISTRIBUTIONS})
+    llc = ones * (on - n_beta**2 * slope**2 / (n_beta * curvature + pull)).transpose(
+        *[d for d in cell if d in ("component", "distribution", "localization", "n_beta")]
+    )
+    center = ones.isel(localization=0, n_beta=0, step_size=0, drop=True)
+    shape = [len(sizes[d]) for d in (*cell, "chain", "draw")]
+    noise = xr.DataArray(random.normal(0, 0.02, shape), dims=(*cell, "chain", "draw"))
+    ramp = xr.DataArray(1 - np.exp(-np.arange(20) / 4), dims="draw", coords={"draw": sizes["draw"]})
+    data = xr.Dataset(
+        {
+            "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_gradient_off": ones * 10 * n_beta * curvature / pull,
+            "rhat": ones, "relaxed": ones.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
+            "status": (ones.expand_dims(chain=[0, 1], axis=-1) * 0).astype(np.int8).copy(deep=True),
+            "paired_loss": (llc / n_beta * ramp + noise / np.sqrt(n_beta)).transpose(*cell, "chain", "draw").astype(np.float32),
+            "hessian_trace": center * 20 * curvature, "gradient_square": center * slope**2,
+            "gradient_curvature": center * curvature,
+        }
+    )  # fmt: skip
+    data["drift"].loc[{"step_size": 1e-4, "localization": 200.0}] = 40.0
+    lost = {"localization": 5000.0, "step_size": 1e-3}
+    data["status"].loc[lost] = STATUS.index("missing")
+    failed = {"localization": 200.0, "step_size": 1e-3, "n_beta": 3000.0}
+    data["status"].loc[{**failed, "chain": 1}] = STATUS.index("diverged")
+    for name in ("llc", "llc_se", "llc_gradient_off", "rhat", "drift", "drift_se", "paired_loss"):
+        data[name].loc[lost] = np.nan
+    data["paired_loss"].loc[failed] *= 50.0
+    labels = ["training mixture", "Python code"]
+    return data.assign_coords(distribution_label=("distribution", labels))
+
+
+def varied():
+    random = np.random.default_rng(6)
+    sizes = {
+        "seed": [0], "step": [66, 545, 1342, 3000], "component": ["0:0", "1:1", "full"], "distribution": ["mixture"],
+    }  # fmt: skip
+    extra = {
+        "llc_by_dataset_size": {"dataset_size": [8, 32, 64, 240]},
+        "llc_by_batch_size": {"evaluation": ["same", "new"], "batch_size": [4, 8, 16]},
+        "llc_by_noise_seed": {"seeding": ["shared", "fresh"], "noise_seed": [0, 1]},
+        "paired_loss": {"chain": [0, 1], "draw": list(range(30))},
+    }
+    found = xr.Dataset()
+    for name, more in extra.items():
+        coords = {**sizes, **more}
+        shape = [len(values) for values in coords.values()]
+        found[name] = xr.DataArray(2 + random.normal(0, 0.2, shape), dims=list(coords), coords=coords)
+        found[f"{name}_se"] = 0.1 + 0 * found[name]
+    found["paired_loss"] = found["paired_loss"] / 20
+    base = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "batch_size": 8}
+    told = {"settings": {"full": base, "heads": base}, "chains": 2, "draws": 30}
+    return found.assign_attrs(dependence=json.dumps(told))
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    sweep = swept()
+    named = at_settings(sweep, SETTINGS, max_loss_rise=1.0)
+    made = {
+        "calibration": sweep.merge(quantities(sweep)),
+        "recommendation": recommend(sweep, max_loss_rise=1.0)
+        .merge(named)
+        .assign_attrs(rule='{"max_loss_rise": 1.0}'),
+        "dependence": varied(),
+    }
+    folder = tmp_path_factory.mktemp("calibration")
+    for name, data in made.items():
+        data.to_netcdf(folder / f"{name}.nc")
+    return {name: xr.load_dataset(folder / f"{name}.nc") for name in made}
+
+
+def outside(drawing):
+    """Titles, labels and legend entries that stick out of the figure, titles that overlap."""
+    drawing.figure.draw_without_rendering()
+    whole, wrong = drawing.figure.bbox, []
+    axes = [ax for ax in drawing.figure.axes if ax.get_visible()]
+    for ax in axes:
+        legend = ax.get_legend()
+        for text in (ax._left_title, ax.xaxis.label, ax.yaxis.label, *(legend.get_texts() if legend else [])):
+            box = text.get_window_extent()
+            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+            if text.get_text() and not inside:
+                wrong.append(text.get_text())
+        mine = ax._left_title.get_window_extent()
+        wrong += [
+            ax.get_title("left")
+            for o in axes
+            if o is not ax and mine.overlaps(o._left_title.get_window_extent())
+        ]
+    return wrong
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
+    drawing = DRAW[name](datasets)
+    assert outside(drawing) == []
+    save(drawing, png=tmp_path / "a.png")
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    assert drawing.caption.endswith(".")
+    assert "nan" not in drawing.caption
+
+
+def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
+    drawing = DRAW["regime_map"](datasets)
+    sweep = datasets["calibration"].sel(
+        component=["0:0", "0:1", "1:0"], distribution="code", step=3000, seed=0
+    )
+    change = 1 - sweep["llc"] / sweep["llc_gradient_off"]
+    at = {"n_beta": 300.0, "localization": 1000.0}
+    expected = float(change.sel(at | {"step_size": 1e-3}).median("component"))
+    assert drawing.data["shrinkage"].sel(at | {"kind": "heads", "distribution": "code"}) == pytest.approx(
+        expected
+    )
+    texts = {text.get_text() for text in drawing.figure.axes[1].texts}
+    assert f"{expected:.2f}" in texts
+
+
+def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
+    drawing = DRAW["stage_figD7"](datasets)
+    assert drawing.data["mode"].values.tolist() == [
+        "divergence", "escape", "negative estimate", "not converged", "sound",
+    ]  # fmt: skip
+    calm = datasets["calibration"].sel(distribution=["mixture"], localization=[1000.0])
+    drawing = DRAW["stage_figD7"]({"calibration": calm})
+    assert "Not found in this sweep: divergence, negative estimate." in drawing.caption
+
+
+def test_the_trace_ends_at_the_mean_over_all_draws(datasets):
+    drawing = DRAW["stage_figA1"](datasets)
+    loss = datasets["dependence"]["paired_loss"].sel(
+        component="1:1", step=1342, distribution="mixture", seed=0
+    )
+    end = drawing.data["running_llc"].sel(component="1:1", step=1342).isel(draw=-1).squeeze()
+    np.testing.assert_allclose(end, 30 * loss.mean("draw"), rtol=1e-6)

@@ -1,0 +1,87 @@
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.figures import validation
+from rllc.figures.drawing import save
+from rllc.verdicts import MASKS, verdict_attributes
+
+
+def dataset(dims, coefficient, **extra):
+    """Estimates two percent above the truth, one of them distrusted and one missing."""
+    shape = tuple(len(labels) for labels in dims.values())
+    truth = np.broadcast_to(coefficient, shape).astype(float)
+    llc, verdict = 1.02 * truth, np.zeros(shape, np.int16)
+    llc[(0,) * len(shape)] = np.nan
+    verdict[(0,) * len(shape)] = MASKS["missing"]
+    verdict[(-1,) * len(shape)] = MASKS["not_mixed"]
+    values = {"llc": llc, "llc_se": 0.01 * truth, "exact": truth, "coefficient": truth, **extra}
+    made = xr.Dataset(
+        {name: (tuple(dims), np.broadcast_to(each, shape)) for name, each in values.items()},
+        coords={name: np.asarray(labels, dtype=object if isinstance(labels[0], str) else None) for name, labels in dims.items()},
+    )  # fmt: skip
+    made["verdict"] = (tuple(dims), verdict, verdict_attributes())
+    return made
+
+
+@pytest.fixture
+def datasets():
+    models = [f"{i}: 4-5-4, rank 2" for i in range(4)]
+    sizes = np.array([[40.0], [90.0], [300.0], [1000.0]])
+    reduced = dataset({"model": models, "n_beta": [1e2, 1e3]}, sizes / 4, parameters=sizes)
+    reduced["exact"] = reduced["exact"].where(np.arange(4)[:, None] < 2)
+    potentials = dataset(
+        {"potential": ["sum_4_4", "crossing_2_2"], "n_beta": [10.0, 1e3], "localization": [10.0]},
+        0.5,
+        moves=np.array([100.0, 1000.0])[:, None],
+        step_size=1e-3,
+    )
+    return {
+        "quadratic": dataset(
+            {"dimension": [1, 10], "component": ["full", "masked"], "n_beta": [10.0], "localization": [1.0, 10.0],
+             "burn_in": [0, 20]},
+            2.5, posterior=2.4,
+        ),
+        "potentials": potentials.assign_coords(label=("potential", ["$w_1^4+w_2^4$", "$w_1^2w_2^2$"])),
+        "reduced_rank": reduced,
+        "deep_linear": dataset(
+            {"model": models, "n_beta": [1e3]}, sizes / 4, parameters=sizes, layers=np.array([[2.0], [2], [3], [4]])
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["quadratic", "potentials", "reduced_rank", "deep_linear"])
+def test_every_figure_draws_and_says_what_it_found(name, datasets, tmp_path):
+    drawing = getattr(validation, f"validation_{name}")({name: datasets[name]})
+    save(drawing, png=tmp_path / "a.png")
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    assert drawing.caption.endswith(".")
+    assert "nan" not in drawing.caption
+    assert "2.0 %" in drawing.caption or "+2.0 %" in drawing.caption
+    assert "not mixed 1" in drawing.caption
+    drawing.figure.draw_without_rendering()
+    whole = drawing.figure.bbox
+    for ax in drawing.figure.axes:
+        for text in (ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label):
+            box = text.get_window_extent()
+            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+            assert not text.get_text() or inside, text.get_text()
+
+
+def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
+    drawing = validation.validation_deep_linear({"deep_linear": datasets["deep_linear"]})
+    left = drawing.figure.axes[0]
+    drawn = np.sort(
+        np.concatenate([line.get_ydata() for line in left.get_lines() if line.get_marker() in "os^"])
+    )
+    truth = datasets["deep_linear"]["llc"].values.ravel()
+    ring = truth[-1]
+    np.testing.assert_allclose(drawn, np.sort([*truth[1:], ring]))
+
+
+def test_a_dataset_that_is_not_given_is_named(datasets):
+    with pytest.raises(ValueError, match=r"draws deep_linear\.nc"):
+        validation.validation_deep_linear({"quadratic": datasets["quadratic"]})
+    assert json.dumps(sorted(datasets))

@@ -1,0 +1,143 @@
+"""The sweep against single estimates, and the centre's gradient and curvature against a quadratic's own."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from rllc.measures.calibration import at_center, estimator, joined, sweep
+from rllc.measures.llc import estimate
+from rllc.models.components import masks
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
+from rllc.vocabulary import STATUS
+
+CURVATURES = torch.tensor([1.0, 3.0, 0.5, 2.0])
+MASKS = {"0:0": {"w": torch.tensor([True, True, False, False])}, "full": None}
+
+
+def well(weights, batch):
+    """A quadratic well; a batch shifts its slope and leaves its curvature."""
+    return 0.5 * (CURVATURES * weights["w"] ** 2).sum() + (batch * weights["w"]).sum() + 5.0
+
+
+@pytest.fixture
+def weights():
+    return {"w": torch.tensor([0.3, -0.2, 0.1, 0.4])}
+
+
+@pytest.fixture
+def batches():
+    generator = torch.Generator().manual_seed(3)
+    return [0.2 + torch.randn(4, generator=generator) for _ in range(10)]
+
+
+@pytest.fixture
+def sample(weights, batches):
+    return partial(estimate, well, weights, batches=batches, components=MASKS, draws=10, burn_in=4, seed=5)
+
+
+GRID = {"n_beta": [3.0, 30.0], "localization": [5.0, 50.0, 500.0], "step_size": [1e-3, 1e-2]}
+
+
+def test_every_cell_is_the_estimate_at_its_setting(sample):
+    found = sweep(sample, **GRID, chains=3, control_chains=2)
+    for n_beta in GRID["n_beta"]:
+        at = {"n_beta": n_beta, "localization": 50.0, "step_size": 1e-2}
+        cell, one = found.sel(at), sample(**at, chains=3)
+        off = sample(**at, chains=2, gradient=False)
+        for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_chain", "status", "verdict"):
+            np.testing.assert_array_equal(cell[name].values, one[name].values, err_msg=name)
+        np.testing.assert_allclose(cell["llc_gradient_off"], off["llc"])
+        np.testing.assert_allclose(cell["llc_gradient_off_se"], off["llc_se"])
+        np.testing.assert_allclose(
+            n_beta * cell["paired_loss"].isel(draw=slice(4, None)).mean(("chain", "draw")),
+            one["llc"],
+            rtol=1e-4,
+        )
+
+
+def test_how_far_the_control_has_relaxed_is_exact():
+    """Mean loss of many controls at one draw, on a well without slope, against the share of the stationary one."""
+    center, count = {"w": torch.zeros(4)}, 2000
+    setting = {"n_beta": 1.0, "localization": 50.0, "step_size": 1e-2}
+    run = partial(
+        estimate, well, center, [torch.zeros(4)], components={"full": None}, draws=4, burn_in=3, seed=1
+    )
+    found = sweep(run, **{name: [value] for name, value in setting.items()}, chains=2, control_chains=1)
+    off = run(**setting, chains=count, gradient=False)
+    stationary = 0.5 * 6.5 / (50.0 * (1 - 0.5 / 4))  # tr H / 2 times step_size / (1 - a^2), a = 1 - 0.25
+    assert float(found["relaxed"].squeeze()) == pytest.approx(1 - 0.75**6)
+    assert float(off["llc"].squeeze()) / stationary == pytest.approx(1 - 0.75**6, rel=0.06)
+
+
+def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
+    found = sweep(sample, **GRID, chains=2, control_chains=1)
+    out = found.sel(localization=500.0, step_size=1e-2)
+    assert out["llc"].isnull().all()
+    assert (out["status"] == STATUS.index("missing")).all()
+    assert found["llc"].sel(localization=500.0, step_size=1e-3).notnull().all()
+    with pytest.raises(ValueError, match="lower the step sizes"):
+        sweep(sample, n_beta=[3.0], localization=[500.0], step_size=[1e-2], chains=2, control_chains=1)
+
+
+def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
+    first = sweep(
+        sample, n_beta=[3.0], localization=[5.0, 50.0], step_size=[1e-3], chains=3, control_chains=1
+    )
+    second = sweep(sample, n_beta=[30.0], localization=[50.0], step_size=[1e-2], chains=2, control_chains=1)
+    second = second.assign_coords(component=["1:0", "whole"])
+    whole = joined([first, second])
+    for one in (first, second):
+        here = whole.sel(
+            {name: one[name] for name in ("component", "localization", "n_beta", "step_size", "chain")}
+        )
+        np.testing.assert_array_equal(here["llc"], one["llc"])
+        np.testing.assert_array_equal(here["status"], one["status"])
+    assert (whole["status"].sel(n_beta=30.0, component="0:0") == STATUS.index("missing")).all()
+    assert (whole["status"].sel(component="1:0", chain=2) == STATUS.index("missing")).all()
+    assert whole["status"].dtype == np.int8
+    assert whole["verdict"].dtype == np.int16
+
+
+def test_the_centre_of_a_quadratic_well(weights, batches):
+    found = at_center(well, weights, batches, components=MASKS, probes=4, seed=0)
+    slopes = np.stack([(CURVATURES * weights["w"] + batch).numpy() for batch in batches]).astype(np.float64)
+    for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
+        own, h = slopes[:, chosen], CURVATURES.numpy()[chosen]
+        pairs = [own[i] @ own[j] for i in range(10) for j in range(10) if i != j]
+        mean = own.mean(0)
+        one = found.sel(component=component)
+        np.testing.assert_allclose(one["gradient_square"], np.mean(pairs), rtol=1e-5)
+        np.testing.assert_allclose(one["gradient_curvature"], mean @ (h * mean) / (mean @ mean), rtol=1e-5)
+        np.testing.assert_allclose(one["hessian_trace"], h.sum(), rtol=1e-5)
+    values = [float(well(weights, batch)) for batch in batches]
+    np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
+
+
+def test_one_minibatch_does_not_tell_a_gradient_from_its_noise(weights, batches):
+    with pytest.raises(ValueError, match="expected at least 2"):
+        at_center(well, weights, batches[:1], components=MASKS, probes=2, seed=0)
+
+
+def test_heads_take_the_head_path_and_the_rest_the_generic_one():
+    architecture = Architecture(
+        n_layers=1,
+        n_heads=2,
+        d_model=8,
+        d_head=4,
+        n_ctx=8,
+        d_vocab=11,
+        positions="shortformer",
+        layer_norm=True,
+    )
+    weights = {}
+    heads = estimator(weights, architecture, ["0:0", "0:1"], draws=3)
+    assert heads.func.__name__ == "estimate_heads"
+    assert heads.keywords == {"heads": ["0:0", "0:1"], "draws": 3}
+    whole = estimator(weights, architecture, ["full"])
+    assert whole.func is estimate
+    assert whole.keywords["components"] == {"full": masks("full", architecture)}
+    other = estimator(weights, architecture, ["0:0"], loss=next_token_loss(architecture))
+    assert other.func is estimate

@@ -1,0 +1,37 @@
+import pytest
+
+from rllc.record import manifest as manifests
+from rllc.record.chosen import only
+from rllc.record.measuring import Measuring
+
+
+@pytest.fixture
+def job(tmp_path):
+    folder = tmp_path / "seed0"
+    folder.mkdir()
+    entries = []
+    for step in (0, 10, 20):
+        file = folder / f"step{step}.bin"
+        file.write_bytes(bytes([step]))
+        entries.append(manifests.file_entry(file, step=step))
+    manifests.write(folder / "from0.json", checkpoints=entries, architecture={"n_layers": 1})
+    return Measuring(
+        checkpoints=folder / "from0.json", blocks=None, teacher=None, compute={}, labels={}, stream=0,
+        batch_stream=0, code="c", output=tmp_path / "out.nc",
+    )  # fmt: skip
+
+
+def test_a_job_on_some_checkpoints_reads_the_same_files(job):
+    with only(job, [20, 0]) as chosen:
+        found = manifests.read(chosen.checkpoints)
+        assert [entry["step"] for entry in found["checkpoints"]] == [0, 20]
+        assert found["architecture"] == {"n_layers": 1}
+        path = manifests.verified(chosen.checkpoints, found["checkpoints"][1])
+        assert path.read_bytes() == bytes([20])
+        assert chosen.output == job.output
+    assert not chosen.checkpoints.exists()
+
+
+def test_a_step_that_the_chunk_lacks_is_named(job):
+    with pytest.raises(ValueError, match="no checkpoint at step 15, 30"), only(job, [0, 30, 15]):
+        pass

@@ -1,0 +1,45 @@
+"""Validation: `snakemake validation`, not part of `all`.
+
+Needs nothing but the config section `validation`. Makes `validation/<family>.nc`, the estimator on models with
+exact answers beside these answers, one job per family (quadratic, potentials, reduced_rank, deep_linear), and
+their figures.
+"""
+
+
+rule validation:
+    """The estimator against exact truths: every dataset and figure."""
+    input:
+        [AT.validation(family) for family in VALIDATED],
+        [AT.figure(name) for name in asked_by("validation", STUDY.figures)],
+
+
+rule validate:
+    """Sample one family of models whose answer is known."""
+    output:
+        output=AT.validation(),
+    log:
+        AT.log("validate", "family"),
+    benchmark:
+        AT.benchmark("validate", "family")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=megabytes(lambda w: cost.validation(STUDY, w.family)),
+        runtime=minutes("validate", lambda w: cost.validation(STUDY, w.family)),
+    params:
+        code=code("validate"),
+        setting=lambda wildcards: as_json(
+            getattr(STUDY.validation, wildcards.family).model_dump()
+        ),
+        stream=derive(STUDY.seed, "validation"),
+    message:
+        "validating the estimator: {wildcards.family}"
+    shell:
+        command(
+            "validate",
+            "wildcards.family",
+            "params.setting",
+            "params.stream",
+            "output.output",
+        )

@@ -1,0 +1,42 @@
+"""A grid of sampling settings, and the centre they are seen from: one seed, one distribution, one chunk."""
+
+import xarray as xr
+
+from rllc.analysis.calibration import quantities
+from rllc.measures.calibration import at_center, estimator, joined, sweep
+from rllc.models.components import masks
+from rllc.models.loss import next_token_loss
+from rllc.record.chosen import only
+from rllc.record.measuring import Measuring
+from rllc.record.stage import run
+from rllc.vocabulary import head_labels
+
+GRID = ("n_beta", "localization", "step_size", "chains", "control_chains")
+
+
+def main(job: Measuring, calibration: dict, steps: dict) -> None:
+    """Every setting of the grid, all on the same minibatches and with the same noise, and its control."""
+    sections = {kind: calibration[kind] for kind in ("heads", "full") if calibration[kind]}
+
+    def measure(weights, architecture, step):
+        heads, seed = head_labels(architecture.n_layers, architecture.n_heads), job.seed(step)
+        sweeps, centers = [], []
+        for kind, section in sections.items():
+            size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
+            batches = job.batches("draws", count=section["draws"], **size)
+            labels = ["full"] if kind == "full" else section["components"] or heads
+            length = {"draws": section["draws"], "burn_in": section["burn_in"], "seed": seed}
+            estimate = estimator(weights, architecture, labels, batches=batches, **length)
+            sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
+            how = {"components": {label: masks(label, architecture) for label in labels}, "seed": seed}
+            loss, probes = next_token_loss(architecture), calibration["probes"]
+            centers.append(at_center(loss, weights, batches, probes=probes, **how))
+        dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
+        return dataset.merge(quantities(dataset)).drop_attrs(deep=False)
+
+    with only(job, steps["steps"]) as chosen:
+        chosen.write(measure, calibration=calibration)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,26 @@
+"""The estimator on one family of models whose answer is known."""
+
+from pathlib import Path
+
+from rllc.measures.validation import networks, wells
+from rllc.record.datasets import write_dataset
+from rllc.record.provenance import attributes
+from rllc.record.stage import run
+
+FAMILIES = {
+    "quadratic": wells.quadratic,
+    "potentials": wells.potentials,
+    "reduced_rank": networks.reduced_rank,
+    "deep_linear": networks.deep_linear,
+}
+
+
+def main(family: str, setting: dict, stream: int, code: str, output: Path) -> None:
+    """Sample every model of the family and write the estimates beside the truths."""
+    found = FAMILIES[family](seed=stream, **setting)
+    facts = attributes(validation=setting, stream=stream, code=code)
+    write_dataset(found.assign_attrs(facts), output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,36 @@
+"""Estimates at the base setting with other data, minibatches and noise: one seed, distribution, chunk."""
+
+from functools import partial
+
+import xarray as xr
+
+from rllc.measures.dependence import vary
+from rllc.record.chosen import only
+from rllc.record.measuring import Measuring
+from rllc.record.stage import run
+from rllc.seeds import derive
+
+OF_SETTING = ("step_size", "n_beta", "localization", "batch_size")
+VARIED = ("chains", "draws", "burn_in", "dataset_sizes", "batch_sizes", "noise_seeds")
+
+
+def main(job: Measuring, dependence: dict, steps: dict) -> None:
+    """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1)."""
+    varied = {name: dependence[name] for name in VARIED}
+
+    def measure(weights, architecture, step):
+        parts = []
+        for kind, base in dependence["settings"].items():
+            labels = [c for c in dependence["components"] if (c == "full") == (kind == "full")]
+            take = partial(job.batches, count=dependence["draws"], scored=base["scored_positions"])
+            setting = {name: base[name] for name in OF_SETTING}
+            seeds = {"seed": job.seed(step), "seed_of": partial(derive, job.stream, "noise"), "step": step}
+            parts.append(vary(weights, architecture, labels, take=take, **seeds, **setting, **varied))
+        return xr.concat(parts, "component").sel(component=dependence["components"]).drop_attrs(deep=False)
+
+    with only(job, steps["steps"]) as chosen:
+        chosen.write(measure, dependence=dependence)
+
+
+if __name__ == "__main__":
+    run(main)
