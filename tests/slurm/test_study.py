@@ -127,6 +127,18 @@ def test_a_second_run_submits_nothing(study, cluster):
     assert set(cluster.jobs()) == before
 
 
+@pytest.mark.parametrize("how", [("--workflow-profile", "slurm"), ("--profile", "profiles/slurm")])
+def test_the_profile_by_its_other_names(study, how):
+    assert "Nothing to be done" in study.snakemake("-n", how=how)
+
+
+def test_the_published_study_is_planned_in_time(study, login, cluster):
+    published = login.Login(study.root, cluster, "config/paper.yaml")
+    said = published.snakemake("-n", seconds=60)
+    count = re.search(r"([\d,]+) jobs to run: about [\d,.]+ CPU hours, [\d,.]+ GPU hours", said)
+    assert int(count[1].replace(",", "")) < 3000
+
+
 def test_a_figure_of_an_added_seed_submits_what_it_needs_and_no_more(study, cluster):
     overlay = study.write("config/more.yaml", "experiments: {language: {seeds: [0, 1]}}\n")
     before = set(cluster.jobs())
@@ -140,15 +152,3 @@ def test_a_figure_of_an_added_seed_submits_what_it_needs_and_no_more(study, clus
         "rule_train_wildcards_language_1_0",
         "rule_train_wildcards_language_1_20",
     ]
-
-
-@pytest.mark.parametrize("how", [("--workflow-profile", "slurm"), ("--profile", "profiles/slurm")])
-def test_the_profile_by_its_other_names(study, how):
-    assert "Nothing to be done" in study.snakemake("-n", how=how)
-
-
-def test_the_published_study_is_planned_in_time(study, login, cluster):
-    published = login.Login(study.root, cluster, "config/paper.yaml")
-    said = published.snakemake("-n", seconds=60)
-    count = re.search(r"([\d,]+) jobs to run: about [\d,.]+ CPU hours, [\d,.]+ GPU hours", said)
-    assert int(count[1].replace(",", "")) < 3000
