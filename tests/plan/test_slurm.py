@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from rllc.plan.slurm import Job, SlurmError, jobs_here, refuse_orphans, status_source
+from rllc.plan.slurm import Job, SlurmError, jobs_here, refuse_names, refuse_orphans, status_source
 
 SCONTROL = "AccountingStorageType   = accounting_storage/{storage}\nMinJobAge               = {age} sec\n"
 
@@ -85,3 +85,13 @@ def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):
 
 def test_a_rule_without_wildcards_has_a_name():
     assert Job("1", "running", "rule_summarise_corpora").rule == "summarise_corpora"
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME", "`x`", "a\\b", "a\nb"])
+def test_names_that_a_shell_would_read_are_refused(name):
+    with pytest.raises(SlurmError, match=r"cannot be named.*Rename it"):
+        refuse_names(["config/fine.yaml", f"config/{name}.yaml"])
+
+
+def test_other_names_are_not():
+    refuse_names(["a b; c (d) & #.yaml", "ü/*.yaml"])

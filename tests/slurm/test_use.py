@@ -29,20 +29,26 @@ def counts(said, rule):
     return [0 if count == "." else int(count) for count in row[2:]]
 
 
+def sampling_jobs(said, cluster):
+    """What Slurm was asked for by the sampling jobs that a run submitted."""
+    jobs = [cluster.job(number) for number in re.findall(r"SLURM jobid (\d+)", said)]
+    return [job for job in jobs if job["Comment"].startswith(SAMPLING)]
+
+
 def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained, cluster):
     gpu = trained.write("config/gpu_here.yaml", {"compute": {"device": "cuda", "gpu_jobs": ["sample_heads"]}})
     cpu = trained.write("config/cpu_here.yaml", {"compute": {"device": "cpu"}})
     elsewhere = ("--set-resources", "sample_heads:slurm_partition=gpu", "--retries", "0")
     said = trained.snakemake(RLLC, *elsewhere, overlays=(gpu,), check=False)  # pretended GPUs compute nothing
     assert "GPU hours" in said
-    jobs = [cluster.job(n) for n in re.findall(r"SLURM jobid (\d+)", said)]
+    jobs = sampling_jobs(said, cluster)
     assert len(jobs) == 2
     for job in jobs:
         assert (job["Partition"], job["TresPerJob"]) == ("gpu", "gres:gpu:1")
     assert "device is cuda" in said or "CUDA" in said
     said = trained.snakemake(RLLC, overlays=(gpu, cpu))
-    jobs = [cluster.job(n) for n in re.findall(r"SLURM jobid (\d+)", said)]
-    assert jobs
+    jobs = sampling_jobs(said, cluster)
+    assert len(jobs) == 2
     assert not [job for job in jobs if "TresPerJob" in job]
 
 
@@ -105,18 +111,31 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     assert counts(status(login, trained), "sample_heads") == [2, 0, 0, 0, 0]
 
 
-def test_names_with_spaces_quotes_and_semicolons(trained, folder, login, cluster, undisturbed):
+def test_names_with_spaces_and_semicolons(trained, folder, login, cluster, undisturbed):
     """Of the folder and of the overlay; nothing in them is run."""
-    root = folder / 'it\'s; touch pwned $(touch pwned) "x"'
+    root, overlay = folder / "a b; touch pwned; (c) & #", "config/a b; touch pwned | 1 > 2.yaml"
     trained.root.rename(root)
-    overlay = "config/a \"b\" `touch pwned` $(touch pwned); 'c'.yaml"
     (root / "config/tiny.yaml").rename(root / overlay)
     study = login.Login(root, cluster, login.CI, overlay)
     try:
         study.snakemake(RLLC)
         xr.testing.assert_identical(study.dataset(RLLC), undisturbed.dataset(RLLC))
-        assert not list(root.rglob("pwned"))
-        assert not list(folder.glob("pwned"))
+        assert not list(folder.rglob("pwned*"))
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("name", ["it's $(touch pwned)", 'a "b" `touch pwned`'])
+def test_names_that_snakemake_would_let_a_shell_read_are_refused(trained, folder, login, cluster, name):
+    root = folder / name
+    trained.root.rename(root)
+    before = set(cluster.jobs())
+    try:
+        said = login.Login(root, cluster, *trained.overlays).snakemake(RLLC, check=False)
+        assert "cannot be named to a job of the cluster" in said
+        assert "Rename it" in said
+        assert set(cluster.jobs()) == before
+        assert not list(folder.rglob("pwned*"))
     finally:
         shutil.rmtree(root)
 

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from rllc.plan import cost, leftover, parameters, planned, products, slurm
 from rllc.plan.command import command
-from rllc.plan.environment import prepare
+from rllc.plan.environment import forget_secrets, prepare
 from rllc.plan.figures import FIGURES, asked_by
 from rllc.plan.fingerprint import fingerprint
 from rllc.plan.forecast import by_rule, forecast, table
@@ -57,6 +57,8 @@ VALIDATED = products.validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
+if workflow.remote_exec:
+    forget_secrets()
 
 
 wildcard_constraints:

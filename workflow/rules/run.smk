@@ -25,6 +25,7 @@ onstart:
     plan_file = planned.keep(config, CODES, root=ROOT)
     try:
         if on_slurm:
+            slurm.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
             asked = workflow.executor_settings
             logger.info(
                 slurm.status_source(

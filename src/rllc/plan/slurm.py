@@ -5,12 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 LONGEST_WAIT = 180  # seconds between two status queries of the Slurm plugin, at most
 UNKNOWN = "unknown"
+UNSAFE = re.compile("""['"$`\\\\\n]""")
 
 
 class SlurmError(ValueError):
@@ -78,6 +79,21 @@ def status_source(command: str | None, first_check: int) -> str:
         f"the end of jobs could not be seen, and the run would wait for ever: {why}. "
         "Set slurm-status-command: squeue in the profile (profiles/slurm has it)"
     )
+
+
+def refuse_names(names: Iterable[object]) -> None:
+    """Raise SlurmError where a shell would read more than a name in one of these paths.
+
+    Snakemake gives a job's own call the paths of the folder and of the overlays, quoted as Python quotes
+    text, not as a shell does. Spaces and semicolons are safe so; quotes, ``$`` and backticks are not.
+    """
+    for name in names:
+        found = sorted(set(UNSAFE.findall(str(name))))
+        if found:
+            raise SlurmError(
+                f"{str(name)!r} cannot be named to a job of the cluster: it holds {' '.join(found)!r}. "
+                "Rename it without quotes, dollars, backticks, backslashes and line breaks"
+            )
 
 
 def jobs_here(folder: Path) -> list[Job]:
