@@ -18,6 +18,12 @@ PARTS = "results/tiny/language/parts/sampling.heads"
 SAMPLING = "rule_sample_heads"
 MEASURE = "    def measure(weights, architecture, step):\n"
 SLOW = MEASURE + "        import time; time.sleep({seconds})\n"
+# The first checkpoint of each chunk is measured; the others wait for a file.
+HELD = MEASURE + (
+    "        import pathlib, time\n"
+    "        while step not in (0, 32) and not pathlib.Path('go').exists():\n"
+    "            time.sleep(0.1)\n"
+)
 
 
 @pytest.fixture
@@ -28,6 +34,15 @@ def expected(undisturbed):
 def slowed(study, seconds):
     """Every checkpoint takes so much longer; the numbers stay."""
     study.edit("workflow/scripts/sample_heads.py", MEASURE, SLOW.format(seconds=seconds))
+
+
+def held(study):
+    """Jobs finish one checkpoint and wait until ``go``."""
+    study.edit("workflow/scripts/sample_heads.py", MEASURE, HELD)
+
+
+def go(study):
+    study.write("go", "")
 
 
 def cells(study):
@@ -49,12 +64,13 @@ def check(study, expected):
 
 
 def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, expected):
-    slowed(trained, 2)
+    held(trained)
     run = trained.start(RLLC)
     number = cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
     trained.wait_for(lambda: cells(trained))
     before = {path: path.stat().st_mtime_ns for path in cells(trained)}
     cluster.run("scancel", number)
+    go(trained)
     said = run.end()
     assert len(submitted(said, "sample_heads")) == 3
     assert all(path.stat().st_mtime_ns == when for path, when in before.items()), (
@@ -84,12 +100,14 @@ def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, expected):
 
 
 def test_slurmd_may_die_and_come_back(trained, cluster, expected):
-    slowed(trained, 2)
+    held(trained)
     run = trained.start(RLLC)
     cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
+    trained.wait_for(lambda: cells(trained))
     cluster.stop_slurmd()
     time.sleep(2)
     cluster.start_slurmd()
+    go(trained)
     assert len(submitted(run.end(), "sample_heads")) == 2
     check(trained, expected)
 
@@ -97,7 +115,7 @@ def test_slurmd_may_die_and_come_back(trained, cluster, expected):
 @pytest.fixture
 def orphaned(trained, cluster):
     """The main process is killed with -9; its jobs run on."""
-    slowed(trained, 5)
+    held(trained)
     run = trained.start(RLLC)
     cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
     trained.wait_for(lambda: cells(trained))
@@ -113,7 +131,8 @@ def test_a_main_process_killed_while_jobs_run(orphaned, cluster, expected):
     assert "jobs of an earlier run are still queued or running" in said
     orphans = re.search(r"scancel ([\d ]+)", said)[1].split()
     assert set(orphans) <= set(cluster.jobs())
-    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    go(orphaned)
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"), 180)
     parts = {path: path.stat().st_mtime_ns for path in (orphaned.root / PARTS).glob("*.nc")}
     assert len(parts) == 2
     said = orphaned.snakemake(RLLC)
@@ -128,7 +147,8 @@ def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, 
     orphaned.edit("config/tiny.yaml", "draws: 8", "draws: 7")
     assert "jobs of an earlier run" not in orphaned.snakemake("--unlock")
     assert "jobs of an earlier run" in orphaned.snakemake(RLLC, check=False, how=LOCAL)
-    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    go(orphaned)
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"), 180)
     said = orphaned.snakemake(RLLC, how=LOCAL)
     assert said.count("by a job of a run that was killed: it will be made again") == 2
     orphaned.write("config/tiny.yaml", tiny)
@@ -139,6 +159,7 @@ def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, 
 def test_a_killed_main_process_whose_jobs_are_cancelled_too(orphaned, cluster, expected):
     """What they left half done is no result."""
     cluster.cancel_all()
+    go(orphaned)
     assert cells(orphaned)
     assert not list((orphaned.root / PARTS).glob("*.nc"))
     orphaned.snakemake("--unlock")
@@ -226,12 +247,13 @@ def test_a_full_disk(trained, cluster, expected):
 
 def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, expected):
     """Preemption, or a node that fails: the same job starts again and resumes at the next cell."""
-    slowed(trained, 3)
+    held(trained)
     run = trained.start(RLLC)
     number = cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
     trained.wait_for(lambda: cells(trained))
     before = {path: path.stat().st_mtime_ns for path in cells(trained)}
     cluster.run("scontrol", "requeue", number)
+    go(trained)
     said = run.end()
     assert len(submitted(said, "sample_heads")) == 2
     assert cluster.job(number)["Restarts"] == "1"

@@ -76,7 +76,9 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
         "workflow/scripts/sample_heads.py",
         "    def measure(weights, architecture, step):\n",
         "    def measure(weights, architecture, step):\n"
-        "        import time; time.sleep(0 if step < 20 else 20)\n",
+        "        import pathlib, time\n"
+        "        while step > 20 and not pathlib.Path('go').exists():\n"
+        "            time.sleep(0.1)\n",
     )
     run = trained.start(FIGURE, "--retries", "0")
     number = cluster.wait_for(
@@ -107,6 +109,7 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     said = status(login, trained)
     assert counts(said, "sample_heads") == [1, 0, 0, 1, 0]
     assert re.search(rf"failed:\n  job {number} +sample_heads ", said)
+    trained.write("go", "")
     trained.snakemake(FIGURE, how=LOCAL)
     assert counts(status(login, trained), "sample_heads") == [2, 0, 0, 0, 0]
 
