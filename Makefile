@@ -1,13 +1,15 @@
 # make run    the default study: every dataset and figure, in results/
 # make quick  the same rules at their smallest, in results/ci/
 # make test   everything is checked
+# make status, make partial    how far a study is; its datasets and figures so far (CONFIG=config/paper.yaml)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 CORES ?= all
+CONFIG ?=
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help env run quick test unit workflow-test check docs bench lock clean
+.PHONY: help env run quick status partial test unit workflow-test test-slurm slurm-study slurm-faults check docs bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -30,13 +32,28 @@ run: env  ## the default study, about 16 minutes on two cores
 quick: env  ## every figure, tiny, in minutes: config/ci.yaml
 	$(BIN)/snakemake --cores $(CORES) --configfile config/ci.yaml
 
+status: env  ## what is done, running, failed and missing, with job ids and logs: CONFIG=<overlays>
+	@$(BIN)/python workflow/status.py $(CONFIG)
+
+partial: env  ## datasets and figures of what is finished, in <results>/partial/: CONFIG=<overlays>
+	$(BIN)/snakemake --cores $(CORES) --nolock --keep-going $(if $(CONFIG),--configfile $(CONFIG)) -- partial
+
 test: env check unit workflow-test  ## all checks and tests
 
 unit: env  ## unit tests
-	$(BIN)/python -m pytest -m "not workflow"
+	$(BIN)/python -m pytest -m "not workflow and not slurm"
 
 workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -m workflow
+
+test-slurm: env  ## the profile and its faults, on a private Slurm (root; Debian: munge slurmctld slurmd slurm-client)
+	$(MAKE) --no-print-directory -j2 --output-sync=target slurm-study slurm-faults
+
+slurm-study: env
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_study.py tests/slurm/test_use.py
+
+slurm-faults: env
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_faults.py
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .

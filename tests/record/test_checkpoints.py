@@ -35,6 +35,12 @@ def test_what_is_saved_is_loaded(saved):
     assert Architecture(**metadata["architecture"]) == MODEL
 
 
+def test_tensors_come_in_one_order(saved):
+    """Sums over all of them depend on it."""
+    orders = {tuple(load(saved)) for _ in range(20)}
+    assert orders == {tuple(sorted(initial_weights(MODEL, seed=3)))}
+
+
 def test_equal_weights_give_equal_bytes_and_nothing_else_is_left(saved, tmp_path):
     path = saved
     again = tmp_path / "again" / path.name

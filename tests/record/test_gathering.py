@@ -2,9 +2,9 @@ import numpy as np
 import xarray as xr
 
 from rllc.record.datasets import read_dataset, write_dataset
-from rllc.record.gathering import gather, traces_of
+from rllc.record.gathering import agrees, gather, traces_of, whole_grid
 from rllc.verdicts import FAULTS, reasons, verdict_attributes
-from rllc.vocabulary import head_coords, status_attributes
+from rllc.vocabulary import STATUS, head_coords, status_attributes
 
 LABELS = {"english": "English", "code": "Code"}
 
@@ -81,3 +81,25 @@ def test_traces_of_heads_and_of_the_whole_model_stand_side_by_side():
     traces = gather([traces_of(part(0, "code", (0, 3))), traces_of(whole)], labels=LABELS)
     assert traces["component"].values.tolist() == ["0:0", "1:0", "full"]
     assert traces["loss"].dims == ("seed", "step", "component", "distribution", "chain", "draw")
+
+
+def test_an_unfinished_dataset_has_all_its_labels():
+    some = [part(0, "code", (0, 3)), part(1, "code", (0, 3)), part(1, "code", (7, 9))]
+    coords = {"seed": [0, 1, 2], "step": [0, 3, 7, 9, 11], "distribution": ["english", "code"]}
+    dataset = whole_grid(gather(some, labels=LABELS), coords, LABELS)
+    for name, values in coords.items():
+        assert dataset[name].values.tolist() == values
+    assert dataset["distribution_label"].values.tolist() == ["English", "Code"]
+    assert dataset.attrs["unfinished"] == "6 of 30 cells of seed, step, distribution"
+    assert dataset["rllc"].notnull().sum() == 6 * 2
+    assert (dataset["status"] == STATUS.index("missing")).sum() == 24 * 2 * 2
+    assert dataset["status"].dtype == np.int8
+    assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
+
+
+def test_only_parts_of_the_same_code_and_settings_belong_together():
+    made = xr.Dataset(attrs={"code": "abc", "sampling": '{"draws": 8, "stream": 3}'})
+    assert agrees(made, {"code": "abc", "sampling": {"draws": 8}})
+    assert not agrees(made, {"code": "abd", "sampling": {"draws": 8}})
+    assert not agrees(made, {"code": "abc", "sampling": {"draws": 9}})
+    assert not agrees(made, {"code": "abc", "patterns": {"length": 9}})

@@ -1,9 +1,11 @@
 import json
 
 import pytest
+import xarray as xr
 
 from rllc.plan.sidecars import broken, drop_broken
 from rllc.record import manifest
+from rllc.record.datasets import write_dataset
 from rllc.record.store import UnreadableResult
 
 
@@ -83,3 +85,18 @@ def test_equal_content_gives_equal_bytes(tmp_path):
     manifest.write(tmp_path / "b.json", a=[2], b=1)
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert json.loads((tmp_path / "a.json").read_text()) == {"a": [2], "b": 1}
+
+
+@pytest.mark.parametrize("place", ["language/parts/hessian", "language", "."])
+def test_datasets_that_are_cut_short_are_dropped_before_a_run(tmp_path, place):
+    file = tmp_path / place / "a.nc"
+    write_dataset(xr.Dataset({"x": ("step", [1.0, 2.0])}), file)
+    assert drop_broken(tmp_path) == []
+    content = file.read_bytes()
+    for kept in (0, 20, 4000, len(content) - 1):
+        file.write_bytes(content[:kept])
+        (message,) = drop_broken(tmp_path, dry=True)
+        assert f"{file} has {kept} bytes" in message
+        assert file.is_file()
+    drop_broken(tmp_path)
+    assert not file.exists()

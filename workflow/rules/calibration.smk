@@ -164,8 +164,8 @@ rule recommend:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code("recommend"),
         rule=lambda w: as_json(experiment(w).calibration.rule.model_dump()),

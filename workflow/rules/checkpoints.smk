@@ -84,8 +84,8 @@ rule import_checkpoints:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         code=code("import_checkpoints"),
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(

@@ -1,19 +1,21 @@
-"""What all rules share: the checked config, paths, fingerprints, threads, and the line before a run."""
+"""What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.plan import cost, parameters, products
+from rllc.plan import cost, leftover, parameters, planned, products, slurm
 from rllc.plan.command import command
-from rllc.plan.environment import prepare
+from rllc.plan.environment import forget_secrets, prepare
 from rllc.plan.figures import FIGURES, asked_by
 from rllc.plan.fingerprint import fingerprint
-from rllc.plan.forecast import forecast
+from rllc.plan.forecast import by_rule, forecast, table
 from rllc.plan.layout import BASE_SETTING, Layout
+from rllc.plan.leftover import drop_leftover
 from rllc.plan.parameters import as_json
 from rllc.plan.sidecars import drop_broken
 from rllc.plan.imported import imported_files
@@ -22,10 +24,15 @@ from rllc.plan.steps import chunks
 from rllc.plan.study import ConfigError, read
 from rllc.seeds import derive
 
-try:
-    STUDY = read(config)
-except ConfigError as error:
+ROOT = Path(workflow.basedir)
+
+try:  # a job of a cluster may start long after the main process read the config
+    PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
+    STUDY = read(PLAN["config"] if PLAN else config)
+except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
+
+CODES = PLAN["codes"] if PLAN else {}
 
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
 problems = missing_files(STUDY)
@@ -50,6 +57,8 @@ VALIDATED = products.validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
+if workflow.remote_exec:
+    forget_secrets()
 
 
 wildcard_constraints:
@@ -76,8 +85,11 @@ def any_of(names):
 
 
 def code(script, *modules):
-    """Fingerprint of a script and of all it imports; part of every rule's params."""
-    return fingerprint(f"workflow/scripts/{script}.py", *modules, root=workflow.basedir)
+    """Fingerprint of a script and of all it imports, as it was planned; part of every rule's params."""
+    key = " ".join((script, *modules))
+    if key not in CODES:
+        CODES[key] = fingerprint(f"workflow/scripts/{script}.py", *modules, root=ROOT)
+    return CODES[key]
 
 
 def experiment(wildcards):
@@ -90,18 +102,25 @@ def stream(purpose):
 
 
 def megabytes(function):
-    """Memory of a job, from the cost model, which names what it needs of the wildcards."""
-    return lambda wildcards: int(function(wildcards).megabytes)
+    """Memory of a job, from the cost model; more for a job that is submitted again."""
+    return lambda wildcards, attempt: attempt * int(function(wildcards).megabytes)
 
 
 def minutes(rule_name, function):
-    """Wall-time limit of a job."""
-    return lambda wildcards: function(wildcards).minutes(STUDY, rule_name)
+    """Wall-time limit of a job; more for a job that is submitted again."""
+    return lambda wildcards, attempt: function(wildcards).minutes(
+        STUDY, rule_name, attempt
+    )
+
+
+def growing(amount):
+    """A fixed amount of a resource; more for a job that is submitted again."""
+    return lambda wildcards, attempt: attempt * amount
 
 
 def gpus(rule_name):
     """1 for rules that the config gives a GPU, else 0."""
-    return int(STUDY.compute.device == "cuda" and rule_name in STUDY.compute.gpu_jobs)
+    return int(cost.on_gpu(STUDY, rule_name))
 
 
 def compute(rule_name):
@@ -109,21 +128,16 @@ def compute(rule_name):
     return as_json(parameters.compute(STUDY, rule_name))
 
 
-if workflow.is_main_process:
-    for problem in drop_broken(
-        Path(STUDY.results), dry=workflow.output_settings.dryrun
-    ):
-        logger.warning(f"{problem}: it will be made again.")
+def about_to_run():
+    """Rule and wildcards of every job; targets, which make nothing, are none."""
+    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    return [(job.rule.name, job.wildcards) for job in jobs if job.output]
 
 
-onstart:
-    logger.info(
-        forecast(
-            STUDY,
-            [
-                (job.rule.name, job.wildcards)
-                for job in workflow._dag.needrun_jobs()
-                if job.output  # targets make nothing
-            ],
-        )
-    )
+def announce(whole_table, say=logger.info):
+    """What is about to run: a line, or a row per rule and the line."""
+    jobs = about_to_run()
+    if whole_table and jobs:
+        say(table(by_rule(STUDY, jobs)))
+    if jobs:
+        say(forecast(STUDY, jobs))

@@ -74,8 +74,8 @@ rule mix_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         code=code("mix_corpora"),
         weights=lambda wildcards: as_json(
@@ -111,8 +111,8 @@ rule make_tokenizer:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         code=code("make_tokenizer"),
         pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
@@ -185,8 +185,8 @@ rule summarise_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),

@@ -20,8 +20,8 @@ rule gather:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code("gather"),
         labels=label_of,
@@ -44,8 +44,8 @@ rule gather_traces:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
     params:
         code=code("gather_traces"),
         labels=label_of,
@@ -68,8 +68,8 @@ rule classify_heads:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code("classify_heads"),
         thresholds=lambda wildcards: as_json(
@@ -98,8 +98,8 @@ rule cluster:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=1500,
-        runtime=15,
+        mem_mb=growing(1500),
+        runtime=growing(15),
     params:
         code=code("cluster"),
         clustering=lambda wildcards: as_json(

@@ -28,8 +28,8 @@ rule draw:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=lambda wildcards: code("draw", entry(wildcards).draws.partition(":")[0]),
         function=lambda wildcards: entry(wildcards).draws,

@@ -1,6 +1,9 @@
 """Which files and settings a job needs, as functions of its wildcards; in the order of the stages."""
 
 from fnmatch import fnmatch
+from types import SimpleNamespace
+
+from rllc.plan import unfinished
 
 # --- text
 
@@ -172,3 +175,59 @@ def drawn(wildcards):
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
         for dataset in used
     }
+
+
+# --- what is finished so far
+
+PARTIAL = ("partial", "gather_partial", "draw_partial")
+
+
+def finished_parts(wildcards):
+    """The parts of a dataset that are there now."""
+    parts = (
+        scored_parts(wildcards) if wildcards.dataset == "heads" else parts_of(wildcards)
+    )
+    return [part for part in parts if Path(part).is_file()]
+
+
+def begun(name):
+    """The datasets of an experiment of which at least one part is finished."""
+    return [
+        dataset
+        for dataset in LISTED[name]
+        if unfinished.section(EXPERIMENTS[name], dataset)
+        and finished_parts(SimpleNamespace(experiment=name, dataset=dataset))
+    ]
+
+
+def drawn_so_far(wildcards):
+    """Datasets of a figure, as far as they are begun; None where it needs one that is not."""
+    name = STUDY.figures[wildcards.figure].experiment
+    if name is None:  # of no experiment
+        return None
+    there = {dataset: AT.partial_dataset(name, dataset) for dataset in begun(name)}
+    if Path(AT.corpora()).is_file():
+        there["corpus"] = AT.corpora()
+    wanted = drawn(wildcards)
+    if not set(entry(wildcards).needs) <= set(there):
+        return None
+    return {dataset: there[dataset] for dataset in wanted if dataset in there}
+
+
+def so_far(wildcards):
+    """Every dataset that is begun and every figure that can be drawn of them."""
+    datasets = [
+        AT.partial_dataset(name, dataset)
+        for name in EXPERIMENTS
+        for dataset in begun(name)
+    ]
+    figures = [
+        AT.partial_figure(figure)
+        for figure in asked_by("all", STUDY.figures)
+        if drawn_so_far(SimpleNamespace(figure=figure))
+    ]
+    if not datasets:
+        raise WorkflowError(
+            f"no part of any dataset is finished yet under {STUDY.results}/"
+        )
+    return datasets + figures

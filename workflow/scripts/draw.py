@@ -16,6 +16,12 @@ def main(function: str, names: dict, datasets: list[Path], options: dict, code: 
     given = dict(zip(names["datasets"], datasets, strict=True))
     read = {key: read_dataset(path) for key, path in given.items()}
     drawing = getattr(importlib.import_module(module), name)(read, **options)
+    unfinished = [
+        f"{key}.nc holds {d.attrs['unfinished']}" for key, d in read.items() if "unfinished" in d.attrs
+    ]
+    if unfinished:
+        note = f"Unfinished: {'; '.join(unfinished)}; the rest is blank."
+        drawing = drawing._replace(caption=f"{note} {drawing.caption}")
     inputs = {key: manifest.sha256(path) for key, path in given.items()}
     write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
 

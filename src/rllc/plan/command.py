@@ -15,4 +15,6 @@ def command(script: str, *flags: str, watch: bool = False) -> str:
     call = f"python workflow/scripts/{script}.py {given}"
     if watch:
         return f"{call} 2>&1 | tee {{log:q}}"
-    return f"{call} > {{log:q}} 2>&1 || {{{{ tail -n 3 {{log:q}} >&2; exit 1; }}}}"
+    empty = "echo 'nothing is in its log: it was killed, or the disk is full' >&2; df -h {log:q} >&2"
+    said = f"tail -n 3 {{log:q}} >&2; [ -s {{log:q}} ] || {{{{ {empty}; }}}}"
+    return f"{call} > {{log:q}} 2>&1 || {{{{ {said}; exit 1; }}}}"

@@ -28,11 +28,27 @@ class Cost:
     megabytes: float = 700.0
     disk_bytes: float = 2e5
 
-    def minutes(self, study: Study, rule: str) -> int:
-        """A wall-time limit with room to spare: three times the estimate, ten minutes to ``longest_job``."""
-        fast = study.compute.device == "cuda" and rule in study.compute.gpu_jobs
-        seconds = self.cpu_seconds / (GPU if fast else study.compute.threads)
-        return min(max(10, int(3 * seconds / 60) + 1), study.compute.longest_job)
+    def seconds(self, study: Study, rule: str) -> float:
+        """Wall time of the job on what it is given."""
+        return self.cpu_seconds / (GPU if on_gpu(study, rule) else study.compute.threads)
+
+    def hours(self, study: Study, rule: str) -> tuple[float, float]:
+        """``(CPU hours, GPU hours)``: a job with a GPU keeps its threads beside it."""
+        gpu = self.seconds(study, rule) / 3600
+        return (gpu * study.compute.threads, gpu) if on_gpu(study, rule) else (self.cpu_seconds / 3600, 0.0)
+
+    def minutes(self, study: Study, rule: str, attempt: int = 1) -> int:
+        """A wall-time limit with room to spare: three times the estimate, ten minutes to ``longest_job``.
+
+        attempt  1, 2, ...: a job that ran out of time is given as many times as much
+        """
+        limit = max(10, int(3 * self.seconds(study, rule) / 60) + 1)
+        return min(attempt * limit, study.compute.longest_job)
+
+
+def on_gpu(study: Study, rule: str) -> bool:
+    """Whether the config gives a rule a GPU."""
+    return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
 def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:

@@ -1,8 +1,11 @@
 """The environment variables of every job, set once, where the workflow is parsed."""
 
 import os
+import re
 import sys
 from pathlib import Path
+
+SECRET = r"(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$"
 
 
 def prepare(root: Path, *, threads: int) -> None:
@@ -24,3 +27,12 @@ def prepare(root: Path, *, threads: int) -> None:
     }
     variables |= {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
     os.environ.update(variables)
+
+
+def forget_secrets() -> None:
+    """Drop tokens and passwords from the environment of a job: only local rules reach the hub.
+
+    The Slurm plugin writes a job's whole environment into its log where Snakemake is verbose.
+    """
+    for name in [name for name in os.environ if re.search(SECRET, name)]:
+        del os.environ[name]

@@ -1,11 +1,11 @@
-"""One line that says what is about to run: jobs, CPU time, disk."""
+"""What is about to run, before it does: jobs, CPU and GPU hours, disk; per rule and in one line."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rllc.config.study import Study
 from rllc.plan import cost, products
-from rllc.plan.cost import Cost
+from rllc.plan.cost import GPU, Cost
 
 SMALL = Cost(cpu_seconds=2.5)
 
@@ -43,12 +43,56 @@ def of(study: Study, rule: str, wildcards: Any) -> Cost:
     return COSTS[rule](study, wildcards) if rule in COSTS else SMALL
 
 
+class Row(NamedTuple):
+    """All jobs of one rule."""
+
+    jobs: int
+    cpu_hours: float
+    gpu_hours: float
+    longest: float  # hours that the longest job takes
+    disk_bytes: float
+
+
+def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
+    """Rule -> its jobs and what they cost; the costliest first."""
+    rows: dict[str, Row] = {}
+    for rule, wildcards in jobs:
+        one = of(study, rule, wildcards)
+        cpu, gpu = one.hours(study, rule)
+        row = rows.get(rule, Row(0, 0, 0, 0, 0))
+        rows[rule] = Row(
+            row.jobs + 1, row.cpu_hours + cpu, row.gpu_hours + gpu,
+            max(row.longest, one.seconds(study, rule) / 3600), row.disk_bytes + one.disk_bytes,
+        )  # fmt: skip
+    return dict(sorted(rows.items(), key=lambda item: -item[1].cpu_hours - GPU * item[1].gpu_hours))
+
+
+def table(rows: dict[str, Row]) -> str:
+    """The jobs of every rule: number, hours, longest job, disk."""
+    head = f"{'rule':<24}{'jobs':>7}{'CPU h':>10}{'GPU h':>10}{'longest':>10}{'disk':>11}"
+    lines = [
+        f"{rule:<24}{row.jobs:>7}{row.cpu_hours:>10.2f}{row.gpu_hours:>10.2f}{_time(row.longest):>10}"
+        f"{_size(row.disk_bytes):>11}"
+        for rule, row in rows.items()
+    ]
+    return "\n".join([head, *lines])
+
+
 def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
-    """``N jobs: about M CPU minutes and D MB of disk.``"""
-    costs = [of(study, rule, wildcards) for rule, wildcards in jobs]
-    minutes = sum(one.cpu_seconds for one in costs) / 60
-    megabytes = sum(one.disk_bytes for one in costs) / 1e6
-    hours = f"{minutes:.0f} CPU minutes" if minutes < 120 else f"{minutes / 60:.1f} CPU hours"
-    time = "under a CPU minute" if minutes < 1 else f"about {hours}"
-    count = "1 job" if len(costs) == 1 else f"{len(costs)} jobs"
-    return f"{count} to run: {time} and {max(megabytes, 1):,.0f} MB of disk, under {study.results}/."
+    """``N jobs to run: about H CPU hours, G GPU hours and D MB of disk, under results/.``"""
+    rows = by_rule(study, jobs).values()
+    count, cpu, gpu = (sum(row[field] for row in rows) for field in range(3))
+    hours = f"{60 * cpu:.0f} CPU minutes" if cpu < 2 else f"{cpu:,.1f} CPU hours"
+    time = "under a CPU minute" if 60 * cpu < 1 else f"about {hours}"
+    time += f", {gpu:,.1f} GPU hours (by a guessed speed)" if gpu else ""
+    number = "1 job" if count == 1 else f"{count:,} jobs"
+    size = _size(max(sum(row.disk_bytes for row in rows), 1e6))
+    return f"{number} to run: {time} and {size} of disk, under {study.results}/."
+
+
+def _time(hours: float) -> str:
+    return f"{60 * hours:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def _size(number: float) -> str:
+    return f"{number / 1e9:,.1f} GB" if number >= 1e10 else f"{number / 1e6:,.0f} MB"

@@ -47,6 +47,13 @@ class Layout:
     def figure(self, name: str = "{figure}", suffix: str = "png") -> str:
         return f"{self.results}/figures/{name}.{suffix}"
 
+    def partial_dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
+        """What is finished of a dataset."""
+        return f"{self.results}/partial/{experiment}/{name}.nc"
+
+    def partial_figure(self, name: str = "{figure}", suffix: str = "png") -> str:
+        return f"{self.results}/partial/figures/{name}.{suffix}"
+
     def log(self, rule: str, *wildcards: str) -> str:
         return "/".join([self.results, "logs", rule, *(f"{{{w}}}" for w in wildcards)]) + ".log"
 

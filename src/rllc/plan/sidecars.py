@@ -1,8 +1,13 @@
-"""Before a run: manifests whose large files are gone or cut short are removed, so they are remade."""
+"""Before a run: results that are cut short, and manifests of such files, are removed, so they are remade."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
+
+MANIFESTS = ("corpora/*.json", "blocks/*/*.json", "*/checkpoints/seed*/from*.json")
+DATASETS = ("*.nc", "*/*.nc", "*/parts/*/*.nc")
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def broken(manifest: Path) -> str | None:
@@ -20,21 +25,38 @@ def broken(manifest: Path) -> str | None:
     return None
 
 
-def drop_broken(results: Path, *, dry: bool = False) -> list[str]:
-    """Remove every broken manifest under the results folder; returns what is wrong with each.
+def cut_short(dataset: Path) -> str | None:
+    """What is wrong with a netCDF-4 file by its own account of its size; None where nothing is.
 
-    Only sizes are compared here (a stat per file); every job compares the SHA-256 of what it reads.
+    The superblock of an HDF5 file (version 2 or 3, as netCDF-4 writes it) holds the address of its end:
+    48 bytes are read, whatever the file's size.
+    """
+    with dataset.open("rb") as file:
+        head = file.read(48)
+    size = dataset.stat().st_size
+    if len(head) < 48 or not head.startswith(SIGNATURE):
+        return f"{dataset} has {size} bytes and is no netCDF-4 file"
+    if head[8] not in (2, 3) or head[9] != 8:
+        return None
+    (end,) = struct.unpack_from("<Q", head, 28)
+    return f"{dataset} has {size} bytes of {end}" if size < end else None
+
+
+def drop_broken(results: Path, *, dry: bool = False) -> list[str]:
+    """Remove every broken manifest and dataset under the results folder; returns what is wrong with each.
+
+    Only sizes are compared here (a few bytes per file); every job compares the SHA-256 of what it reads.
 
     dry  say what is wrong, remove nothing
     """
     problems = []
-    for pattern in ("corpora/*.json", "blocks/*/*.json", "*/checkpoints/seed*/from*.json"):
-        for manifest in sorted(results.glob(pattern)):
-            problem = None if manifest.name.startswith(".") else broken(manifest)
+    for patterns, look in ((MANIFESTS, broken), (DATASETS, cut_short)):
+        for file in sorted(path for pattern in patterns for path in results.glob(pattern)):
+            problem = None if file.name.startswith(".") else look(file)
             if problem:
                 problems.append(problem)
                 if not dry:
-                    manifest.unlink()
+                    file.unlink()
     return problems
 
 

@@ -39,8 +39,8 @@ def over_steps(
         cell = folder / f"{checkpoint['step']:07d}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.nc"
         dataset = _kept(cell)
         if dataset is None:
-            dataset = measure(checkpoint).expand_dims(step=[checkpoint["step"]])
-            write_dataset(dataset, cell)
+            write_dataset(measure(checkpoint).expand_dims(step=[checkpoint["step"]]), cell)
+            dataset = read_dataset(cell)  # as a kept one is, so that a resumed job writes the same bytes
         kept.add(cell)
         pieces.append(dataset)
     for stale in set(folder.iterdir()) - kept:

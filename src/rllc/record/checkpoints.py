@@ -114,4 +114,4 @@ def _tensors(content: bytes, path: Path, architecture: Architecture | None) -> d
         raise CheckpointError(f"{path} is no sound safetensors file ({error}): make it again") from error
     if architecture is not None:
         check_weights(tensors, architecture, path)
-    return tensors
+    return {name: tensors[name] for name in sorted(tensors)}  # safetensors gives them in any order

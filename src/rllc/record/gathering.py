@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -38,13 +39,52 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
         order = [name for name in labels if name in joined["distribution"].values]
         joined = joined.sel(distribution=order)
         joined = joined.assign_coords(distribution_label=("distribution", [labels[name] for name in order]))
-    for name, absent in ABSENT.items():
+    for name in ABSENT:
         if name in joined:
-            flags = joined[name].fillna(absent).astype(absent.dtype)
-            joined[name] = flags.assign_attrs(parts[0][name].attrs)
+            joined[name] = _flags(joined[name], name, parts[0])
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
     return joined.transpose(*dims).assign_attrs(_attributes(parts))
+
+
+def agrees(part: xr.Dataset, made_by: dict[str, Any]) -> bool:
+    """Whether a part records this code and these settings; it may record more of a setting (its streams)."""
+    for name, planned in made_by.items():
+        said = part.attrs.get(name, "{}")
+        if name != "code":
+            said = {key: value for key, value in json.loads(said).items() if key in planned}
+        if said != planned:
+            return False
+    return True
+
+
+def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[str, str]) -> xr.Dataset:
+    """A dataset of some of its parts on the labels that it will have: the rest is NaN, its status missing.
+
+    The attribute ``unfinished`` says how many cells (of seed, step and distribution) are there.
+    """
+    dims = {name: values for name, values in coords.items() if name in dataset.dims}
+    # A cell is there where any number in it is.
+    numbers = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and set(dims) <= set(v.dims)]
+    there = sum(int(v.notnull().any([d for d in v.dims if d not in dims]).sum()) for v in numbers[:1])
+    filled = dataset.reindex(dims)
+    for name, variable in dataset.data_vars.items():
+        if variable.dtype.kind == "O":
+            filled[name] = filled[name].fillna("").astype(object)
+    for name in ABSENT:
+        if name in filled:
+            filled[name] = _flags(filled[name], name, dataset)
+    if "distribution" in dims:
+        named = [labels[name] for name in dims["distribution"]]
+        filled = filled.assign_coords(distribution_label=("distribution", named))
+    cells = int(np.prod([len(values) for values in dims.values()]))
+    return filled.assign_attrs(unfinished=f"{there} of {cells} cells of {', '.join(dims)}")
+
+
+def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArray:
+    """Flags as integers with their meanings: missing where nothing is."""
+    absent = ABSENT[name]
+    return variable.fillna(absent).astype(absent.dtype).assign_attrs(source[name].attrs)
 
 
 def _attributes(parts: Sequence[xr.Dataset]) -> dict[str, str]:

@@ -1,0 +1,86 @@
+"""What a job of a cluster costs beyond its own work, from the logs of a finished run.
+
+Run after `snakemake --profile slurm`:
+python benchmarks/job_overhead.py [results] > benchmarks/job_overhead.md
+
+A job starts Snakemake twice (the plugin's and the job's own), then Python and the script's imports.
+"""
+
+import csv
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+LOGS = Path(".snakemake/slurm_logs")
+
+
+class Job(NamedTuple):
+    """Seconds: in Slurm, of the script with its imports, and of the script's own work."""
+
+    whole: float
+    script: float
+    work: float
+
+
+def seconds(text: str) -> float:
+    """Of H:MM:SS.ffffff."""
+    hours, minutes, rest = text.split(":")
+    return 3600 * int(hours) + 60 * int(minutes) + float(rest)
+
+
+def start_up() -> float:
+    """Seconds until Snakemake reads the first line of a Snakefile; its own clock starts only there."""
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-m", "snakemake", "--version"], check=True, capture_output=True)
+    return time.monotonic() - started
+
+
+def jobs(results: Path) -> dict[str, list[Job]]:
+    """Rule -> its jobs."""
+    found, before = defaultdict(list), min(start_up() for _ in range(3))
+    for log in LOGS.rglob("*.log"):
+        text = log.read_text()
+        target = re.search(r"--target-jobs (\w+):(\S*)", text)
+        times = re.findall(r"Elapsed time: (\S+)", text)
+        if not target or len(times) != 2:
+            continue
+        rule, values = target[1], sorted(re.findall(r"=([^,]+)", target[2]))
+        folder = results / "logs" / rule
+        for own in folder.rglob("*.log"):
+            if sorted(own.relative_to(folder).with_suffix("").parts) != values:
+                continue
+            work = re.findall(r"done in ([\d.]+) s", own.read_text())
+            row = results / "benchmarks" / own.relative_to(results / "logs").with_suffix(".tsv")
+            if work and row.is_file():
+                script = float(next(csv.DictReader(row.read_text().splitlines(), delimiter="\t"))["s"])
+                found[rule].append(Job(before + seconds(times[1]), script, float(work[-1])))
+    return found
+
+
+def main() -> None:
+    """Print the table as Markdown."""
+    results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
+    print("# What a job costs beyond its work\n")
+    print(
+        f"`python benchmarks/job_overhead.py {results}`; Python {platform.python_version()}, "
+        f"snakemake {version('snakemake')}, torch {version('torch')}. Medians, in seconds.\n"
+    )
+    print("| rule | jobs | in Slurm | Snakemake, twice | imports | work |\n|---|---|---|---|---|---|")
+    every = dict(sorted(jobs(results).items()))
+    every["all of these"] = [job for made in every.values() for job in made]
+    for rule, rows in every.items():
+        middle = [statistics.median(column) for column in zip(*rows, strict=True)]
+        twice = statistics.median(job.whole - job.script for job in rows)
+        imports = statistics.median(job.script - job.work for job in rows)
+        print(f"| {rule} | {len(rows)} | {middle[0]:.1f} | {twice:.1f} | {imports:.1f} | {middle[2]:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+from types import SimpleNamespace
+
+import pytest
+
+from rllc.plan import cost, forecast
+from rllc.plan.study import read
+
+JOBS = [
+    ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
+    ("train", SimpleNamespace(experiment="language", seed="0", start="800")),
+    ("draw", SimpleNamespace(figure="induction_onset")),
+]
+
+
+def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
+    study = read(config)
+    rows = forecast.by_rule(study, JOBS)
+    assert list(rows) == ["train", "draw"]
+    costs = [cost.training(study, study.experiments["language"], start) for start in (0, 800)]
+    assert rows["train"].jobs == 2
+    assert rows["train"].cpu_hours == pytest.approx(sum(c.cpu_seconds for c in costs) / 3600)
+    assert rows["train"].longest == pytest.approx(max(c.cpu_seconds for c in costs) / 3600)
+    assert rows["train"].gpu_hours == 0
+    assert forecast.forecast(study, JOBS).startswith("3 jobs to run: about ")
+    assert "GPU" not in forecast.forecast(study, JOBS)
+    assert forecast.table(rows).splitlines()[1].split()[:2] == ["train", "2"]
+
+
+def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(config):
+    config["compute"] |= {"device": "cuda", "threads": 4}
+    study = read(config)
+    rows = forecast.by_rule(study, JOBS)
+    assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)
+    assert rows["draw"].gpu_hours == 0
+    assert "GPU hours" in forecast.forecast(study, JOBS)
+    assert cost.on_gpu(study, "train")
+    assert not cost.on_gpu(study, "gather")
+
+
+def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
+    study = read(config)
+    one = cost.Cost(cpu_seconds=3600)
+    assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [181, 362, 543]
+    assert one.minutes(study, "train", 100) == study.compute.longest_job

@@ -1,0 +1,225 @@
+"""A private Slurm of one node, in namespaces of its own: two partitions, two pretended GPUs.
+
+Run as a program (`serve`) it is process 1 of the namespaces: it starts munge, slurmctld and slurmd and waits
+until its standard input closes, which happens when the tests end, however they end; then the kernel kills
+everything in the namespaces and drops their mounts. Nothing listens outside the namespace's loopback, and all
+state lies in a tmpfs on /etc/slurm that only they see.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "ip", "unshare", "nsenter", "setpriv")
+HOME = Path("/etc/slurm")  # the plugin's job step drops SLURM_CONF, so the file must be where Slurm looks
+SOCKET = HOME / "munge" / "socket"
+CONTROL, NODE = 26817, 26818  # ports, inside the namespace
+CPUS, MEGABYTES = 6, 16000  # what the node claims to have
+
+SLURM_CONF = f"""
+ClusterName=test
+SlurmctldHost={{host}}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+SlurmctldPort={CONTROL}
+SlurmdPort={NODE}
+AuthType=auth/munge
+AuthInfo=socket={SOCKET}
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+StateSaveLocation={HOME}/state
+SlurmdSpoolDir={HOME}/spool
+SlurmctldPidFile={HOME}/slurmctld.pid
+SlurmdPidFile={HOME}/slurmd.pid
+SlurmctldLogFile={HOME}/slurmctld.log
+SlurmdLogFile={HOME}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SlurmdParameters=config_overrides
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill,UsePss
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=0
+CompleteWait=0
+KillWait=2
+MinJobAge=3600
+ReturnToService=2
+SlurmdTimeout=15
+AccountingStorageType=accounting_storage/none
+GresTypes=gpu
+NodeName={{host}} NodeAddr=127.0.0.1 CPUs={CPUS} RealMemory={MEGABYTES} Gres=gpu:fake:2 State=UNKNOWN
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
+"""
+GRES_CONF = "Name=gpu Type=fake File=/dev/null\nName=gpu Type=fake File=/dev/zero\n"
+
+
+def why_not() -> str | None:
+    """Why no cluster can be had on this machine; None where it can."""
+    missing = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
+    if missing:
+        return (
+            f"no Slurm here ({', '.join(missing)} missing): as root, "
+            "apt-get install munge slurmctld slurmd slurm-client iproute2"
+        )
+    if os.geteuid() != 0:
+        return "a private Slurm needs root (namespaces, a mount on /etc/slurm)"
+    tried = subprocess.run([*_unshare(), "true"], capture_output=True, text=True)
+    return f"no namespaces here: {tried.stderr.strip()}" if tried.returncode else None
+
+
+class Cluster:
+    """A running cluster: commands run inside its namespaces, as on a login node."""
+
+    def __init__(self, process_1: int):
+        self._enter = ["nsenter", "--target", str(process_1), "--mount", "--net", "--pid"]
+
+    def command(self, *arguments: str, folder: str | Path = "/") -> list[str]:
+        """The command line that does the same inside, in this folder."""
+        return [*self._enter, f"--wdns={folder}", "--", *arguments]
+
+    def run(self, *arguments: str, check: bool = True) -> str:
+        """Standard output of a short command inside."""
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=60, cwd="/")
+        if check and done.returncode:
+            raise RuntimeError(f"{arguments} failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def jobs(self, states: str = "all") -> dict[str, dict[str, str]]:
+        """Job id -> state, comment (rule and wildcards) and working directory, of jobs that Slurm knows."""
+        lines = self.run("squeue", "--noheader", f"--states={states}", "--format=%i|%T|%k|%Z").splitlines()
+        return {
+            number: {"state": state, "comment": comment, "folder": folder}
+            for number, state, comment, folder in (line.split("|") for line in lines)
+        }
+
+    def job(self, number: str) -> dict[str, str]:
+        """What `scontrol show job` says of a job."""
+        words = self.run("scontrol", "--oneliner", "show", "job", number).split(" ")
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def wait_for(self, comment: str, *states: str, seconds: float = 90, folder: str = "") -> str:
+        """Id of the first job whose comment begins so and that is in one of these states."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for number, job in self.jobs().items():
+                if (
+                    job["comment"].startswith(comment)
+                    and job["state"] in states
+                    and job["folder"].startswith(folder)
+                ):
+                    return number
+            time.sleep(0.2)
+        raise TimeoutError(f"no job {comment} became {' or '.join(states)}: {self.jobs()}")
+
+    def cancel_all(self) -> None:
+        """Leave nothing queued or running."""
+        self.run("scancel", "--user=root")
+        until = time.monotonic() + 30
+        while self.jobs("pending,running,completing") and time.monotonic() < until:
+            time.sleep(0.2)
+
+    def stop_slurmd(self) -> None:
+        """Kill the node's daemon, not the jobs that it started."""
+        pid = self.run("cat", f"{HOME}/slurmd.pid").strip()
+        self.run("kill", "-9", pid)
+
+    def start_slurmd(self) -> None:
+        _start_slurmd(self.run)
+        self.wait_for_node()
+
+    def wait_for_node(self, seconds: float = 60) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self.run("sinfo", "--noheader", "--format=%t", check=False).split()[:1] in (
+                ["idle"], ["mix"], ["alloc"],
+            ):  # fmt: skip
+                return
+            time.sleep(0.1)
+        raise TimeoutError("the node did not come up:\n" + self.logs())
+
+    def logs(self) -> str:
+        return self.run("sh", "-c", f"tail -n 40 {HOME}/*.log", check=False)
+
+
+@contextmanager
+def started() -> Iterator[Cluster]:
+    """A cluster that ends with the block, or with this process, however that ends."""
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", *_unshare(), sys.executable, str(Path(__file__)), "serve"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": _path()}, cwd="/",
+    )  # fmt: skip
+    try:
+        said = process.stdout.readline().strip()
+        if said != "ready":
+            raise RuntimeError(f"no cluster: {said} {process.communicate(timeout=10)}")
+        cluster = Cluster(_child(process.pid))
+        cluster.wait_for_node()
+        yield cluster
+    finally:
+        process.stdin.close()
+        process.wait(timeout=30)
+
+
+def serve() -> None:
+    """Process 1 of the namespaces: start the daemons, wait for the end of the input."""
+    _call("ip", "link", "set", "lo", "up")
+    _call("ip", "addr", "add", "127.0.0.2/8", "dev", "lo")  # with 127.0.0.1 alone, Slurm resolves nothing
+    _call("mount", "-t", "tmpfs", "-o", "mode=755", "none", str(HOME))
+    for folder in ("munge", "state", "spool"):
+        (HOME / folder).mkdir()
+    (HOME / "munge").chmod(0o755)
+    (HOME / "slurm.conf").write_text(SLURM_CONF.format(host=socket.gethostname()))
+    (HOME / "gres.conf").write_text(GRES_CONF)
+    key = HOME / "munge" / "key"
+    key.write_bytes(os.urandom(128))
+    key.chmod(0o400)
+    _call(
+        "munged", f"--socket={SOCKET}", f"--key-file={key}", f"--log-file={HOME}/munge/log",
+        f"--pid-file={HOME}/munge/pid", f"--seed-file={HOME}/munge/seed", "--force",
+    )  # fmt: skip
+    _call("slurmctld")
+    _start_slurmd(_call)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # daemons' children become ours: none stays a zombie
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+def _start_slurmd(call) -> None:
+    call("slurmd", "-N", socket.gethostname())
+
+
+def _call(*arguments: str) -> None:
+    log = (HOME / "start.log").open("a") if HOME.joinpath("state").exists() else subprocess.DEVNULL
+    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    if done.returncode:
+        said = (HOME / "start.log").read_text() if HOME.joinpath("start.log").exists() else ""
+        print(f"{arguments} failed: {said}".replace("\n", " "), flush=True)
+        sys.exit(1)
+
+
+def _child(parent: int) -> int:
+    return int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
+
+
+def _unshare() -> Sequence[str]:
+    return ("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def _path() -> str:
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+if __name__ == "__main__":
+    serve()

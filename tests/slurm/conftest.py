@@ -1,0 +1,80 @@
+"""A real Slurm for the session, and a tiny study to break."""
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"slurm_{name}", HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+clusters, logins = _load("cluster"), _load("login")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.slurm)
+
+
+@pytest.fixture(scope="session")
+def login() -> Any:
+    """The module that makes checkouts on the login node."""
+    return logins
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A private cluster; the tests that need one are skipped where there can be none."""
+    reason = clusters.why_not()
+    if reason:
+        pytest.skip(reason)
+    with clusters.started() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Everything that the tests of this folder write, removed at the end: checkouts with results are large."""
+    made = tmp_path_factory.mktemp("slurm with spaces")
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def begun(cluster: Any, folder: Path) -> Any:
+    """The tiny study, run locally until its checkpoints are there. Read only."""
+    root = logins.fresh(folder / "begun")
+    made = logins.Login(root, cluster, logins.CI, "config/tiny.yaml")
+    made.write("config/tiny.yaml", logins.tiny(root))
+    made.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=logins.LOCAL)
+    return made
+
+
+@pytest.fixture(scope="session")
+def undisturbed(begun: Any, folder: Path) -> Any:
+    """The tiny study, run locally to its end. Read only."""
+    made = logins.Login(logins.copied(begun.root, folder / "undisturbed"), begun.cluster, *begun.overlays)
+    made.snakemake(how=logins.LOCAL)
+    return made
+
+
+@pytest.fixture
+def trained(begun: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
+    """A copy of the tiny study as it is before anything is sampled; nothing is left in Slurm afterwards."""
+    root = logins.copied(begun.root, folder / tmp_path.name)
+    yield logins.Login(root, begun.cluster, *begun.overlays)
+    begun.cluster.cancel_all()
+    shutil.rmtree(root, ignore_errors=True)

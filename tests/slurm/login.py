@@ -1,0 +1,158 @@
+"""A checkout on the login node of a cluster, and what one does in it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesis"}
+SNAKEMAKE = (str(Path(sys.executable).with_name("snakemake")),)
+IMPATIENT = (sys.executable, str(Path(__file__).with_name("impatient.py")))
+PROFILE = ("--profile", "slurm")
+LOCAL = ("--cores", "2")
+KEPT = {"task", "seeds", "model", "tokenizer", "initial", "training", "checkpoints"}
+CI = "config/ci.yaml"
+TOKEN = "hf_" + "t0ken" * 6
+
+
+class Login:
+    """A copy of the project and the cluster it submits to."""
+
+    def __init__(self, root: Path, cluster: Any, *overlays: str):
+        self.root, self.cluster, self.overlays = root, cluster, overlays
+
+    def command(
+        self,
+        *arguments: str,
+        how: tuple[str, ...] = PROFILE,
+        overlays: tuple[str, ...] = (),
+        program: tuple[str, ...] = IMPATIENT,
+    ) -> list[str]:
+        """Snakemake with the overlays, on the login node."""
+        given = [*program, "--configfile", *self.overlays, *overlays, *how, *arguments]
+        return self.cluster.command(*given, folder=self.root)
+
+    def snakemake(self, *arguments: str, check: bool = True, seconds: float = 600, **how: Any) -> str:
+        """Run Snakemake to its end; what it wrote. ``check``: it must succeed, or (False) must fail."""
+        done = subprocess.run(
+            self.command(*arguments, **how),
+            env=environment(), capture_output=True, text=True, timeout=seconds,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        if (done.returncode == 0) != check:
+            raise AssertionError(f"snakemake returned {done.returncode}:\n{said[-8000:]}")
+        return said
+
+    def start(self, *arguments: str, **how: Any) -> "Running":
+        """Run Snakemake in the background."""
+        return Running(self.command(*arguments, **how), self.root.parent / f"{time.monotonic_ns()}.log")
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replace the first occurrence of a text that must be there."""
+        path = self.root / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{file} no longer holds {old!r}"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def write(self, file: str, content: Any) -> str:
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
+        return file
+
+    @staticmethod
+    def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
+        """Until something is so."""
+        until = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < until, "nothing came"
+            time.sleep(0.1)
+
+    def dataset(self, name: str) -> xr.Dataset:
+        """A result, read whole, without attributes (dates, fingerprints)."""
+        with xr.open_dataset(self.root / name) as dataset:
+            return dataset.load().drop_attrs()
+
+
+class Running:
+    """Snakemake at work."""
+
+    def __init__(self, command: list[str], log: Path):
+        self.log = log
+        with log.open("w") as file:
+            self.process = subprocess.Popen(command, env=environment(), stdout=file, stderr=file)
+
+    def end(self, *, check: bool = True, seconds: float = 300) -> str:
+        """Wait for its end; what it wrote."""
+        code = self.process.wait(timeout=seconds)
+        said = self.log.read_text()
+        if (code == 0) != check:
+            raise AssertionError(f"snakemake returned {code}:\n{said[-8000:]}")
+        return said
+
+    def kill(self) -> None:
+        """As `kill -9`: Snakemake can clean nothing up."""
+        for process in _descendants(self.process.pid):
+            os.kill(process, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+
+def copied(source: Path, target: Path) -> Path:
+    """A copy of a checkout with its results and their modification times."""
+    shutil.copytree(source, target, symlinks=True)
+    return target
+
+
+def fresh(target: Path) -> Path:
+    """A checkout without results."""
+    shutil.copytree(ROOT, target, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
+    return target
+
+
+def tiny(root: Path) -> dict[str, Any]:
+    """An overlay for CI's: one distribution, six checkpoints in two chunks, the rLLC and nothing else."""
+    config = yaml.safe_load((root / "config/config.yaml").read_text())
+    language = config["experiments"]["language"]
+    experiment: dict[str, Any] = {
+        name: None for name in language if name not in {*KEPT, "distributions", "sampling", "settings"}
+    }
+    experiment |= {
+        "distributions": ["code"],
+        "training": {"distribution": "code"},
+        "sampling": {"heads": {"keep_traces": False, "draws": 8}, "full": None, "other": None},
+        "settings": {name: {"heads": None, "full": None} for name in language.get("settings", {})},
+    }
+    return {
+        "results": "results/tiny",
+        "distributions": {n: None for n, entry in config["distributions"].items() if entry["source"] == "model"},
+        "tokenizers": {"bpe": {"corpus": "code"}},
+        "experiments": {name: None for name in config["experiments"] if name != "language"} | {"language": experiment},
+        "figures": dict.fromkeys(config["figures"]) | {"rllc_fig2_wrllc_by_head": {"options": {"distribution": "code"}}},
+    }  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    """Without what pytest, an outer run of Snakemake or an outer Slurm set; with a token of the hub."""
+    dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "SLURM", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "RLLC_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {**kept, "HF_TOKEN": TOKEN}
+
+
+def _descendants(process: int) -> list[int]:
+    """A process and all that it started, at any depth."""
+    found, queue = [], [process]
+    while queue:
+        one = queue.pop()
+        found.append(one)
+        for task in Path(f"/proc/{one}/task").glob("*/children"):
+            queue += map(int, task.read_text().split())
+    return found

@@ -1,0 +1,154 @@
+"""The CI study through `snakemake --profile slurm`: the same numbers, nothing wasted."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+import yaml
+from snakemake.utils import update_config
+
+from rllc.plan import forecast
+from rllc.plan.study import read
+
+SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
+LOCAL_RULES = {"all", "read_corpus", "make_tokenizer"}
+
+
+def planned(login, study):
+    """Jobs that a run would start: the comment that Slurm is given -> (rule, wildcards)."""
+    program = login.ROOT / "tests/workflow/plan_of.py"
+    done = subprocess.run(
+        [sys.executable, str(program), ",".join(study.overlays)],
+        cwd=study.root, env=login.environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
+    return {
+        comment(rule, w): (rule, w)
+        for rule, w in json.loads(line.removeprefix("PLAN "))
+        if rule not in LOCAL_RULES
+    }
+
+
+def comment(rule, wildcards):
+    return f"rule_{rule}" + ("_wildcards_" + "_".join(wildcards.values()) if wildcards else "")
+
+
+def config(study):
+    """The config as Snakemake merges it."""
+    merged = yaml.safe_load((study.root / "config/config.yaml").read_text())
+    for overlay in study.overlays:
+        update_config(merged, yaml.safe_load((study.root / overlay).read_text()))
+    return merged
+
+
+@pytest.fixture(scope="module")
+def study(cluster, login, folder):
+    """The CI study, run by Slurm; beside it the same, run locally meanwhile."""
+    local = login.Login(login.fresh(folder / "local"), cluster, login.CI)
+    made = login.Login(login.fresh(folder / "cluster"), cluster, login.CI)
+    made.plan = planned(login, made)
+    running = local.start(how=("--cores", "2"))
+    made.said = made.snakemake(program=login.SNAKEMAKE, seconds=900)
+    running.end()
+    made.local = local
+    return made
+
+
+def bytes_of(root):
+    """Every file that the same work makes with the same bytes -> its SHA-256."""
+    patterns = ("corpora/*", "tokenizers/*", "blocks/*/*", "*/checkpoints/*/*", "*/parts/*/*.nc")
+    files = [path for pattern in patterns for path in (root / "results/ci").glob(pattern) if path.is_file()]
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_the_numbers_are_those_of_the_local_run_to_the_bit(study):
+    theirs, ours = bytes_of(study.local.root), bytes_of(study.root)
+    assert len(ours) > 60
+    assert ours == theirs
+    for path in sorted((study.root / "results/ci/language").glob("*.nc")):
+        name = str(path.relative_to(study.root))
+        xr.testing.assert_identical(study.dataset(name), study.local.dataset(name))
+
+
+def test_every_job_was_submitted_once_and_has_its_logs(study):
+    logs = dict(SUBMITTED.findall(study.said))
+    assert len(logs) == len(study.plan)
+    for rule, wildcards in study.plan.values():
+        own = (
+            list((study.root / "results/ci/logs" / rule).rglob("*.log"))
+            if wildcards
+            else [study.root / f"results/ci/logs/{rule}.log"]
+        )
+        assert own
+        assert all(path.is_file() for path in own)
+    for number, log in logs.items():
+        assert Path(log).name == f"{number}.log"
+        assert "steps (100%) done" in Path(log).read_text()
+
+
+def test_jobs_asked_for_what_the_cost_model_says(study, cluster):
+    settings = read(config(study))
+    seen = set()
+    for number, log in SUBMITTED.findall(study.said):
+        job = cluster.job(number)
+        rule, wildcards = study.plan[job["Comment"]]
+        assert (job["Partition"], job["NumCPUs"]) == ("cpu", str(settings.compute.threads)), log
+        if rule in forecast.COSTS and rule != "mix_corpora":
+            cost = forecast.of(settings, rule, type("Wildcards", (), wildcards))
+            assert megabytes(job["MinMemoryNode"]) == int(cost.megabytes), rule
+            assert minutes(job["TimeLimit"]) == cost.minutes(settings, rule), rule
+            seen.add(rule)
+    assert {"train", "sample_heads", "sample_full", "trace_hessian", "make_blocks"} <= seen
+
+
+def megabytes(text):
+    return round(float(text[:-1]) * {"M": 1, "G": 1024}[text[-1]])
+
+
+def minutes(text):
+    hours, rest, _ = text.split(":")
+    return 60 * int(hours) + int(rest)
+
+
+def test_it_said_beforehand_how_it_will_know_and_what_it_costs(study):
+    assert "state of jobs by squeue" in study.said
+    assert re.search(r"sample_heads +\d+ +[\d.]+ +0.00 ", study.said)
+    assert re.search(r"\d+ jobs to run: about \d+ CPU minutes and \d+ MB of disk", study.said)
+
+
+def test_a_second_run_submits_nothing(study, cluster):
+    before = set(cluster.jobs())
+    assert "Nothing to be done" in study.snakemake()
+    assert set(cluster.jobs()) == before
+
+
+@pytest.mark.parametrize("how", [("--workflow-profile", "slurm"), ("--profile", "profiles/slurm")])
+def test_the_profile_by_its_other_names(study, how):
+    assert "Nothing to be done" in study.snakemake("-n", how=how)
+
+
+def test_the_published_study_is_planned_in_time(study, login, cluster):
+    published = login.Login(study.root, cluster, "config/paper.yaml")
+    said = published.snakemake("-n", seconds=60)
+    count = re.search(r"([\d,]+) jobs to run: about [\d,.]+ CPU hours, [\d,.]+ GPU hours", said)
+    assert int(count[1].replace(",", "")) < 3000
+
+
+def test_a_figure_of_an_added_seed_submits_what_it_needs_and_no_more(study, cluster):
+    overlay = study.write("config/more.yaml", "experiments: {language: {seeds: [0, 1]}}\n")
+    before = set(cluster.jobs())
+    study.snakemake("results/ci/figures/rllc_fig7_kcomposition.png", overlays=(overlay,))
+    jobs = sorted(job["comment"] for number, job in cluster.jobs().items() if number not in before)
+    assert jobs == [
+        "rule_classify_heads_wildcards_language",
+        "rule_draw_wildcards_rllc_fig7_kcomposition",
+        "rule_score_heads_wildcards_language_1_0",
+        "rule_score_heads_wildcards_language_1_20",
+        "rule_train_wildcards_language_1_0",
+        "rule_train_wildcards_language_1_20",
+    ]

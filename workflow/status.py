@@ -1,0 +1,86 @@
+"""How far a study is, while it runs or afterwards: python workflow/status.py [OVERLAY ...].
+
+From the repository root. It reads Snakemake's own plan, Slurm's queue and the logs, and may be called at
+any time.
+"""
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+
+from snakemake.api import (
+    ConfigSettings,
+    DAGSettings,
+    OutputSettings,
+    ResourceSettings,
+    SnakemakeApi,
+    StorageSettings,
+    WorkflowSettings,
+)
+from snakemake.settings.enums import Quietness
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+from rllc.plan import slurm, status
+
+FOLDER = Path(".snakemake")
+
+
+def jobs(overlays: list[str]) -> list[status.Job]:
+    """Every job of the study, whether or not it needs to run."""
+    with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path(overlay) for overlay in overlays]),
+            storage_settings=StorageSettings(),
+            workflow_settings=WorkflowSettings(),
+            snakefile=Path("Snakefile"),
+        )
+        planned = workflow.dag(DAGSettings(force_incomplete=True))
+        planned.execute_workflow(executor="dryrun")
+        dag = planned.workflow_api._workflow.dag
+        needed = set(dag.needrun_jobs(exclude_finished=False))
+        figures = dag.workflow.globals["STUDY"].figures
+        order = {rule.name: number for number, rule in enumerate(dag.workflow.rules)}
+        ordered = sorted(dag.jobs, key=lambda job: order[job.rule.name])
+        return [_job(job, job in needed, figures) for job in ordered if job.output]
+
+
+def _job(job, needed: bool, figures) -> status.Job:
+    wildcards = job.wildcards_dict
+    values = [str(value) for value in wildcards.values()]
+    drawn = figures[wildcards["figure"]].experiment if "figure" in wildcards else None
+    return status.Job(
+        rule=job.rule.name,
+        experiment=wildcards.get("experiment") or drawn or status.SHARED,
+        wildcards=" ".join(f"{name}={value}" for name, value in wildcards.items() if name != "experiment"),
+        comment=status.comment(job.rule.name, values),
+        needed=needed,
+        started=needed and _marked(job),
+        log=Path(job.log[0]) if job.log else None,
+    )
+
+
+def _marked(job) -> bool:
+    """Whether Snakemake marked the job's output as being made."""
+    persistence = job.dag.workflow.persistence
+    return bool(persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output]))
+
+
+def main() -> None:
+    """Print the report; of what Snakemake writes meanwhile, only an error's text."""
+    on_slurm = {job.comment: (job.number, job.state) for job in slurm.jobs_here(Path.cwd())}
+    locked = any((FOLDER / "locks").glob("*"))
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            listed = jobs(sys.argv[1:])
+    except Exception as error:
+        sys.exit(f"{said.getvalue()}\n{error}")
+    standings = [status.stand(job, on_slurm, FOLDER / "slurm_logs", locked=locked) for job in listed]
+    standings.sort(key=lambda s: (s.job.experiment != status.SHARED, s.job.experiment))
+    print(status.report(standings))
+
+
+if __name__ == "__main__":
+    main()
