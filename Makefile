@@ -9,7 +9,7 @@ CORES ?= all
 CONFIG ?=
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help env run quick status partial test unit workflow-test test-slurm slurm-study slurm-faults check docs lock clean
+.PHONY: help env run quick status partial test unit workflow-test test-slurm slurm-study slurm-faults check docs bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -64,6 +64,19 @@ check: env  ## style, import contracts, Snakemake lint
 
 docs: env  ## what is generated from the config sections: the schema, the keys in config/README.md
 	$(BIN)/python -m rllc.config.document
+
+PEER := .venv-peer
+
+$(PEER)/.ready: benchmarks/peer.in
+	test -x $(PEER)/bin/python || $(PYTHON) -m venv $(PEER)
+	grep -E '^[A-Za-z0-9_.-]+==' envs/requirements.lock > $(PEER)/constraints.txt
+	$(PEER)/bin/python -m pip install --quiet --disable-pip-version-check -r $< -c $(PEER)/constraints.txt
+	@touch $@
+
+bench: env $(PEER)/.ready  ## speed against devinterp and how cost grows, about 15 minutes: benchmarks/*.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/growth.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/where.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/compare.py --peer $(PEER)/bin/python
 
 lock: env  ## resolve envs/requirements.in anew
 	$(BIN)/python -m pip install --upgrade -r envs/requirements.in

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, quantities, recommend, regime
+from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, regime
+from rllc.analysis.regime import quantities
 from rllc.vocabulary import STATUS
 
 N_BETA, LOCALIZATION, STEP_SIZE = (10.0, 100.0, 1000.0), (50.0, 500.0), (1e-4, 1e-3)
@@ -57,12 +58,22 @@ def test_quantities_of_a_quadratic_well_are_the_closed_forms():
     assert (found["drift_prediction"] == 0).all()
 
 
-def test_the_drift_term_is_what_a_slope_adds_to_leading_order():
-    flat, sloped = sweep(1e-6), sweep(1e-6, slope=0.3)
+@pytest.mark.parametrize("curvature", [1e-6, 2.0, 50.0])
+def test_the_drift_term_is_what_a_slope_adds_and_no_shrinkage(curvature):
+    flat, sloped = sweep(curvature), sweep(curvature, slope=0.3)
     added = sloped["llc"] - flat["llc"]
-    predicted = quantities(sloped)["drift_prediction"]
-    xr.testing.assert_allclose(added.broadcast_like(predicted), predicted.broadcast_like(added), rtol=1e-4)
-    assert (predicted < 0).all()
+    found = quantities(sloped)
+    np.testing.assert_allclose(*xr.broadcast(found["drift_prediction"], added), rtol=1e-9)
+    assert (found["drift_prediction"] < 0).all()
+    without = quantities(flat)["shrinkage"]
+    xr.testing.assert_allclose(found["shrinkage_without_drift"], without, atol=1e-8)
+
+
+def test_a_slope_is_not_taken_for_a_likelihood():
+    """Curvature shrinks these estimates by 0.2 %; a slope lowers them by 20 %."""
+    sloped = sweep(1e-3, slope=8e-4)
+    assert quantities(sloped)["shrinkage"].max() > 0.2
+    assert chosen(recommend(sloped, max_loss_rise=10.0))[1] == "curvature"
 
 
 def test_the_drift_term_is_nan_where_nothing_holds_the_chain():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.analysis.calibration import at_settings, quantities, recommend
+from rllc.analysis.calibration import at_settings, recommend
+from rllc.analysis.regime import quantities
 from rllc.figures import calibration, dependence, traces
 from rllc.figures.drawing import save
 from rllc.vocabulary import STATUS

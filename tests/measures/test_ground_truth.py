@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.measures.chains import noise_stream
 from rllc.measures.llc import estimate
+from rllc.measures.samplers.chains import noise_stream
 from rllc.measures.validation import networks, wells
 from rllc.measures.validation.replicated import Table, replicated
 from rllc.models import toys

@@ -186,6 +186,7 @@ def test_weights_and_their_gradients_are_left_alone():
             },
             "sum over the batch",
         ),
+        ({"thinning": 2, "batches": [None, None]}, "draws see only every 2th batch"),
         ({"loss": lambda w, b: w["v"].sum()}, "does not read the weights of component 'part'"),
         ({"batches": [torch.zeros(0, 3)]}, "batch is empty"),
         ({"components": {}}, "nothing to sample"),

@@ -7,7 +7,7 @@ from rllc.measures.diagnostics.acceptance import acceptance_null
 from rllc.measures.diagnostics.mixing import ess, rhat
 from rllc.measures.diagnostics.verdict import Limits
 from rllc.measures.llc import estimate
-from rllc.measures.sgld import Traces
+from rllc.measures.samplers.sgld import Traces
 from rllc.measures.summary import VARIABLES, summarise
 from rllc.verdicts import reasons
 

@@ -1,10 +1,12 @@
 """The functional model is TransformerLens' model: same weights, same logits, same gradients."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 import torch
 
+from rllc.models import transformer
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, forward, shapes
@@ -65,3 +67,31 @@ def test_asked_positions_are_rows_of_all_positions(variant):
 def test_the_published_parameter_counts(layers, count):
     architecture = Architecture(layers, n_heads=8, d_model=256, d_head=32, n_ctx=1024, d_vocab=5000)
     assert sum(prod(shape) for shape in shapes(architecture).values()) == count
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("at", [None, [1, 2, 9, 16]])
+def test_large_batches_of_few_tokens_are_computed_by_looking_up(variant, at):
+    architecture, weights, _ = make(*variant)
+    architecture = replace(architecture, d_vocab=3)
+    weights = {name: w[:3] if name == "embed.W_E" else w for name, w in weights.items()}
+    weights |= {name: weights[name][..., :3] for name in ("unembed.W_U", "unembed.b_U")}
+    tokens = torch.randint(0, 3, (6, 17), generator=torch.Generator().manual_seed(0))
+    at = None if at is None else torch.tensor(at)
+    leaves = {name: w.double().requires_grad_() for name, w in weights.items()}
+
+    def with_derivatives(parts):
+        logits = torch.cat([forward(leaves, part, architecture, at) for part in parts])
+        loss = logits.logsumexp(-1).sum()
+        slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=True)
+        curved = torch.autograd.grad(sum(s.square().sum() for s in slopes), list(leaves.values()))
+        return logits, *slopes, *curved
+
+    assert (
+        transformer.first_inputs(
+            leaves, tokens, transformer.embed(leaves, tokens, architecture), architecture
+        )[1]
+        is not None
+    )
+    for looked_up, direct in zip(with_derivatives([tokens]), with_derivatives(tokens.split(3)), strict=True):
+        torch.testing.assert_close(looked_up, direct)

@@ -1,4 +1,9 @@
-"""The target `calibrate` beside a finished CI study."""
+"""The targets `calibrate` and `validation` beside a finished CI study."""
+
+import xarray as xr
+
+from rllc.plan.figures import FIGURES
+from rllc.verdicts import sound
 
 OWN = {
     "sweep_settings",
@@ -33,3 +38,37 @@ def test_a_changed_grid_leaves_all_alone(finished, checkout, rules):
         "config/rule.yaml", "experiments: {language: {calibration: {rule: {max_rhat: 1.5}}}}\n"
     )
     assert checkout.plan(overlays=(rule,)) == []
+
+
+def test_both_targets_make_their_datasets_and_figures(checkout, rules):
+    checkout.snakemake("--", "calibrate", "validation")
+    assert checkout.plan("calibrate") == [] == checkout.plan("validation")
+    results = checkout.root / "results/ci"
+    drawn = {name for name, figure in FIGURES.items() if figure.target in ("calibrate", "validation")}
+    assert len(drawn) == 11
+    for name in drawn:
+        assert (results / f"figures/{name}.png").stat().st_size > 10_000
+        assert (results / f"figures/{name}.txt").read_text(encoding="utf-8").strip()
+    sweep = xr.open_dataset(results / "language/calibration.nc")
+    assert sweep["status"].dtype.kind == sweep["verdict"].dtype.kind == "i"
+    assert sound(sweep).any()
+    assert sweep["llc"].sel(component="1:1", n_beta=30, localization=200).notnull().all()
+    for name in ("shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_prediction"):
+        assert sweep[name].attrs["units"] == "1"
+    advice = xr.open_dataset(results / "language/recommendation.nc")
+    assert set(advice["kind"].values) == {"heads", "full"}
+    assert all(str(said) for said in advice["said"].values.ravel())
+    dependence = xr.open_dataset(results / "language/dependence.nc")
+    assert {"1:1", "full"} == set(dependence["component"].values)
+    wells = xr.open_dataset(results / "validation/quadratic.nc")
+    assert wells["exact"].notnull().all() and wells["llc"].notnull().any()
+
+
+def test_the_rule_alone_reruns_where_a_threshold_changes(checkout, rules):
+    checkout.snakemake("--", "calibrate")
+    rule = checkout.write(
+        "config/rule.yaml", "experiments: {language: {calibration: {rule: {max_rhat: 1.5}}}}\n"
+    )
+    assert rules(checkout.plan("calibrate", overlays=(rule,))) == {"recommend", "draw", "calibrate"}
+    checkout.edit("src/rllc/analysis/calibration.py", '"min_acceptance": 0.5', '"min_acceptance": 0.4')
+    assert rules(checkout.plan("calibrate")) == {"recommend", "draw", "calibrate"}

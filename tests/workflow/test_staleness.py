@@ -15,7 +15,7 @@ def test_a_second_run_does_nothing(finished):
 
 
 def test_docstrings_comments_and_readme_change_nothing(checkout):
-    checkout.edit("src/rllc/measures/sgld.py", '"""', '"""Edited. ')
+    checkout.edit("src/rllc/measures/samplers/sgld.py", '"""', '"""Edited. ')
     checkout.edit("workflow/scripts/train.py", "def main(", "# a comment\ndef main(")
     checkout.write("README.md", "edited")
     checkout.write("config/README.md", "edited")
@@ -32,7 +32,7 @@ def test_a_figure_edit_draws_that_figure(checkout):
 
 
 def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
-    checkout.edit("src/rllc/measures/sgld.py", "import ", "import math\nimport ")
+    checkout.edit("src/rllc/measures/samplers/sgld.py", "import ", "import math\nimport ")
     assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING
 
 

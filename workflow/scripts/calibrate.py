@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from rllc.analysis.calibration import quantities
+from rllc.analysis.regime import quantities
 from rllc.measures.calibration import at_center, estimator, joined, sweep
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
@@ -26,11 +26,11 @@ def main(job: Measuring, calibration: dict, steps: dict) -> None:
             batches = job.batches("draws", count=section["draws"], **size)
             labels = ["full"] if kind == "full" else section["components"] or heads
             length = {"draws": section["draws"], "burn_in": section["burn_in"], "seed": seed}
-            estimate = estimator(weights, architecture, labels, batches=batches, **length)
-            sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
             how = {"components": {label: masks(label, architecture) for label in labels}, "seed": seed}
             loss, probes = next_token_loss(architecture), calibration["probes"]
             centers.append(at_center(loss, weights, batches, probes=probes, **how))
+            estimate = estimator(weights, architecture, labels, batches=batches, **length)
+            sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
         dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
         return dataset.merge(quantities(dataset)).drop_attrs(deep=False)
 

@@ -20,8 +20,8 @@ required, in this order:
 
 preferred:
 
-- *likelihood*: shrinkage 1 - on/off is at least ``min_shrinkage``: the loss shapes the posterior, not the
-  localization alone.
+- *likelihood*: the shrinkage without drift, 1 - (on - drift term)/off, is at least ``min_shrinkage``: the
+  curvature of the loss shapes the posterior, not the localization alone, nor a slope that a chain walks down.
 - *small_drift*: |drift term| is at most ``max_drift_term`` times the estimate.
 
 Among the settings that pass all that is required, those with both preferred criteria come first, then those
@@ -37,11 +37,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.vocabulary import NATS, STATUS, describe
+from rllc.analysis.regime import VARIABLES as OF_ESTIMATES
+from rllc.analysis.regime import quantities
+from rllc.vocabulary import STATUS, describe
 
 GRID = ("localization", "n_beta", "step_size")
 CELLS = ("seed", "step", "component", "distribution")
-MEDIANS = ("shrinkage", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise")
+MEDIANS = (
+    "shrinkage",
+    "shrinkage_without_drift",
+    "curvature_ratio",
+    "drift_ratio",
+    "relative_error",
+    "loss_rise",
+)
 REQUIRED = ("stable", "local", "equilibrated", "small_steps", "positive")
 PREFERRED = ("likelihood", "small_drift")
 CRITERIA = REQUIRED + PREFERRED
@@ -54,14 +63,7 @@ THRESHOLDS = {
     "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2, "min_relaxed": 0.8,
     "min_acceptance": 0.5, "max_widening": 0.15, "min_shrinkage": 0.2, "max_drift_term": 0.5,
 }  # fmt: skip
-VARIABLES = {
-    "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
-    "shrinkage": ("1 - on/off: 0 where the localization alone speaks, towards 1 the likelihood", "1"),
-    "curvature_prediction": ("n_beta / (2 localization) tr H", "1"),
-    "curvature_ratio": ("estimate over n_beta / (2 localization) tr H", "1"),
-    "drift_prediction": ("-n_beta^2 |g|^2 / (n_beta h + localization)", "1"),
-    "drift_ratio": ("|drift term| over |estimate|", "1"),
-    "relative_error": ("standard error over |estimate|", "1"),
+VARIABLES = OF_ESTIMATES | {
     "recommended_n_beta": ("n_beta that the rule recommends", "1"),
     "recommended_localization": ("localization that the rule recommends", "1"),
     "recommended_step_size": ("step size that the rule recommends", "1"),
@@ -70,34 +72,6 @@ VARIABLES = {
     "tested": ("settings sampled", "1"),
     "candidates": ("settings that pass all that is required", "1"),
 }
-
-
-def quantities(calibration: xr.Dataset) -> xr.Dataset:
-    """What a setting's estimate is made of, on the grid (and seed, step, component, distribution).
-
-    ``loss_rise`` = llc / n_beta; ``shrinkage`` = 1 - llc / llc_gradient_off; ``curvature_prediction`` =
-    n_beta / (2 localization) tr H of the component's block; ``drift_prediction`` = -n_beta^2 |g|^2 /
-    (n_beta h + localization), what a chain in equilibrium gains by walking down the slope g of a centre that
-    is no minimum, to leading order, with |g|^2 = ``gradient_square`` and h = ``gradient_curvature`` = g.Hg /
-    |g|^2; NaN where n_beta h + localization is not positive (no equilibrium). Ratios to the estimate beside.
-    """
-    llc, n_beta, pull = calibration["llc"], calibration["n_beta"], calibration["localization"]
-    off = calibration["llc_gradient_off"]
-    curvature = n_beta / (2.0 * pull) * calibration["hessian_trace"]
-    holds = n_beta * calibration["gradient_curvature"] + pull
-    drift = -(n_beta**2) * calibration["gradient_square"] / holds.where(holds > 0)
-    found = xr.Dataset(
-        {
-            "loss_rise": llc / n_beta,
-            "shrinkage": 1.0 - llc / off.where(off != 0),
-            "curvature_prediction": curvature,
-            "curvature_ratio": llc / curvature.where(curvature != 0),
-            "drift_prediction": drift,
-            "drift_ratio": np.abs(drift) / np.abs(llc.where(llc != 0)),
-            "relative_error": calibration["llc_se"] / np.abs(llc.where(llc != 0)),
-        }
-    )
-    return describe(found.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)
 
 
 def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
@@ -120,7 +94,7 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
         "equilibrated": settled & relaxed & (calibration["rhat"] <= limit["max_rhat"]),
         "small_steps": narrow & (accepted | ~(null >= COMPARABLE)),
         "positive": llc > 0,
-        "likelihood": q["shrinkage"] >= limit["min_shrinkage"],
+        "likelihood": q["shrinkage_without_drift"] >= limit["min_shrinkage"],
         "small_drift": q["drift_ratio"] <= limit["max_drift_term"],
     }
     index = xr.DataArray(list(CRITERIA), dims="criterion", name="criterion")
@@ -301,7 +275,9 @@ def _sentence(found: Mapping[str, Any], outcome: str, small: bool) -> str:
     drift = "small" if small else "not small and must be reported"
     return (
         f"{setting}, localization {found['recommended_localization']:g}: {what} "
-        f"(median 1 - on/off {found['shrinkage']:.0%}); the drift term is {drift} "
+        f"(median 1 - on/off {found['shrinkage']:.0%}, "
+        f"{found['shrinkage_without_drift']:.0%} without drift); "
+        f"the drift term is {drift} "
         f"(median {found['drift_ratio']:.0%} of the estimate); {found['candidates']} of {found['tested']} "
         "settings pass what is required"
     )

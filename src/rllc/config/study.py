@@ -47,7 +47,7 @@ class Compute(Section):
     """How jobs compute. Results depend on `threads`, `device` and `precision`, never on `--cores`."""
 
     device: Literal["auto", "cpu", "cuda"] = key(
-        "cuda: on the rules of gpu_jobs; others run on the CPU. auto: CUDA where there is one"
+        "cuda: on the rules of gpu_jobs; others run on the CPU. auto: all rules on CUDA where there is one"
     )
     precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
     threads: Count = key("threads of a job")

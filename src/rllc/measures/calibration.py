@@ -16,7 +16,7 @@ from torch import Tensor
 from rllc.measures.curvature import Masks, hessian_times, hessian_traces
 from rllc.measures.llc import estimate
 from rllc.measures.refined import estimate_heads
-from rllc.measures.sgld import Loss, Weights, to_device
+from rllc.measures.samplers.sgld import Loss, Weights, to_device
 from rllc.models.components import kind, masks
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture
@@ -189,7 +189,10 @@ def at_center(
     """
     if len(batches) < 2:
         raise ValueError(f"{len(batches)} minibatches: expected at least 2 to tell a gradient from its noise")
-    chosen = {c: _everything(weights) if own is None else own for c, own in components.items()}
+    chosen = {
+        c: {name: mask.to(weights[name].device) for name, mask in (own or _everything(weights)).items()}
+        for c, own in components.items()
+    }
     total = {name: torch.zeros_like(w) for name, w in weights.items()}
     noise = dict.fromkeys(chosen, 0.0)
     level = 0.0

@@ -11,7 +11,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.measures.calibration import estimator
-from rllc.measures.sgld import Loss, Weights
+from rllc.measures.samplers.sgld import Loss, Weights
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture
 from rllc.vocabulary import NATS, describe

@@ -7,8 +7,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.measures import rmsprop, sgld
-from rllc.measures.admissible import (
+from rllc.measures.samplers import rmsprop, sgld
+from rllc.measures.samplers.admissible import (
     Loss,
     check_finite,
     check_mean,
@@ -16,8 +16,8 @@ from rllc.measures.admissible import (
     mean_center_loss,
     to_device,
 )
-from rllc.measures.chains import Traces
-from rllc.measures.coordinates import Weights, coordinates
+from rllc.measures.samplers.chains import Traces
+from rllc.measures.samplers.coordinates import Weights, coordinates
 from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
 
 __all__ = ["DIVERGENCE_FACTOR", "SAMPLERS", "check_setting", "estimate", "mean_center_loss", "summarise"]
@@ -62,7 +62,7 @@ def estimate(
 ) -> xr.Dataset:
     """The (refined) local learning coefficient of every component, around the weights w*.
 
-    Each chain starts at w* and moves the component's coordinates, and only these, by (measures/sgld.py)::
+    Each chain starts at w* and moves the component's coordinates, and only these, by (samplers/sgld.py)::
 
         w <- w - (step_size/2) (n_beta grad L_batch(w) + localization (w - w*)) + sqrt(step_size) N(0, I)
         llc = n_beta * mean over chains and draws >= burn_in of (loss_t - baseline_t)
@@ -86,7 +86,7 @@ def estimate(
                   not depend on the other components, on the number of chains, or on order
     baseline      "paired": the loss at w* on the same minibatch; "init": the mean loss at w* over
                   ``init_batches`` (the papers')
-    sampler       "sgld", or "rmsprop": preconditioned (measures/rmsprop.py says what its law is)
+    sampler       "sgld", or "rmsprop": preconditioned (measures/samplers/rmsprop.py says what its law is)
     sampler_options  constants of the sampler where they are not the default: rmsprop has ``decay`` and
                   ``stabilizer``
     thinning      moves per draw

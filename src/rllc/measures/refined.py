@@ -3,7 +3,7 @@
 What chains would repeat is done once per minibatch, for all chains and heads of a layer: what lies upstream,
 the outputs of the other heads, and the logits that a last-layer head changes by a low-rank term. Only the
 head's own tensors are state; logits, and in the last layer queries, exist at scored positions only
-(measures/head_kernels.py). Draws are those of ``llc.estimate`` with the same seed.
+(measures/kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,14 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.measures.admissible import check_finite, check_setting, mean_center_loss, to_device
-from rllc.measures.attention_kernels import asked_at
-from rllc.measures.chains import Here, Traces, noise_stream, normals
-from rllc.measures.cross_entropy import Targets, loss_of, targets_of
-from rllc.measures.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
-from rllc.measures.head_attention import Head, Projections, what_heads_read
-from rllc.measures.head_kernels import Above, Layer, Limits, losses_and_gradients
-from rllc.measures.sgld import Departure, advance
+from rllc.measures.kernels.attention import asked_at
+from rllc.measures.kernels.cross_entropy import Targets, loss_of, targets_of
+from rllc.measures.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
+from rllc.measures.kernels.head_attention import Head, Projections, what_heads_read
+from rllc.measures.kernels.heads import Above, Bounds, Layer, losses_and_gradients
+from rllc.measures.samplers.admissible import check_finite, check_setting, mean_center_loss, to_device
+from rllc.measures.samplers.chains import Here, Traces, noise_stream, normals
+from rllc.measures.samplers.sgld import Departure, advance
 from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, Weights, attention_inputs, embed, shapes
@@ -31,7 +31,7 @@ from rllc.vocabulary import head_labels
 # Bytes at once where max_memory does not say. On a CPU, blocks of logits and the activations of one context
 # or a few stay in a core's cache; on a GPU, few and large launches.
 LOGITS_BYTES = {"cpu": 2**22, "cuda": 2**31}
-ACTIVATION_BYTES = {"cpu": 2**20, "cuda": 2**32}
+ACTIVATION_BYTES = {"cpu": 2**21, "cuda": 2**32}
 
 
 def estimate_heads(
@@ -169,7 +169,7 @@ def _sampled(
     layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
     model = Model(weights, architecture, layers, fold_unembedding(weights, architecture))
     device = model.unembedding.W.device
-    limits = Limits(
+    limits = Bounds(
         *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
         together=together,
     )
@@ -191,6 +191,8 @@ def _sampled(
         draw, skipped = divmod(number, thinning)
         targets = targets_of(batch.targets, model.unembedding)
         passed, at_center = walk(model, batch, targets, limits)
+        if number == 0 and not at_center.isfinite():  # later ones are found at the end: no host waits here
+            raise _not_finite(at_center)
         if not skipped:
             traces.at_center[draw] = at_center
         for row, head in enumerate(heads):
@@ -212,7 +214,15 @@ def _sampled(
             accepted, departures[head] = advance(here, departures[head], **setting)
             if accepted is not None:
                 traces.acceptance[row, :, draw] = accepted
+    if not traces.at_center.isfinite().all():
+        raise _not_finite(traces.at_center[~traces.at_center.isfinite()][0])
     return traces
+
+
+def _not_finite(value: Tensor) -> ValueError:
+    return ValueError(
+        f"the loss at the centre is {value.item()}, not a finite number: check the weights and the batch"
+    )
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:
@@ -220,7 +230,7 @@ def gather(weights: Weights, layer: int, index: int) -> Tensor:
     return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
 
 
-def walk(model: Model, batch: Batch, targets: Targets, limits: Limits) -> tuple[list[Layer], Tensor]:
+def walk(model: Model, batch: Batch, targets: Targets, limits: Bounds) -> tuple[list[Layer], Tensor]:
     """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
     weights, architecture = model.weights, model.architecture
     residual, position = embed(weights, batch.tokens, architecture)

@@ -43,7 +43,8 @@ def with_control(
     estimate        ``estimate(chains=, gradient=)``: ``measures.llc.estimate`` or
                     ``measures.refined.estimate_heads`` with everything else given
     name            ``rllc`` or ``llc``: prefix of the variables
-    control_chains  chains of the control; they have the noise of the first chains of the estimate
+    control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
+                    two are compared over these
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
     limits          of what the control adds to ``verdict``
 
@@ -57,7 +58,9 @@ def with_control(
     dataset = on[[*renamed, *KEPT]].rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
-    dataset["verdict"] = judge_against_control(on["verdict"], on["llc"], off["llc"], limits=limits)
+    both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control
+    pair = [each["llc_chain"].where(both).mean("chain") for each in (on, off)]
+    dataset["verdict"] = judge_against_control(on["verdict"], *pair, limits=limits)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]

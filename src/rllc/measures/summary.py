@@ -14,12 +14,12 @@ from rllc.measures.diagnostics.mixing import ess, rhat
 from rllc.measures.diagnostics.raftery_lewis import raftery_lewis
 from rllc.measures.diagnostics.status import OK, chain_status
 from rllc.measures.diagnostics.verdict import LIMITS, Limits, judge
-from rllc.measures.sgld import Traces
+from rllc.measures.samplers.sgld import Traces
 from rllc.vocabulary import NATS, describe, status_attributes
 
 VARIABLES = {
     "llc": ("local learning coefficient, mean over the ok chains", "1"),
-    "llc_se": ("Monte Carlo standard error of the LLC given these batches, without data-sampling error", "1"),
+    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; it holds no data-sampling error", "1"),
     "llc_init": ("LLC with the init batches' mean loss at the centre as baseline", "1"),
     "llc_chain": ("local learning coefficient of one chain", "1"),
     "rhat": ("rank-normalised split R-hat of the paired trace", "1"),

@@ -72,7 +72,7 @@ def embed(weights: Weights, tokens: Tensor, architecture: Architecture) -> tuple
     tokens [batch, context] -> residual [batch, context, model], position [context, model] or None
     """
     position = weights["pos_embed.W_pos"][: tokens.shape[1]]
-    residual = weights["embed.W_E"][tokens]
+    residual = torch.nn.functional.embedding(tokens, weights["embed.W_E"])
     if architecture.positions == "standard":
         return residual + position, None
     return residual, position
@@ -102,26 +102,63 @@ def attention_inputs(
     return (x if position is None else x + position), x
 
 
+def first_inputs(
+    weights: Weights, tokens: Tensor, embedded: tuple[Tensor, Tensor | None], architecture: Architecture
+) -> tuple[tuple[Tensor, Tensor], Tensor | None]:
+    """``attention_inputs`` of layer 0, and None; or those of every token at every position, and where in them
+    to look.
+
+    The inputs depend on token and position alone. Where a batch has at least twice as many contexts as there
+    are tokens, they and what is projected from them are computed once per pair, [vocab, context, model], and
+    looked up by the index [batch, context].
+    """
+    context = tokens.shape[1]
+    if len(tokens) < 2 * architecture.d_vocab:
+        return attention_inputs(weights, 0, *embedded, architecture), None
+    every = torch.arange(architecture.d_vocab, device=tokens.device)[:, None].expand(-1, context)
+    index = tokens * context + torch.arange(context, device=tokens.device)
+    return attention_inputs(weights, 0, *embed(weights, every, architecture), architecture), index
+
+
 def head_outputs(
-    weights: Weights, layer: int, inputs: tuple[Tensor, Tensor], at: Tensor | None = None
+    weights: Weights,
+    layer: int,
+    inputs: tuple[Tensor, Tensor],
+    at: Tensor | None = None,
+    index: Tensor | None = None,
 ) -> Tensor:
-    """What each head hands to W_O, at the queried positions: z [batch, head, scored, d_head]."""
+    """What each head hands to W_O, at the queried positions: z [batch, head, scored, d_head].
+
+    index  [batch, context]: where a (batch, position) stands in ``inputs`` (``first_inputs``); None: there
+    """
     query_key, value = inputs
-    asked = query_key if at is None else query_key[:, at]
 
-    def project(x: Tensor, m: str) -> Tensor:  # [batch, position, model] -> [batch, head, position, d_head]
+    def project(x: Tensor, m: str, where: Tensor | None) -> Tensor:  # -> [batch, head, position, d_head]
         name = f"blocks.{layer}.attn"
-        return torch.einsum("bpm,hmd->bhpd", x, weights[f"{name}.W_{m}"]) + weights[f"{name}.b_{m}"][:, None]
+        y = torch.einsum("bpm,hmd->bphd", x, weights[f"{name}.W_{m}"]) + weights[f"{name}.b_{m}"]
+        if where is not None:
+            y = torch.nn.functional.embedding(where, y.flatten(2).flatten(0, 1)).unflatten(-1, y.shape[2:])
+        return y.transpose(1, 2)
 
-    pattern = attention_pattern(project(asked, "Q"), project(query_key, "K"), at)
-    return pattern @ project(value, "V")
+    if at is None:
+        query = project(query_key, "Q", index)
+    elif index is None:
+        query = project(query_key[:, at], "Q", None)
+    else:
+        query = project(query_key, "Q", index[:, at])
+    pattern = attention_pattern(query, project(query_key, "K", index), at)
+    return pattern @ project(value, "V", index)
 
 
 def attention(
-    weights: Weights, layer: int, inputs: tuple[Tensor, Tensor], at: Tensor | None = None
+    weights: Weights,
+    layer: int,
+    inputs: tuple[Tensor, Tensor],
+    at: Tensor | None = None,
+    index: Tensor | None = None,
 ) -> Tensor:
     """What the layer writes to the residual stream, at the queried positions: [batch, scored, model]."""
-    z = head_outputs(weights, layer, inputs, at)
+    z = head_outputs(weights, layer, inputs, at, index)
     name = f"blocks.{layer}.attn"
     return torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
 
@@ -141,8 +178,11 @@ def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Te
     residual, position = embed(weights, tokens, architecture)
     for layer in range(architecture.n_layers):
         asked = at if layer == architecture.n_layers - 1 else None
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        written = attention(weights, layer, inputs, asked)
+        if layer == 0:
+            inputs, index = first_inputs(weights, tokens, (residual, position), architecture)
+        else:
+            inputs, index = attention_inputs(weights, layer, residual, position, architecture), None
+        written = attention(weights, layer, inputs, asked, index)
         residual = (residual if asked is None else residual[:, asked]) + written
     if architecture.n_layers == 0 and at is not None:
         residual = residual[:, at]

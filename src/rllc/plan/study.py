@@ -294,6 +294,12 @@ def _calibration(place: str, experiment: Experiment, tokenizer: Any) -> Iterator
                     "(without a calibration, set `calibration: null`)"
                 )
     for kind in ("heads", "full"):
+        base = getattr(experiment.sampling, kind, None)
+        if dependence and base and (base.sampler != "sgld" or base.thinning > 1):
+            yield (
+                f"{place}.dependence: it varies plain SGLD without thinning; sampling.{kind} has sampler "
+                f"{base.sampler} and thinning {base.thinning}. Set `dependence: null`, or change these"
+            )
         sweep = getattr(section, kind)
         for component in (sweep.components or []) if sweep else []:
             yield from _sampled_component(f"{place}.{kind}.components", component, experiment, "heads")

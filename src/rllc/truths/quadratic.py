@@ -101,8 +101,8 @@ def standard_deviation(
     lags = np.arange(count)[::-1, None]  # draws that follow each
     ratio = (a**2) ** thinning
     # sum over t > s of ratio^(t-s) = ratio (1 - ratio^n) / (1 - ratio)
-    after = ratio * (1 - ratio**lags) / np.where(ratio < 1, 1 - ratio, 1.0)
-    after = np.where(ratio < 1, after, lags)
+    after = ratio * (1 - ratio**lags) / np.where(ratio == 1, 1.0, 1 - ratio)
+    after = np.where(ratio == 1, lags, after)
     double = (kept**2 * (1 + 2 * after)).sum(0)
     return float(np.sqrt(((n_beta * h / 2) ** 2 * 2 / count**2 * double).sum()))
 

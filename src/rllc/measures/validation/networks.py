@@ -102,7 +102,7 @@ def sample_network(
     curvature = largest_curvature(sizes, singular, localization=localization)
     for beta in n_beta:
         step = relative_step / (beta * curvature + localization)
-        moves = setting["draws"] * setting["thinning"]
+        moves = (setting["draws"] - 1) * setting["thinning"]
         stream = derive(seed, number, beta)
         found = replicated(
             toys.linear_network(target),
@@ -110,7 +110,7 @@ def sample_network(
             n_beta=beta,
             localization=localization,
             step_size=step,
-            batches=(0.0,) if batch_size is None else Inputs(moves, batch_size, sizes[0], stream),
+            batches=(0.0,) if batch_size is None else Inputs(moves + 1, batch_size, sizes[0], stream),
             seed=stream,
             **setting,
         )

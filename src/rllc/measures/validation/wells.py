@@ -119,7 +119,7 @@ def potentials(
                     "coefficient": float(model.coefficient.value),
                     "multiplicity": model.coefficient.multiplicity,
                     "step_size": step,
-                    "moves": thinning * draws,
+                    "moves": thinning * (draws - 1),
                     "parameters": len(model.center),
                 }
                 table.add({"potential": name, **setting}, found | truth, truth="exact")

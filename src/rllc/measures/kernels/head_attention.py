@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from rllc.measures.attention_kernels import Asked, attend
+from rllc.measures.kernels.attention import Asked, attend
 from rllc.models.transformer import Architecture
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rllc.measures.attention_kernels import Asked, attend
-from rllc.measures.folded import Frozen, scale_of, through_scale
+from rllc.measures.kernels.attention import Asked, attend
+from rllc.measures.kernels.folded import Frozen, scale_of, through_scale
 from rllc.models.transformer import Architecture
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.measures.folded import Unembedding
+from rllc.measures.kernels.folded import Unembedding
 
 # exp(logits) is summed as it is while the sum stays within these; else the rows' maxima are taken off first.
 LEAST, MOST = 1e-30, 1e30

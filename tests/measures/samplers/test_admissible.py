@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rllc.measures.admissible import center_loss, check_finite, check_mean
+from rllc.measures.samplers.admissible import center_loss, check_finite, check_mean
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import Batch

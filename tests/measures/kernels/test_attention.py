@@ -1,15 +1,15 @@
 import pytest
 import torch
 
-from rllc.measures import attention_kernels
-from rllc.measures.attention_kernels import asked_at, attend
+from rllc.measures.kernels import attention
+from rllc.measures.kernels.attention import asked_at, attend
 from rllc.models.transformer import attention_pattern
 
 
 @pytest.mark.parametrize("fused_from", [1, 1000])
 @pytest.mark.parametrize("positions", [None, [0, 1, 2, 3], [1, 4, 5]])
 def test_attention_and_its_gradients(monkeypatch, fused_from, positions):
-    monkeypatch.setattr(attention_kernels, "FUSED_FROM", fused_from)
+    monkeypatch.setattr(attention, "FUSED_FROM", fused_from)
     random = torch.Generator().manual_seed(0)
     at = None if positions is None else torch.tensor(positions)
     count = 6 if at is None else len(at)

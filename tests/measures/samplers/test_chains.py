@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from rllc.measures import chains, rmsprop, sgld
-from rllc.measures.chains import losses_and_gradients, noise_stream, normals
-from rllc.measures.coordinates import coordinates
+from rllc.measures.samplers import chains, rmsprop, sgld
+from rllc.measures.samplers.chains import losses_and_gradients, noise_stream, normals
+from rllc.measures.samplers.coordinates import coordinates
 
 CPU = torch.device("cpu")
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "seed": 0, "chains": 5, "draws": 6}

@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from rllc.measures import chains, llc, sgld
-from rllc.measures.coordinates import coordinates
+from rllc.measures import llc
+from rllc.measures.samplers import chains, sgld
+from rllc.measures.samplers.coordinates import coordinates
 
 COPIES = 40_000  # independent copies of a small well in one vector: that many chains for the price of one
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "draws": 200, "chains": 1, "seed": 0}

@@ -2,7 +2,7 @@
 
 Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
 contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
-(measures/folded.py); rows are (batch, position) pairs, in that order.
+(measures/kernels/folded.py); rows are (batch, position) pairs, in that order.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.measures.attention_kernels import Asked
-from rllc.measures.cross_entropy import Targets, blocks, exponentials, loss_of
-from rllc.measures.folded import Frozen, Unembedding, centred, scale_of, through_scale
-from rllc.measures.frozen_layers import first_layer, further_layer
-from rllc.measures.head_attention import Projections, Read, view_head
+from rllc.measures.kernels.attention import Asked
+from rllc.measures.kernels.cross_entropy import Targets, blocks, exponentials, loss_of
+from rllc.measures.kernels.folded import Frozen, Unembedding, centred, scale_of, through_scale
+from rllc.measures.kernels.frozen_layers import first_layer, further_layer
+from rllc.measures.kernels.head_attention import Projections, Read, view_head
 from rllc.models.transformer import Architecture
 
 
@@ -28,7 +28,7 @@ class Layer(NamedTuple):
     onward: Tensor  # [batch, asked, .]: the same times W of the unembedding, or W_QKV of the layer above
 
 
-class Limits(NamedTuple):
+class Bounds(NamedTuple):
     """Bytes at once, at least those of one chain and row, or context; many chains in one launch or not."""
 
     logits: int
@@ -46,7 +46,7 @@ class Above(NamedTuple):
 
 
 def losses_and_gradients(
-    state: Tensor, layer: Layer, index: int, W_O: Tensor, above: Above, limits: Limits, *, gradient: bool
+    state: Tensor, layer: Layer, index: int, W_O: Tensor, above: Above, limits: Bounds, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Losses [chain] of a minibatch and, if asked for, gradients [chain, n] at the states [chain, n].
 
@@ -89,7 +89,7 @@ class LastLayer:
         index: int,
         W_O: Tensor,
         above: Above,
-        limits: Limits,
+        limits: Bounds,
         *,
         gradient: bool,
     ) -> None:
@@ -174,7 +174,7 @@ class EarlierLayer:
         index: int,
         W_O: Tensor,
         above: Above,
-        limits: Limits,
+        limits: Bounds,
         *,
         gradient: bool,
     ) -> None:

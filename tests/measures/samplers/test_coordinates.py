@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rllc.measures.coordinates import coordinates
+from rllc.measures.samplers.coordinates import coordinates
 
 
 @settings(deadline=None, max_examples=25)

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from rllc.measures.admissible import Loss
-from rllc.measures.chains import Here, Traces, walk
-from rllc.measures.coordinates import Coordinates, Weights
+from rllc.measures.samplers.admissible import Loss
+from rllc.measures.samplers.chains import Here, Traces, walk
+from rllc.measures.samplers.coordinates import Coordinates, Weights
 
 DECAY = 0.99  # as in the paper: V remembers about 100 moves
 STABILIZER = 0.1  # G is at most 10; the paper's 1e-5 lets G, and the move, be 1e5 where a gradient vanishes

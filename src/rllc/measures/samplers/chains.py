@@ -1,6 +1,6 @@
 """Chains around the centre: batches, noise, losses and gradients, for whatever sampler moves them.
 
-A sampler is one function that advances the chains (measures/sgld.py, measures/rmsprop.py); what is here is
+A sampler is one function that advances the chains (sgld.py, rmsprop.py beside this); what is here is
 the same for all of them, so that they differ in their moves only.
 """
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.measures.admissible import Loss, center_loss, to_device
-from rllc.measures.coordinates import Coordinates, Weights
+from rllc.measures.samplers.admissible import Loss, center_loss, to_device
+from rllc.measures.samplers.coordinates import Coordinates, Weights
 from rllc.seeds import derive
 
 VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
@@ -179,7 +179,7 @@ def noise_stream(seed: int, component: str, chain: int, device: torch.device) ->
 
     PyTorch's CPU generator keeps the low 32 bits of a seed.
     """
-    return torch.Generator(device).manual_seed(derive(seed, "sgld", component, chain))
+    return torch.Generator(device).manual_seed(derive(int(seed), "sgld", str(component), int(chain)))
 
 
 def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> Iterator[Tensor]:

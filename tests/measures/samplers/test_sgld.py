@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.distributions import Normal
 
-from rllc.measures.chains import Here
-from rllc.measures.coordinates import coordinates
 from rllc.measures.diagnostics.acceptance import acceptance_null
-from rllc.measures.sgld import advance, move, noise_stream, sample
+from rllc.measures.samplers.chains import Here
+from rllc.measures.samplers.coordinates import coordinates
+from rllc.measures.samplers.sgld import advance, move, noise_stream, sample
 
 SETTING = {"n_beta": 2.0, "localization": 3.0, "step_size": 0.05}
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch.linalg import vecdot
 
-from rllc.measures.admissible import Loss, to_device
-from rllc.measures.chains import Here, Traces, noise_stream, walk
-from rllc.measures.coordinates import Coordinates, Weights, coordinates
 from rllc.measures.diagnostics.acceptance import acceptance
+from rllc.measures.samplers.admissible import Loss, to_device
+from rllc.measures.samplers.chains import Here, Traces, noise_stream, walk
+from rllc.measures.samplers.coordinates import Coordinates, Weights, coordinates
 
 __all__ = ["Loss", "Traces", "Weights", "coordinates", "move", "noise_stream", "sample", "to_device"]
 

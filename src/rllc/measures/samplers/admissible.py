@@ -1,12 +1,13 @@
 """What can be sampled: checks of settings, weights and losses, each saying what was expected."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rllc.measures.coordinates import Weights
+from rllc.measures.samplers.coordinates import Weights
 
 Loss = Callable[[dict[str, Tensor], Any], Tensor]
 BASELINES = ("paired", "init")
@@ -50,6 +51,12 @@ def check_setting(
         raise ValueError("init_batches is empty: give at least one batch, or None")
     if baseline == "init" and init_batches is None:
         raise ValueError('baseline "init" needs init_batches: give them, or use baseline "paired"')
+    common = math.gcd(thinning, len(batches))
+    if common > 1 and (draws - 1) * thinning >= len(batches):
+        raise ValueError(
+            f"with thinning {thinning} and {len(batches)} batches, draws see only every {common}th batch: "
+            "expected a number of batches without a common factor with the thinning, or one for every move"
+        )
     if max_memory is not None and max_memory < 1:
         raise ValueError(f"max_memory is {max_memory}: expected a number of bytes, or None")
 

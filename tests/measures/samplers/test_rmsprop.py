@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.measures.coordinates import coordinates
-from rllc.measures.rmsprop import sample
-from rllc.measures.sgld import noise_stream
+from rllc.measures.samplers.coordinates import coordinates
+from rllc.measures.samplers.rmsprop import sample
+from rllc.measures.samplers.sgld import noise_stream
 
 
 def run(loss, weights, batches=(None,), **setting):

@@ -1,0 +1,82 @@
+"""rllc's estimates of components of one case, and their CPU seconds: one line of JSON.
+
+python benchmarks/ours.py CASE --components 0:0,0:1 --chains 4 --draws 20
+
+Heads go through ``measures.refined.estimate_heads``, everything else through ``measures.llc.estimate``.
+``ms_per_draw`` is CPU time per chain and component from one minibatch to the next, the first pair left out;
+``cpu_s`` that of the whole call.
+"""
+
+import argparse
+import json
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from cases import read
+
+from rllc.measures.llc import estimate
+from rllc.measures.refined import estimate_heads
+from rllc.models.components import kind, masks
+from rllc.models.device import computing
+from rllc.models.loss import next_token_loss
+
+
+class Clocked(list):
+    """Batches that note the CPU time at which each was asked for."""
+
+    def __init__(self, batches: list) -> None:
+        super().__init__(batches)
+        self.clock: list[float] = []
+
+    def __getitem__(self, index):
+        self.clock.append(time.process_time())
+        return super().__getitem__(index)
+
+
+def main() -> None:
+    """Estimate once and print it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("case", type=Path)
+    parser.add_argument("--components", required=True, help='heads "0:0,0:1", or "full"')
+    parser.add_argument("--chains", type=int, default=4)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--precision", default="fp32", help="fp32, tf32 or bf16")
+    parser.add_argument("--generic", action="store_true", help="heads by llc.estimate too")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    weights, architecture, batches, setting = read(options.case)
+    components = options.components.split(",")
+    batches = Clocked(batches)
+    setting |= {"chains": options.chains, "draws": options.draws}
+    with computing(options.device, options.precision) as place:
+        weights = place(weights)
+        begun, wall = time.process_time(), time.perf_counter()
+        if kind(components[0]) == "heads" and not options.generic:
+            result = estimate_heads(weights, architecture, batches, heads=components, **setting)
+        else:
+            chosen = {name: masks(name, architecture) for name in components}
+            loss = next_token_loss(architecture)
+            result = estimate(loss, weights, batches, components=chosen, **setting)
+        cpu, wall = time.process_time() - begun, time.perf_counter() - wall
+    clock = batches.clock[-options.draws :]
+    per_draw = (clock[-1] - clock[1]) / (options.draws - 2)
+    print(
+        json.dumps(
+            {
+                "components": components,
+                "llc_chain": result["llc_chain"].values.tolist(),
+                "ms_per_draw": 1e3 * per_draw / options.chains / len(components),
+                "cpu_s": cpu,
+                "wall_s": wall,
+                "version": version("rllc"),
+                "torch": torch.__version__,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

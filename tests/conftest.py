@@ -1,0 +1,6 @@
+"""One thread, as every job has: results depend on it, and waiting threads of a shared machine cost most."""
+
+import os
+
+for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR"):
+    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
