@@ -40,7 +40,7 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
         ("workflow/rules/measures.smk", "BATCH_STREAM = ", "BATCH_STREAM = 1 + ", True),
         ("src/rllc/plan/parameters.py", "def as_json", "MORE = 1\n\n\ndef as_json", True),
         ("workflow/rules/measures.smk", "BATCH_STREAM = ", "# a comment\n\nBATCH_STREAM = ", False),
-        ("src/rllc/measures/sgld.py", "import ", "import math\nimport ", False),
+        ("src/rllc/measures/samplers/sgld.py", "import ", "import math\nimport ", False),
     ],
 )
 def test_a_job_stops_where_its_rule_may_say_something_else_by_now(project, file, old, new, changes):

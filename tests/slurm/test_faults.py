@@ -195,7 +195,7 @@ def test_no_job_runs_under_code_that_it_was_not_planned_with(trained, cluster, e
     try:
         run = trained.start(RLLC, "--retries", "0")
         cluster.wait_for(SAMPLING, "PENDING", folder=str(trained.root))
-        trained.edit("src/rllc/measures/sgld.py", "\ndef ", "\nMORE = 1\n\n\ndef ")
+        trained.edit("src/rllc/measures/samplers/sgld.py", "\ndef ", "\nMORE = 1\n\n\ndef ")
     finally:
         cluster.run("scontrol", "update", "PartitionName=cpu", "State=UP")
     said = run.end(check=False)
