@@ -231,3 +231,34 @@ def so_far(wildcards):
             f"no part of any dataset is finished yet under {STUDY.results}/"
         )
     return datasets + figures
+
+
+def calibration_parts(dataset):
+    """All parts of a dataset of the calibration: seeds x distributions x chunks with a listed checkpoint."""
+    return lambda w: expand(
+        AT.part(dataset),
+        experiment=w.experiment,
+        seed=experiment(w).calibration.seeds or experiment(w).seeds,
+        distribution=products.calibration_distributions(experiment(w), dataset),
+        start=[
+            start
+            for start in starts(w.experiment)
+            if parameters.listed_steps(experiment(w), dataset, start)["steps"]
+        ],
+    )
+
+
+def calibration_labels(dataset):
+    """Names in figures of the distributions."""
+    return lambda w: as_json(
+        parameters.labels(
+            STUDY, products.calibration_distributions(experiment(w), dataset)
+        )
+    )
+
+
+def listed_steps(dataset):
+    """The checkpoints of a chunk that a job takes."""
+    return lambda w: as_json(
+        parameters.listed_steps(experiment(w), dataset, int(w.start))
+    )

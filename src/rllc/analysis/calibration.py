@@ -314,7 +314,7 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     measured["drift_term"] = measured["drift_prediction"] / np.abs(calibration["llc"])
     measured["llc"] = calibration["llc"]
     at = used.fillna(calibration["step_size"].values[0])
-    names = ["shrinkage", "curvature_ratio", "drift_term", "llc", "loss_rise"]
+    names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
     middle = measured[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")
     holds = criteria(calibration, **limit)
     share = holds.mean(CELLS).sel(step_size=at).drop_vars("step_size")

@@ -19,6 +19,7 @@ CELLS = ("seed", "step", "component", "distribution")
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
 MAPS = {  # what is drawn: title, colour map, norm, what a value means
     "shrinkage": ("shrinkage 1 - on/off", "YlGnBu", Normalize(0, 1)),
+    "shrinkage_without_drift": ("the same without drift", "YlGnBu", Normalize(0, 1)),
     "curvature_ratio": ("estimate / curvature", "PuOr", TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", "RdBu", TwoSlopeNorm(0, -1, 1)),
 }
@@ -64,8 +65,8 @@ def regime_map(
 ) -> Drawing:
     """Where an estimate is more than a curvature, and why one can be negative, per (n_beta, localization).
 
-    Rows: shrinkage, ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads
-    (medians over them) and the whole model, by distribution.
+    Rows: shrinkage, shrinkage without the drift term, ratio to n_beta / (2 localization) tr H, drift term
+    over the estimate; columns: heads (medians over them) and the whole model, by distribution.
 
     datasets       ``calibration`` and ``recommendation``
     distributions  default all that were swept
@@ -105,13 +106,12 @@ def regime_map(
     caption = captions.joined(
         "Shrinkage 1 - on/off against the control without gradient (0: the localization alone speaks; "
         "towards "
-        "1: the likelihood; above 1: the estimate is negative), the estimate over n_beta / (2 localization) "
-        "tr H "
-        "(1: it is that curvature), and -n_beta^2 |g|^2 / (n_beta h + localization) over the size of the "
-        "estimate, "
-        "what a chain gains by walking down the slope g of a checkpoint that is no minimum (h: curvature "
-        "along g); "
-        "colours are cut at the ends of their scale.",
+        "1: the likelihood; above 1: the estimate is negative), the same without the drift term (what "
+        "curvature takes away, without what a slope does), the estimate over n_beta / (2 localization) tr H "
+        "(1: it is that curvature), and the drift term over the size of the estimate: what a chain gains by "
+        "walking down the slope g of a checkpoint that is no minimum, -n_beta^2 |g|^2 / p (1 - n_beta h / "
+        "(2 p)) with p = n_beta h + localization and h the curvature along g; colours are cut at the ends "
+        "of their scale.",
         f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads. Each pair is "
         "shown "
         "at the step size with most cells that are equilibrated and have small steps among those without a "
@@ -218,7 +218,8 @@ def _told(chosen: xr.Dataset, kind: str, distribution: str, label: str, main_set
             said.append(
                 f"{_named(name, main_setting)} (n_beta {float(each['setting_n_beta']):g}, localization "
                 f"{float(each['setting_localization']):g}) has shrinkage "
-                f"{float(each['setting_shrinkage']):.2f}, "
+                f"{float(each['setting_shrinkage']):.2f} "
+                f"({float(each['setting_shrinkage_without_drift']):.2f} without drift), "
                 f"{float(each['setting_curvature_ratio']):.2f} of the curvature, and {verdict}"
             )
     return captions.sentence("; ".join(said))
