@@ -19,7 +19,13 @@ from rllc.measures.kernels.cross_entropy import Targets, loss_of, targets_of
 from rllc.measures.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
 from rllc.measures.kernels.head_attention import Head, Projections, what_heads_read
 from rllc.measures.kernels.heads import Above, Bounds, Layer, losses_and_gradients
-from rllc.measures.samplers.admissible import check_finite, check_setting, mean_center_loss, to_device
+from rllc.measures.samplers.admissible import (
+    check_at_center,
+    check_finite,
+    check_setting,
+    mean_center_loss,
+    to_device,
+)
 from rllc.measures.samplers.chains import Here, Traces, noise_stream, normals
 from rllc.measures.samplers.sgld import Departure, advance
 from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
@@ -182,17 +188,14 @@ def _sampled(
         for head, center in centers.items()
     }
     departures: dict[str, Departure | None] = dict.fromkeys(heads)
-    traces = Traces(
-        *(torch.full(shape, float("nan"), dtype=torch.float64, device=device)
-          for shape in ((len(heads), chains, draws), (draws,), (len(heads), chains, draws)))
-    )  # fmt: skip
+    traces = Traces.unknown(len(heads), chains, draws, device=device)
     for number in range(moves + 1):
         batch = to_device(batches[number % len(batches)], device)
         draw, skipped = divmod(number, thinning)
         targets = targets_of(batch.targets, model.unembedding)
         passed, at_center = walk(model, batch, targets, limits)
-        if number == 0 and not at_center.isfinite():  # later ones are found at the end: no host waits here
-            raise _not_finite(at_center)
+        if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+            check_at_center(at_center)
         if not skipped:
             traces.at_center[draw] = at_center
         for row, head in enumerate(heads):
@@ -214,15 +217,8 @@ def _sampled(
             accepted, departures[head] = advance(here, departures[head], **setting)
             if accepted is not None:
                 traces.acceptance[row, :, draw] = accepted
-    if not traces.at_center.isfinite().all():
-        raise _not_finite(traces.at_center[~traces.at_center.isfinite()][0])
+    check_at_center(traces.at_center)
     return traces
-
-
-def _not_finite(value: Tensor) -> ValueError:
-    return ValueError(
-        f"the loss at the centre is {value.item()}, not a finite number: check the weights and the batch"
-    )
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:

@@ -107,11 +107,18 @@ def center_loss(loss: Loss, weights: Weights, batch: Any) -> Tensor:
         raise ValueError(
             f"the loss must return a scalar tensor, the mean over the batch: it returned {found}"
         )
-    if not value.isfinite():
+    return check_at_center(value)
+
+
+def check_at_center(values: Tensor) -> Tensor:
+    """``values``, losses at the centre. Raises ValueError, naming the first, where one is not finite."""
+    wrong = values[~values.isfinite()]
+    if len(wrong):
         raise ValueError(
-            f"the loss at the centre is {value.item()}, not a finite number: check the weights and the batch"
+            f"the loss at the centre is {wrong[0].item()}, not a finite number: "
+            "check the weights and the batch"
         )
-    return value
+    return values
 
 
 def mean_center_loss(loss: Loss, weights: Weights, batches: Sequence[Any] | None) -> float:

@@ -33,6 +33,15 @@ class Traces(NamedTuple):
     at_center: Tensor
     acceptance: Tensor
 
+    @classmethod
+    def unknown(cls, components: int, chains: int, draws: int, *, device: torch.device) -> "Traces":
+        """Nothing sampled yet: NaN everywhere."""
+        every = (components, chains, draws)
+        return cls(
+            *(torch.full(shape, float("nan"), dtype=torch.float64, device=device)
+              for shape in (every, (draws,), every))
+        )  # fmt: skip
+
 
 @dataclass
 class Walkers:
@@ -104,10 +113,7 @@ def walk(
     """
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device
-    traces = Traces(
-        *(torch.full(shape, float("nan"), dtype=torch.float64, device=device)
-          for shape in ((len(components), chains, draws), (draws,), (len(components), chains, draws)))
-    )  # fmt: skip
+    traces = Traces.unknown(len(components), chains, draws, device=device)
     last, known = (draws - 1) * thinning, {}
     for group in _passes(weights, components, chains, seed, last, vectorize, max_memory):
         for number in range(last + 1):
