@@ -6,7 +6,6 @@ from rllc.analysis.regime import quantities
 from rllc.measures.calibration import at_center, estimator, joined, sweep
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
-from rllc.record.chosen import only
 from rllc.record.measuring import Measuring
 from rllc.record.stage import run
 from rllc.vocabulary import head_labels
@@ -34,8 +33,7 @@ def main(job: Measuring, calibration: dict, steps: dict) -> None:
         dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
         return dataset.merge(quantities(dataset)).drop_attrs(deep=False)
 
-    with only(job, steps["steps"]) as chosen:
-        chosen.write(measure, calibration=calibration)
+    job.write(measure, steps=steps["steps"], calibration=calibration)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from functools import partial
 import xarray as xr
 
 from rllc.measures.dependence import vary
-from rllc.record.chosen import only
 from rllc.record.measuring import Measuring
 from rllc.record.stage import run
 from rllc.seeds import derive
@@ -28,8 +27,7 @@ def main(job: Measuring, dependence: dict, steps: dict) -> None:
             parts.append(vary(weights, architecture, labels, take=take, **seeds, **setting, **varied))
         return xr.concat(parts, "component").sel(component=dependence["components"]).drop_attrs(deep=False)
 
-    with only(job, steps["steps"]) as chosen:
-        chosen.write(measure, dependence=dependence)
+    job.write(measure, steps=steps["steps"], dependence=dependence)
 
 
 if __name__ == "__main__":

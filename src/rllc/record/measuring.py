@@ -1,6 +1,6 @@
 """Around every measure: read a chunk's checkpoints and batches, write a part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,18 @@ class Measuring:
         kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
         return kernel, {name: setting[name] for name in EXTENT}
 
-    def write(self, measure: Measure, **settings: Any) -> None:
+    def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
+        """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""
+        every = manifests.read(self.checkpoints)["checkpoints"]
+        absent = sorted(set(steps or ()) - {entry["step"] for entry in every})
+        if absent:
+            raise ValueError(f"{self.checkpoints} has no checkpoint at step {', '.join(map(str, absent))}")
+        return every if steps is None else [entry for entry in every if entry["step"] in steps]
+
+    def write(self, measure: Measure, *, steps: Collection[int] | None = None, **settings: Any) -> None:
         """Write the part: ``measure(weights, architecture, step)`` of every checkpoint of the chunk.
 
+        steps     only these of the chunk's checkpoints; None: all
         settings  the config sections that the measure reads, as plain data; recorded in the part
         """
         manifest = manifests.read(self.checkpoints)
@@ -95,7 +104,7 @@ class Measuring:
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.batch_stream}
         made_by = {**facts, **streams, "architecture": manifest["architecture"]}
-        dataset = over_steps(one, checkpoints=manifest["checkpoints"], made_by=made_by, output=self.output)
+        dataset = over_steps(one, checkpoints=self.entries(steps), made_by=made_by, output=self.output)
         labels = {name: np.asarray([value], dtype=_kind(value)) for name, value in self.labels.items()}
         for name, value in labels.items():
             dataset = dataset.expand_dims({name: value})

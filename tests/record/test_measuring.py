@@ -1,7 +1,6 @@
 import pytest
 
 from rllc.record import manifest as manifests
-from rllc.record.chosen import only
 from rllc.record.measuring import Measuring
 
 
@@ -22,16 +21,12 @@ def job(tmp_path):
 
 
 def test_a_job_on_some_checkpoints_reads_the_same_files(job):
-    with only(job, [20, 0]) as chosen:
-        found = manifests.read(chosen.checkpoints)
-        assert [entry["step"] for entry in found["checkpoints"]] == [0, 20]
-        assert found["architecture"] == {"n_layers": 1}
-        path = manifests.verified(chosen.checkpoints, found["checkpoints"][1])
-        assert path.read_bytes() == bytes([20])
-        assert chosen.output == job.output
-    assert not chosen.checkpoints.exists()
+    found = job.entries([20, 0])
+    assert [entry["step"] for entry in found] == [0, 20]
+    assert manifests.verified(job.checkpoints, found[1]).read_bytes() == bytes([20])
+    assert [entry["step"] for entry in job.entries()] == [0, 10, 20]
 
 
 def test_a_step_that_the_chunk_lacks_is_named(job):
-    with pytest.raises(ValueError, match="no checkpoint at step 15, 30"), only(job, [0, 30, 15]):
-        pass
+    with pytest.raises(ValueError, match="no checkpoint at step 15, 30"):
+        job.entries([0, 30, 15])
