@@ -23,7 +23,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
-from rllc.tasks.batch import next_token_batch
+from rllc.tasks.batch import Examples, next_token_batch
 
 LISTS = Architecture(1, 2, 96, 48, n_ctx=21, d_vocab=52, positions="standard")
 TEXT = Architecture(2, 8, 256, 32, n_ctx=1024, d_vocab=5000)
@@ -52,7 +52,7 @@ def trained(
     architecture: Architecture, contexts: np.ndarray, *, steps: int, batch_size: int, weight_decay: float
 ) -> dict[str, torch.Tensor]:
     """Weights after so many AdamW updates at 1e-3, every position scored, each context seen once."""
-    batches = shuffled_batches(contexts, batch_size=batch_size, seed=0)
+    batches = shuffled_batches(Examples(contexts), batch_size=batch_size, seed=0)
     (last,) = train(
         initial_weights(architecture, seed=0),
         batches,

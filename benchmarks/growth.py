@@ -23,7 +23,7 @@ from minutes import processor
 from rllc.measures.refined import sample_heads
 from rllc.models.initial import initial_weights
 from rllc.models.transformer import Architecture
-from rllc.tasks.batch import next_token_batches
+from rllc.tasks.batch import Examples, batches_of
 
 BATCH = 8
 BASE = replace(TEXT, n_ctx=128)
@@ -65,7 +65,7 @@ def milliseconds(a: Architecture, heads: list[str], chains: int, draws: int) -> 
     """CPU time per head, chain and draw: that of so many draws more, without what comes once."""
     random = np.random.default_rng(0)
     contexts = random.integers(0, a.d_vocab, (2 * BATCH, a.n_ctx))
-    batches = next_token_batches(contexts, batch_size=BATCH, count=2, scored=None, random=random)
+    batches = batches_of(Examples(contexts), batch_size=BATCH, count=2, scored=None, random=random)
     weights = initial_weights(a, seed=0)
 
     def seconds(count: int) -> float:

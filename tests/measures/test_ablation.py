@@ -11,7 +11,7 @@ from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches, next_token_loss, token_losses
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
-from rllc.tasks.batch import Batch, next_token_batches
+from rllc.tasks.batch import Batch, Examples, batches_of
 
 VARIANTS = [
     (1, "shortformer", True, False),
@@ -30,7 +30,7 @@ def random_weights(architecture: Architecture, seed: int = 0) -> dict[str, torch
 
 def random_batches(architecture: Architecture) -> list[Batch]:
     contexts = generator(0, "test").integers(0, architecture.d_vocab, (10, architecture.n_ctx))
-    return next_token_batches(contexts, batch_size=5, count=2, scored=4, random=generator(1, "test"))
+    return batches_of(Examples(contexts), batch_size=5, count=2, scored=4, random=generator(1, "test"))
 
 
 def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) -> np.ndarray:

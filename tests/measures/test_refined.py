@@ -11,7 +11,7 @@ from rllc.measures.refined import estimate_heads
 from rllc.models.components import masks
 from rllc.models.loss import TaughtBatches, next_token_loss
 from rllc.models.transformer import Architecture, shapes
-from rllc.tasks.batch import next_token_batches
+from rllc.tasks.batch import Examples, batches_of
 from rllc.vocabulary import head_labels
 
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=5, n_ctx=9, d_vocab=17)
@@ -29,7 +29,7 @@ def model(architecture, seed=0, dtype=torch.float32):
 def language(architecture, scored=4, count=3, batch_size=3):
     random = np.random.default_rng(0)
     contexts = random.integers(0, architecture.d_vocab, (20, architecture.n_ctx))
-    return next_token_batches(contexts, batch_size=batch_size, count=count, scored=scored, random=random)
+    return batches_of(Examples(contexts), batch_size=batch_size, count=count, scored=scored, random=random)
 
 
 def both(architecture, batches, *, heads=None, dtype=torch.float32, **changes):

@@ -11,6 +11,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import TrainingDiverged, rate_factor, shuffled_batches, train
 from rllc.models.transformer import Architecture
+from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=2, n_heads=2, d_model=16, d_head=8, n_ctx=12, d_vocab=20)
 CONTEXTS = np.random.default_rng(0).integers(0, 20, (40, 12)).astype(np.int16)
@@ -21,7 +22,7 @@ RECIPE = {
 
 
 def run(checkpoints, **changes):
-    batches = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     start = initial_weights(MODEL, seed=0)
     return {at.step: at for at in train(start, batches, checkpoints=checkpoints, **{**RECIPE, **changes})}
 
@@ -92,7 +93,7 @@ def test_updates_follow_the_formulas(optimizer, schedule, clip, ramp):
 
 def test_equals_torch_on_a_hooked_transformer():
     start = initial_weights(MODEL, seed=0)
-    batches = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     settings = {"betas": (0.9, 0.95), "eps": 1e-6, "weight_decay": 0.05}  # eps: keys' biases have no gradient
     (ours,) = train(
         start, batches, loss=next_token_loss(MODEL), steps=3, checkpoints=[3], learning_rate=1e-2, **settings
@@ -118,7 +119,7 @@ def test_resuming_gives_the_same_bits(tmp_path):
 
     whole = run([0, 7, 12, 25])
     killed = train(
-        initial_weights(MODEL, seed=0), shuffled_batches(CONTEXTS, batch_size=8, seed=1),
+        initial_weights(MODEL, seed=0), shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1),
         checkpoints=[0, 5, 12], **RECIPE,
     )  # fmt: skip
     kept = [next(killed), next(killed)][-1]
@@ -146,7 +147,7 @@ def test_checkpoints_do_not_depend_on_which_are_asked_for_nor_on_reading_them():
     alone = run([11])[11]
     among = {}
     start = initial_weights(MODEL, seed=0)
-    batches = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     for at in train(start, batches, checkpoints=[11, 0, 3, 3, 10], **RECIPE):
         among[at.step] = {name: w.clone() for name, w in at.weights.items()}
         for w in [*at.weights.values(), *at.state.values()]:
@@ -159,7 +160,7 @@ def test_checkpoints_do_not_depend_on_which_are_asked_for_nor_on_reading_them():
 
 def test_losses_are_those_of_the_minibatches_before_their_updates():
     checkpoints = run([0, 1, 2, 3])
-    batches = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     expected = [RECIPE["loss"](checkpoints[step].weights, batches(step)).item() for step in range(3)]
     assert checkpoints[3].losses.dtype == np.float32
     np.testing.assert_allclose(checkpoints[3].losses, expected, rtol=1e-6)
@@ -174,16 +175,20 @@ def test_training_lowers_the_loss_and_reports_it():
 
 
 def test_epochs_are_permutations_and_steps_stand_alone():
-    batches = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     rows = [tuple(row) for step in range(5) for row in batches(step).tokens.tolist()]
     assert sorted(rows) == sorted(map(tuple, CONTEXTS.tolist()))
     second = [tuple(row) for step in range(5, 10) for row in batches(step).tokens.tolist()]
     assert sorted(second) == sorted(rows)
     assert second != rows
-    fresh = shuffled_batches(CONTEXTS, batch_size=8, seed=1)
+    fresh = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     assert torch.equal(fresh(7).tokens, batches(7).tokens)
-    assert not torch.equal(shuffled_batches(CONTEXTS, batch_size=8, seed=2)(7).tokens, batches(7).tokens)
-    odd = shuffled_batches(CONTEXTS, batch_size=12, seed=1)  # three batches of 12 leave 4 contexts over
+    assert not torch.equal(
+        shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=2)(7).tokens, batches(7).tokens
+    )
+    odd = shuffled_batches(
+        Examples(CONTEXTS), batch_size=12, seed=1
+    )  # three batches of 12 leave 4 contexts over
     assert odd(2).tokens.shape == odd(3).tokens.shape == (12, 12)
     torch.testing.assert_close(odd(3).targets, odd(3).tokens[:, 1:])
 
@@ -249,7 +254,7 @@ def test_a_state_of_another_model_or_a_later_step_is_refused():
 
 def test_too_few_contexts():
     with pytest.raises(ValueError, match="40 contexts are too few for one batch of 41"):
-        shuffled_batches(CONTEXTS, batch_size=41, seed=0)
+        shuffled_batches(Examples(CONTEXTS), batch_size=41, seed=0)
 
 
 def test_bf16_stays_close_and_keeps_weights_in_fp32():

@@ -9,6 +9,7 @@ from rllc.models.transformer import Architecture
 from rllc.record import manifest
 from rllc.record.checkpoints import load
 from rllc.record.segments import Segment, train_segment, weights_file
+from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)
 
@@ -43,7 +44,7 @@ def run(tmp_path):
                         raise Killed
 
                 return train(
-                    initial_weights(MODEL, seed=5), shuffled_batches(contexts, batch_size=4, seed=5),
+                    initial_weights(MODEL, seed=5), shuffled_batches(Examples(contexts), batch_size=4, seed=5),
                     loss=next_token_loss(MODEL), steps=20, learning_rate=learning_rate, checkpoints=checkpoints,
                     state=state, report=report,
                 )  # fmt: skip

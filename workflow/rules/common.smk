@@ -49,7 +49,16 @@ LISTED = {
 }
 DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
-] + [AT.corpora()]
+]
+TEXTS = [
+    name for name, entry in STUDY.distributions.items() if products.is_text(entry)
+]
+GENERATED = [name for name in STUDY.distributions if name not in TEXTS]
+NUMBERS = [
+    name for name, entry in STUDY.tokenizers.items() if products.of_numbers(entry)
+]
+if products.texts(STUDY):
+    DATASETS.append(AT.corpora())
 CALIBRATED = {
     name: products.calibrated(experiment) for name, experiment in EXPERIMENTS.items()
 }

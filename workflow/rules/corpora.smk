@@ -139,6 +139,8 @@ rule make_blocks:
         blocks=AT.blocks(),
     log:
         AT.log("make_blocks", "tokenizer", "distribution"),
+    wildcard_constraints:
+        distribution=any_of(TEXTS),
     benchmark:
         AT.benchmark("make_blocks", "tokenizer", "distribution")
     priority: 70

@@ -14,7 +14,7 @@ rule gather:
     log:
         AT.log("gather", "experiment", "dataset"),
     wildcard_constraints:
-        dataset=r"(llc|rllc|components)([.]\w+)?|hessian|ablation|metrics",
+        dataset=r"(llc|rllc|components)([.]\w+)?|hessian|ablation|metrics|circuits",
     priority: 20
     conda:
         ENVIRONMENT
@@ -58,7 +58,7 @@ rule gather_traces:
 rule classify_heads:
     """Scores of all heads, and each head's type by its scores at the last checkpoint."""
     input:
-        parts=scored_parts,
+        parts=lambda w: parts_of_all(w, "heads"),
     output:
         output=AT.dataset(name="heads"),
     log:

@@ -122,6 +122,8 @@ def every_part(wildcards, dataset, measure):
 
 def parts_of(wildcards):
     """All parts of the dataset that is gathered."""
+    if wildcards.dataset in products.OF_ALL:
+        return parts_of_all(wildcards, wildcards.dataset)
     return every_part(wildcards, wildcards.dataset, products.parts(wildcards.dataset))
 
 
@@ -134,10 +136,10 @@ def traced_parts(wildcards):
     ]
 
 
-def scored_parts(wildcards):
-    """Attention scores of all seeds and chunks."""
+def parts_of_all(wildcards, dataset):
+    """All parts of a dataset that has no distribution: seeds x chunks."""
     return expand(
-        AT.part_of_all("heads"),
+        AT.part_of_all(dataset),
         experiment=wildcards.experiment,
         seed=experiment(wildcards).seeds,
         start=starts(wildcards.experiment),
@@ -184,10 +186,7 @@ PARTIAL = ("partial", "gather_partial", "draw_partial")
 
 def finished_parts(wildcards):
     """The parts of a dataset that are there now."""
-    parts = (
-        scored_parts(wildcards) if wildcards.dataset == "heads" else parts_of(wildcards)
-    )
-    return [part for part in parts if Path(part).is_file()]
+    return [part for part in parts_of(wildcards) if Path(part).is_file()]
 
 
 def begun(name):

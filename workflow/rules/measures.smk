@@ -220,6 +220,49 @@ rule measure_losses:
         command("measure_losses", *JOB_FLAGS, "params.metrics")
 
 
+rule trace_circuits:
+    """Full QK and OV circuits of every head, and what is read off them."""
+    input:
+        checkpoints=AT.checkpoints(),
+    output:
+        output=AT.part_of_all("circuits"),
+    log:
+        AT.log("trace_circuits", "experiment", "seed", "start"),
+    benchmark:
+        AT.benchmark("trace_circuits", "experiment", "seed", "start")
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=megabytes(lambda w: cost.circuits(STUDY, experiment(w), int(w.start))),
+        runtime=minutes(
+            "trace_circuits",
+            lambda w: cost.circuits(STUDY, experiment(w), int(w.start)),
+        ),
+    params:
+        code=code("trace_circuits"),
+        tokens=lambda w: STUDY.tokenizers[experiment(w).tokenizer].numbers,
+        circuits=lambda w: as_json(experiment(w).circuits.model_dump()),
+        compute=compute("trace_circuits"),
+        labels=labels("seed"),
+        stream=0,  # nothing in it is random
+        batch_stream=0,
+    message:
+        "circuits of {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
+    shell:
+        command(
+            "trace_circuits",
+            "input.checkpoints",
+            "params.compute",
+            "params.labels",
+            "params.stream",
+            "params.batch_stream",
+            "params.tokens",
+            "params.circuits",
+            "output.output",
+        )
+
+
 rule score_heads:
     """Previous-token, current-token and prefix-matching scores, and Q-, K- and V-composition."""
     input:

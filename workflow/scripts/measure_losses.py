@@ -1,4 +1,4 @@
-"""Loss, loss by position, ICL score and weight norm: one seed, one distribution, one chunk."""
+"""Loss, loss by position, weight norm, ICL score, accuracy: one seed, one distribution, one chunk."""
 
 from rllc.measures.behaviour import behaviour
 from rllc.record.measuring import Measuring
@@ -11,8 +11,8 @@ def main(job: Measuring, metrics: dict) -> None:
     batches = job.batches("metrics", count=count, batch_size=size, scored=None)
 
     def measure(weights, architecture, _):
-        early, late = metrics["early"], metrics["late"]
-        return behaviour(weights, batches, architecture=architecture, early=early, late=late)
+        asked = {name: metrics[name] for name in ("early", "late", "accuracy")}
+        return behaviour(weights, batches, architecture=architecture, **asked)
 
     job.write(measure, metrics=metrics)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rllc.record.documents import read_documents, write_documents
 from rllc.record.stage import run
-from rllc.tasks.language.arrow import read_manifest
+from rllc.tasks.arrow import read_manifest
 from rllc.tasks.language.mixture import mix
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from rllc.measures.llc import estimate as estimate_llc
-from rllc.measures.rllc import with_control
+from rllc.measures.rllc import step_at, with_control
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.record.measuring import Measuring
@@ -13,20 +13,15 @@ from rllc.record.stage import run
 def main(job: Measuring, sampling: dict) -> None:
     """SGLD in the weights of the listed components, or (none listed) in all weights, with the control."""
     kernel, extent = job.sampling(sampling)
-    listed = sampling["components"]
+    listed, sampler = sampling["components"], sampling["sampler"]
+    size = {name: sampling[name] for name in ("step_size", "reference_norm")}
 
     def measure(weights, architecture, step):
-        loss, seed = next_token_loss(architecture), job.seed(step, seeded=sampling["seeded"])
+        loss = next_token_loss(architecture)
         components = {name: masks(name, architecture) for name in listed or ["full"]}
-        estimate = partial(
-            estimate_llc,
-            loss,
-            weights,
-            components=components,
-            seed=seed,
-            sampler=sampling["sampler"],
-            **kernel,
-        )
+        here = {"seed": job.seed(step, seeded=sampling["seeded"]), "step_size": step_at(weights, **size)}
+        of = {**kernel, **here, "components": components, "sampler": sampler}
+        estimate = partial(estimate_llc, loss, weights, **of)
         dataset = with_control(estimate, name="rllc" if listed else "llc", **extent)
         return dataset if listed else dataset.squeeze("component", drop=True)
 

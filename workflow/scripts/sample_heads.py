@@ -4,7 +4,7 @@ from functools import partial
 
 from rllc.measures.llc import estimate
 from rllc.measures.refined import estimate_heads
-from rllc.measures.rllc import by_head, with_control
+from rllc.measures.rllc import by_head, step_at, with_control
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.record.measuring import Measuring
@@ -15,6 +15,7 @@ from rllc.vocabulary import head_labels
 def main(job: Measuring, sampling: dict) -> None:
     """SGLD in the weights of one head at a time, all heads on the same minibatches, with the control."""
     kernel, extent = job.sampling(sampling)
+    size = {name: sampling[name] for name in ("step_size", "reference_norm")}
 
     def measure(weights, architecture, step):
         if sampling["sampler"] == "sgld":
@@ -23,7 +24,8 @@ def main(job: Measuring, sampling: dict) -> None:
             labels = head_labels(architecture.n_layers, architecture.n_heads)
             loss, heads = next_token_loss(architecture), {head: masks(head, architecture) for head in labels}
             of_heads = partial(estimate, loss, weights, components=heads, sampler=sampling["sampler"])
-        estimator = partial(of_heads, seed=job.seed(step, seeded=sampling["seeded"]), **kernel)
+        here = {"seed": job.seed(step, seeded=sampling["seeded"]), "step_size": step_at(weights, **size)}
+        estimator = partial(of_heads, **{**kernel, **here})
         return by_head(with_control(estimator, name="rllc", **extent))
 
     job.write(measure, sampling=sampling)

@@ -7,7 +7,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
-from rllc.record.blocks import contexts
+from rllc.record.blocks import examples
 from rllc.record.progress import training_bar
 from rllc.record.segments import Segment, train_segment
 from rllc.record.stage import run
@@ -20,7 +20,7 @@ def main(segment: Segment, initial: dict, training: dict, compute: dict, steps: 
     length = steps["of"] if training["schedule"] != "constant" else None  # what a step's rate depends on
     recipe = segment.recipe(initial=initial, training=training, compute=compute, length=length)
     batch_size = training.pop("batch_size")
-    batches = shuffled_batches(contexts(segment.blocks, "train"), batch_size=batch_size, seed=stream)
+    batches = shuffled_batches(examples(segment.blocks, "train"), batch_size=batch_size, seed=stream)
     name, tokens = f"{steps['experiment']} seed {segment.seed}", batch_size * model.n_ctx
     with training_bar(name, steps["of"], tokens) as bar:
         resume = partial(

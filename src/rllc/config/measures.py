@@ -1,11 +1,14 @@
 """What is measured beside the LLC: curvature, ablation, attention scores, losses, clusters, head types."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from rllc.config.section import Section, key
 from rllc.config.values import RLLC, Count, Name, Share, Step
+
+
+Range = Annotated[list[Step], Field(min_length=2, max_length=2)]
 
 
 class Hessian(Section):
@@ -50,19 +53,33 @@ class Metrics(Section):
 
     contexts: Count = key("held-out contexts, a multiple of batch_size")
     batch_size: Count = key("contexts at once")
-    icl_early: list[Step] = key(
-        "ICL score = loss at late minus loss at early positions; early: from, up to but without",
-        unit="positions", min_length=2, max_length=2,
+    icl_early: Range | None = key(
+        "ICL score = loss at late minus loss at early positions; early: from, up to but without; null: no score",
+        unit="positions", default=None,
     )  # fmt: skip
-    icl_late: list[Step] = key(
-        "late: from, up to but without", unit="positions", min_length=2, max_length=2,
+    icl_late: Range | None = key(
+        "late: from, up to but without", unit="positions", default=None,
         source="arXiv 2402.02364: the 50th and the 500th of 1,024",
     )  # fmt: skip
+    accuracy: bool = key(
+        "also the share of predictions, and of whole contexts, that are right", default=False
+    )
 
     @model_validator(mode="after")
-    def _whole_batches(self) -> "Metrics":
+    def _consistent(self) -> "Metrics":
         _in_whole_batches(self.contexts, self.batch_size)
+        if (self.icl_early is None) != (self.icl_late is None):
+            raise ValueError("give both icl_early and icl_late, or neither")
         return self
+
+
+class Circuits(Section):
+    """The full QK and OV circuits of every head, and what is read off them; of models that sort."""
+
+    rank_tolerance: Share | None = key(
+        "singular values below this share of the largest count as zero; null: that of torch.linalg.matrix_rank",
+        default=None,
+    )
 
 
 class Clustering(Section):

@@ -49,7 +49,10 @@ class Training(Section):
     eps: Positive = key("Adam's eps")
     weight_decay: float = key("weight decay", ge=0)
     warmup: Step = key("linear warm-up", unit="steps")
-    schedule: Literal["constant", "linear"] = key("after the warm-up: constant, or linear to 0 at the end")
+    schedule: Literal["constant", "linear"] = key(
+        "after the warm-up: constant, or falling linearly to the end"
+    )
+    end_rate: float = key("where a linear schedule ends: share of the peak", ge=0, le=1, default=0.0)
     gradient_clip: Positive | None = key("largest gradient norm; null: no clipping")
     late_layers_ramp: Step = key(
         "learning rate of layers 1.. rises linearly over this many steps; 0: no ramp (the papers' recipe)",

@@ -18,6 +18,11 @@ class Sampling(Section):
         "strength gamma of the pull to the checkpoint", ge=0, source=f"{RLLC}, App. F.2: 200"
     )
     chains: int = key("independent chains", ge=2)
+    reference_norm: Positive | None = key(
+        "the step is multiplied by the squared norm of all weights over this norm's square: a control, where the "
+        "norm changes over training; null: the step is as given",
+        default=None,
+    )
     draws: Count = key("draws per chain, burn-in included")
     burn_in: Step = key("draws left out of the estimate")
     thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)

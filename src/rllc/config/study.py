@@ -4,7 +4,7 @@ from typing import Literal
 
 from rllc.config.calibration import Calibration
 from rllc.config.distributions import Distribution, Tokenizer
-from rllc.config.measures import Ablation, Clustering, HeadTypes, Hessian, Metrics, Patterns
+from rllc.config.measures import Ablation, Circuits, Clustering, HeadTypes, Hessian, Metrics, Patterns
 from rllc.config.runs import Checkpoints, Initial, Training, Transformer
 from rllc.config.sampling import Samplings
 from rllc.config.section import Section, key
@@ -20,7 +20,10 @@ GpuJob = Literal[
 class Experiment(Section):
     """One model, its seeds, and what is measured on it. A measure left out is not computed."""
 
-    task: Literal["language"] = key("which task module makes the data")
+    like: Name | None = key(
+        "another experiment, whose keys this one has but for those given here", default=None
+    )
+    task: Literal["language", "sorting", "cumulative_sum"] = key("which task module makes the data")
     seeds: list[Seed] = key("one run per seed", min_length=1)
     model: Transformer = key("shape of the model")
     tokenizer: Name = key("which of the tokenizers makes its tokens")
@@ -35,7 +38,10 @@ class Experiment(Section):
     hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
     ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)
     patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
-    metrics: Metrics | None = key("losses and the ICL score; makes metrics.nc", default=None)
+    circuits: Circuits | None = key(
+        "QK and OV circuits of a model that sorts; makes circuits.nc", default=None
+    )
+    metrics: Metrics | None = key("losses, ICL score, accuracy; makes metrics.nc", default=None)
     clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
     calibration: Calibration | None = key(
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None

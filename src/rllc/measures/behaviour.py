@@ -14,6 +14,8 @@ from rllc.vocabulary import NATS, describe
 VARIABLES = {
     "loss": ("loss, mean over all positions", NATS),
     "loss_by_position": ("loss of the prediction made at a position", NATS),
+    "accuracy": ("share of predictions whose likeliest token is the target", "1"),
+    "sequence_accuracy": ("share of contexts in which every prediction is right", "1"),
     "icl_score": ("in-context learning score: loss late in the context minus loss early", NATS),
     "weight_norm": ("Euclidean norm of all weights", "1"),
 }
@@ -24,33 +26,40 @@ def behaviour(
     batches: Sequence[Batch],
     *,
     architecture: Architecture,
-    early: int | Sequence[int],
-    late: int | Sequence[int],
+    early: int | Sequence[int] | None = None,
+    late: int | Sequence[int] | None = None,
+    accuracy: bool = False,
 ) -> xr.Dataset:
-    """Loss, loss by position, in-context learning score and weight norm of one checkpoint.
+    """Loss, loss by position, weight norm and, where asked for, in-context learning score and accuracy.
 
     ``icl_score`` = loss at ``late`` minus loss at ``early`` (arXiv 2402.02364, App. B.3; 2410.02984, App. D).
     Both are positions p, counted from 0, of which the prediction of token p + 1 is scored: the papers'
     50th and 500th token are 48 and 498. Of several positions the mean loss is taken, which a small
     evaluation set needs.
 
-    batches  all scoring the same positions, as a rule all of them; targets may be probabilities
+    batches      all scoring the same positions, as a rule all of them; targets may be probabilities
+    early, late  None: no score
+    accuracy     also the share of predictions, and of whole contexts, that are right; targets are tokens
 
-    Returns ``loss``, ``icl_score``, ``weight_norm`` (no dims) and ``loss_by_position`` (position).
-    Raises ValueError where batches differ in their positions, or do not score ``early`` or ``late``.
+    Returns ``loss``, ``weight_norm``, ``icl_score``, ``accuracy``, ``sequence_accuracy`` (no dims) and
+    ``loss_by_position`` (position). Raises ValueError where batches differ in their positions, or do not
+    score ``early`` or ``late``, and where accuracy is asked for of targets that are probabilities.
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
-    positions, losses = _losses(weights, batches, architecture)
+    positions, losses, right = _losses(weights, batches, architecture, accuracy=accuracy)
     by_position = xr.DataArray(losses, {"position": positions}, ["position"])
     dataset = xr.Dataset(
         {
             "loss": by_position.mean(),
             "loss_by_position": by_position,
-            "icl_score": _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early"),
             "weight_norm": weight_norm(weights),
         }
     )
+    if early is not None and late is not None:
+        dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
+    if accuracy:
+        dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()
     return describe(dataset, VARIABLES)
 
 
@@ -61,10 +70,12 @@ def weight_norm(weights: Weights) -> float:
 
 @torch.no_grad()
 def _losses(
-    weights: Weights, batches: Sequence[Batch], architecture: Architecture
-) -> tuple[np.ndarray, np.ndarray]:
-    """The scored positions and the mean loss at each, over all contexts: both [scored]."""
-    total, contexts, where = 0.0, 0, None
+    weights: Weights, batches: Sequence[Batch], architecture: Architecture, *, accuracy: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The scored positions, the mean loss at each over all contexts (both [scored]), and which predictions
+    are right: [contexts, scored], empty where that is not asked for.
+    """
+    total, contexts, where, right = 0.0, 0, None, [np.empty((0, 0), dtype=bool)]
     for batch in batches:
         if where is not None and not torch.equal(batch.positions, where):
             raise ValueError(
@@ -74,7 +85,11 @@ def _losses(
         logits = forward(weights, batch.tokens, architecture, where)
         total = total + token_losses(logits, batch.targets).double().sum(0)
         contexts += len(batch.tokens)
-    return where.cpu().numpy(), (total / contexts).cpu().numpy()
+        if accuracy and batch.targets.is_floating_point():
+            raise ValueError("targets that are probabilities have no accuracy: leave `accuracy` out")
+        if accuracy:
+            right.append((logits.argmax(-1) == batch.targets).cpu().numpy())
+    return where.cpu().numpy(), (total / contexts).cpu().numpy(), np.concatenate(right[accuracy:])
 
 
 def _mean_at(by_position: xr.DataArray, positions: int | Sequence[int], name: str) -> xr.DataArray:

@@ -3,10 +3,12 @@
 Heads, the whole model and other components differ only in the estimator that is handed in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import xarray as xr
+from torch import Tensor
 
+from rllc.measures.behaviour import weight_norm
 from rllc.measures.diagnostics.verdict import LIMITS, Limits, judge_against_control
 from rllc.vocabulary import NATS, describe, head_coords
 
@@ -72,6 +74,18 @@ def with_control(
                 "local learning", "refined local learning"
             ).replace("LLC", "rLLC")
     return describe(dataset, {**words, **TRACES}).drop_attrs(deep=False)
+
+
+def step_at(weights: Mapping[str, Tensor], *, step_size: float, reference_norm: float | None) -> float:
+    """The step at a checkpoint: ``step_size``, or that times (norm of all weights / ``reference_norm``)^2.
+
+    A control. Layer norm makes a loss nearly invariant to the weights' scale, so that one step size moves a
+    small model further than a large one; with a step in proportion to the squared norm both move as far
+    relative to their size.
+    """
+    if reference_norm is None:
+        return step_size
+    return step_size * (weight_norm(weights) / reference_norm) ** 2
 
 
 def by_head(dataset: xr.Dataset) -> xr.Dataset:

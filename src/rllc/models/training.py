@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rllc.models.transformer import Weights
 from rllc.seeds import generator
-from rllc.tasks.batch import Batch, next_token_batch
+from rllc.tasks.batch import Batch, Examples
 
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
 SCHEDULES = ("constant", "linear")
@@ -57,6 +57,7 @@ def train(
     weight_decay: float = 0.0,
     warmup: int = 0,
     schedule: str = "constant",
+    end_rate: float = 0.0,
     gradient_clip: float | None = None,
     late_layers_ramp: int = 0,
     precision: str = "fp32",
@@ -75,6 +76,7 @@ def train(
     optimizer         "adamw" (decoupled decay) or "adam" (L2: the gradient gains weight_decay * w).
                       Every weight decays, biases and layer norms included
     gradient_clip     largest norm of the whole gradient; None: no limit
+    end_rate          share of the peak where a linear schedule ends
     late_layers_ramp  the rate of all weights of layers 1, 2, .. is further multiplied by
                       min(1, (step + 1) / late_layers_ramp); 0: no ramp
     precision         of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are fp32
@@ -141,7 +143,9 @@ def train(
             yield _checkpoint(step, live, updater, losses, rate)
         if step == wanted[-1]:
             return
-        rate = learning_rate * rate_factor(step, steps=steps, warmup=warmup, schedule=schedule)
+        rate = learning_rate * rate_factor(
+            step, steps=steps, warmup=warmup, schedule=schedule, end_rate=end_rate
+        )
         updater.param_groups[0]["lr"] = rate
         updater.param_groups[1]["lr"] = rate * ramp_factor(step, late_layers_ramp)
         batch = batches(step)
@@ -159,21 +163,21 @@ def train(
             read_losses(step + 1)
 
 
-def shuffled_batches(contexts: np.ndarray, *, batch_size: int, seed: int) -> Callable[[int], Batch]:
-    """Minibatches in a fresh random order each epoch, every position scored: ``step -> Batch``.
+def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Callable[[int], Batch]:
+    """Minibatches in a fresh random order each epoch, all scorable positions scored: ``step -> Batch``.
 
-    contexts  integers [total, context], total >= batch_size (a memory-mapped array will do)
+    examples  at least ``batch_size`` (memory-mapped arrays will do)
 
     The order of an epoch depends on (seed, epoch) alone. What is left over at the end of an epoch,
     less than one batch, is dropped. Raises ValueError where there is less than one batch.
     """
-    total, context = contexts.shape
+    total = len(examples.contexts)
     per_epoch = total // batch_size
     if not per_epoch:
         raise ValueError(
             f"{total} contexts are too few for one batch of {batch_size}: give more text or lower batch_size"
         )
-    positions = np.arange(context - 1)
+    positions = examples.scorable()
     order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
 
     def batch(step: int) -> Batch:
@@ -181,20 +185,24 @@ def shuffled_batches(contexts: np.ndarray, *, batch_size: int, seed: int) -> Cal
         epoch, index = divmod(step, per_epoch)
         if order[0] != epoch:
             order = (epoch, generator(seed, "training order", epoch).permutation(total))
-        return next_token_batch(contexts[order[1][index * batch_size : (index + 1) * batch_size]], positions)
+        return examples.batch(order[1][index * batch_size : (index + 1) * batch_size], positions)
 
     return batch
 
 
-def rate_factor(step: int, *, steps: int, warmup: int = 0, schedule: str = "constant") -> float:
+def rate_factor(
+    step: int, *, steps: int, warmup: int = 0, schedule: str = "constant", end_rate: float = 0.0
+) -> float:
     """Share of the peak learning rate at update ``step``.
 
     Up to the peak: (step + 1) / warmup. From there "constant", or "linear": falling by equal amounts
-    from 1 at step ``warmup`` to 0 at step ``steps``.
+    from 1 at step ``warmup`` to ``end_rate`` at step ``steps``.
     """
     if step < warmup:
         return (step + 1) / warmup
-    return 1.0 if schedule == "constant" else (steps - step) / (steps - warmup)
+    if schedule == "constant":
+        return 1.0
+    return end_rate + (1 - end_rate) * (steps - step) / (steps - warmup)
 
 
 def ramp_factor(step: int, ramp: int) -> float:

@@ -6,6 +6,7 @@ has the measurements; the estimates are meant to be right within a factor of two
 
 from dataclasses import dataclass
 
+from rllc.config.distributions import TextTokens
 from rllc.config.sampling import Sampling
 from rllc.config.study import Experiment, Study
 from rllc.plan.steps import chunks
@@ -54,11 +55,13 @@ def on_gpu(study: Study, rule: str) -> bool:
 def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
     """Operations of a forward pass over one minibatch."""
     model = experiment.model
-    context = study.tokenizers[experiment.tokenizer].context
+    tokens = study.tokenizers[experiment.tokenizer]
     width = model.n_heads * model.d_head
-    projections = context * 4 * model.d_model * width
-    attention = 2 * context * context * width
-    logits = (scored or context - 1) * model.d_model * study.tokenizers[experiment.tokenizer].vocabulary
+    # one layer, many contexts: projections are made once per token and position, not once per context
+    shared = min(1.0, tokens.vocabulary / batch_size) if model.n_layers == 1 else 1.0
+    projections = tokens.context * 4 * model.d_model * width * shared
+    attention = 2 * tokens.context * (tokens.context if model.n_layers > 1 else tokens.predictions) * width
+    logits = (scored or tokens.predictions) * model.d_model * tokens.vocabulary
     return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits)
 
 
@@ -145,6 +148,13 @@ def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
     return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
 
 
+def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
+    vocabulary = study.tokenizers[experiment.tokenizer].vocabulary
+    count = len(chunks(experiment)[start])
+    seconds = count * experiment.model.n_heads * 20 * vocabulary**3 / FLOPS
+    return Cost(START + seconds, disk_bytes=8.0 * count * experiment.model.n_heads * vocabulary**2)
+
+
 def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
     one = forward(study, experiment, experiment.patterns.sequences, None)
     return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
@@ -186,10 +196,11 @@ def tokens(study: Study, tokenizer: str) -> Cost:
     """Blocks of one distribution."""
     section = study.tokenizers[tokenizer]
     size = section.context * (section.train_blocks + section.held_out_blocks)
-    return Cost(2 + 3 * size / READ, 2000, 2.0 * size)
+    seconds = 3 * size / READ if isinstance(section, TextTokens) else size / READ
+    return Cost(2 + seconds, 2000, 2.0 * size)
 
 
 def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
     """Megabytes of the logits of one minibatch."""
     tokenizer = study.tokenizers[experiment.tokenizer]
-    return 4e-6 * batch_size * (scored or tokenizer.context - 1) * tokenizer.vocabulary
+    return 4e-6 * batch_size * (scored or tokenizer.predictions) * tokenizer.vocabulary

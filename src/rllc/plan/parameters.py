@@ -50,8 +50,9 @@ def metrics(experiment: Experiment) -> dict[str, Any]:
     return {
         "batches": section.contexts // section.batch_size,
         "batch_size": section.batch_size,
-        "early": list(range(*section.icl_early)),
-        "late": list(range(*section.icl_late)),
+        "early": list(range(*section.icl_early)) if section.icl_early else None,
+        "late": list(range(*section.icl_late)) if section.icl_late else None,
+        "accuracy": section.accuracy,
     }
 
 

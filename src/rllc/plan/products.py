@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from rllc.config.distributions import Distribution, TextTokens, Tokenizer
 from rllc.config.sampling import Sampling
 from rllc.config.study import Experiment, Study
 from rllc.plan.layout import BASE_SETTING
@@ -9,6 +10,8 @@ from rllc.plan.layout import BASE_SETTING
 # dataset name -> kind of component sampled for it
 SAMPLED = {"rllc": "heads", "llc": "full", "components": "other"}
 TRACES = "traces"
+OF_ALL = ("heads", "circuits")  # datasets that have no distribution
+GENERATED = ("lists", "sums")  # sources that are no text
 
 
 def sampling(experiment: Experiment, setting: str, kind: str) -> Sampling | None:
@@ -49,6 +52,7 @@ def _datasets(experiment: Experiment) -> Iterator[str]:
         ("hessian", experiment.hessian),
         ("ablation", experiment.ablation),
         ("heads", experiment.patterns),
+        ("circuits", experiment.circuits),
         ("metrics", experiment.metrics),
         ("clusters", experiment.clustering),
     ):
@@ -112,13 +116,25 @@ def texts(study: Study) -> dict[str, str]:
         names += [experiment.training.distribution] if experiment.training else []
         for name in names:
             used.setdefault(name, experiment.tokenizer)
-    return {name: used[name] for name in study.distributions if name in used}
+    return {
+        name: used[name] for name, entry in study.distributions.items() if name in used and is_text(entry)
+    }
+
+
+def is_text(distribution: Distribution) -> bool:
+    """Whether a distribution is read from somewhere, rather than generated."""
+    return distribution.source not in GENERATED
+
+
+def of_numbers(tokenizer: Tokenizer) -> bool:
+    """Whether tokens are the numbers of a generated task."""
+    return not isinstance(tokenizer, TextTokens)
 
 
 def trained_on(study: Study) -> list[str]:
-    """Distributions that some experiment is trained on."""
+    """Distributions of text that some experiment is trained on."""
     names = {e.training.distribution for e in study.experiments.values() if e.training}
-    return [name for name in study.distributions if name in names]
+    return [name for name, entry in study.distributions.items() if name in names and is_text(entry)]
 
 
 def contexts(study: Study, distribution: str) -> str:

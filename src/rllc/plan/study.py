@@ -6,22 +6,31 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rllc.config.distributions import Model
+from rllc.config.distributions import ListTokens, Model, SumTokens, TextTokens
 from rllc.config.sampling import Samplings
 from rllc.config.section import nearest
 from rllc.config.study import Experiment, Figure, Study
 from rllc.plan.figures import FIGURES, VALIDATION, options
 from rllc.plan.layout import BASE_SETTING
+from rllc.plan.overlays import Unlike, resolved
 from rllc.plan.products import calibrated, calibration_distributions, datasets, distributions, validated
 from rllc.plan.steps import steps
 
-TABLES = ("distributions", "tokenizers", "experiments", "figures")
 # of the study, in results
 FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "validation", "logs", "benchmarks")
 OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
 
 
-TAGS = {"installed", "files", "hub", "mixture", "model", "train", "import"}
+TAGS = {
+    "installed", "files", "hub", "mixture", "model", "lists", "sums", "train", "import",
+    "vocabulary", "numbers", "largest",
+}  # fmt: skip
+# task -> the section of its tokenizer, and the sources that it reads
+TASKS = {
+    "language": (TextTokens, ("installed", "files", "hub", "mixture", "model"), "text (vocabulary, context)"),
+    "sorting": (ListTokens, ("lists",), "lists (numbers, length)"),
+    "cumulative_sum": (SumTokens, ("sums",), "sums (largest, length)"),
+}
 
 
 class ConfigError(ValueError):
@@ -29,18 +38,16 @@ class ConfigError(ValueError):
 
 
 def read(config: dict[str, Any]) -> Study:
-    """Check the whole config. An entry of a table that an overlay sets to null is removed, and with
-    ``calibration`` or ``validation`` the figures of what it would have made.
+    """Check the whole config. An entry of a table that an overlay sets to null is removed, and with an
+    experiment, its ``calibration`` or ``validation`` the figures of what it would have made.
 
     Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
     refers to nothing.
     """
-    config = dict(config)
-    for table in TABLES:
-        if isinstance(config.get(table), dict):
-            config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
     try:
-        study = Study.model_validate(config)
+        study = Study.model_validate(resolved(config))
+    except Unlike as error:
+        raise ConfigError(_message([str(error)])) from None
     except ValidationError as error:
         raise ConfigError(_message(_explain(problem) for problem in error.errors())) from None
     study = study.model_copy(update={"figures": dict(_wanted(study))})
@@ -66,7 +73,11 @@ def _message(problems: Iterable[str]) -> str:
 
 def _place(loc: tuple[str | int, ...]) -> str:
     """Where a problem is, without the tags that pydantic adds for unions: the user wrote none."""
-    after = {"distributions": 2, "checkpoints": 1}  # a tag follows so many places behind these
+    after = {
+        "distributions": 2,
+        "tokenizers": 2,
+        "checkpoints": 1,
+    }  # a tag follows so many places behind these
     kept = [
         str(part)
         for i, part in enumerate(loc)
@@ -116,7 +127,7 @@ def _dangling(study: Study) -> Iterator[str]:
             if teacher and distribution.seed not in teacher.seeds:
                 yield f"{place}.seed: {distribution.experiment} has the seeds {teacher.seeds}"
     for name, tokenizer in study.tokenizers.items():
-        if tokenizer.corpus is not None:
+        if isinstance(tokenizer, TextTokens) and tokenizer.corpus is not None:
             texts = [n for n, d in study.distributions.items() if d.source != "model"]
             yield from _refer(f"tokenizers.{name}.corpus", tokenizer.corpus, texts, "distribution of text")
     for name, experiment in study.experiments.items():
@@ -192,6 +203,7 @@ def _held(experiment: Experiment, dataset: str) -> list[str]:
 def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> Iterator[str]:
     yield from _refer(f"{place}.tokenizer", experiment.tokenizer, study.tokenizers, "tokenizer")
     tokenizer = study.tokenizers.get(experiment.tokenizer)
+    yield from _task(study, place, experiment, tokenizer)
     if tokenizer and tokenizer.context > experiment.model.n_ctx:
         yield (
             f"{place}.model.n_ctx: {experiment.model.n_ctx} positions cannot hold the blocks of "
@@ -215,9 +227,9 @@ def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> 
         yield from _trained(study, place, experiment)
     for kind, sampling in _samplings(experiment):
         where = f"{place}.{kind}"
-        if tokenizer and sampling.scored_positions and sampling.scored_positions >= tokenizer.context:
+        if tokenizer and sampling.scored_positions and sampling.scored_positions > tokenizer.predictions:
             yield (
-                f"{where}.scored_positions: {sampling.scored_positions} of the {tokenizer.context - 1} "
+                f"{where}.scored_positions: {sampling.scored_positions} of the {tokenizer.predictions} "
                 "predictions of a context; null scores them all"
             )
         if sampling.keep_traces and kind.startswith("settings."):
@@ -243,13 +255,36 @@ def _experiment(study: Study, place: str, name: str, experiment: Experiment) -> 
         yield from _calibration(f"{place}.calibration", experiment, tokenizer)
 
 
+def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
+    """A task, its tokens and its distributions belong together; sorting has circuits, text has patterns."""
+    section, sources, told = TASKS[experiment.task]
+    if tokenizer and not isinstance(tokenizer, section):
+        yield f"{place}.tokenizer: the task {experiment.task} reads {told}, which '{experiment.tokenizer}' is not"
+    trained = [experiment.training.distribution] if experiment.training else []
+    for distribution in dict.fromkeys([*experiment.distributions, *trained]):
+        entry = study.distributions.get(distribution)
+        if entry and entry.source not in sources:
+            yield (
+                f"{place}.distributions: '{distribution}' is of source {entry.source}, which the task "
+                f"{experiment.task} cannot read; it reads {', '.join(sources)}"
+            )
+    if experiment.circuits and (experiment.task != "sorting" or experiment.model.n_layers != 1):
+        yield f"{place}.circuits: full circuits are of one layer that sorts; set `circuits: null`"
+    if experiment.patterns and experiment.task != "language":
+        yield f"{place}.patterns: attention scores are measured on sequences of text tokens; set `patterns: null`"
+    if experiment.metrics and experiment.metrics.accuracy:
+        taught = [d for d in experiment.distributions if isinstance(study.distributions.get(d), Model)]
+        if taught:
+            yield f"{place}.metrics.accuracy: the targets of {', '.join(taught)} are probabilities; leave it out"
+
+
 def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
     metrics = experiment.metrics
-    for name in ("icl_early", "icl_late") if metrics and tokenizer else ():
+    for name in ("icl_early", "icl_late") if metrics and metrics.icl_early and tokenizer else ():
         first, end = getattr(metrics, name)
-        if not first < end < tokenizer.context:
+        if not first < end <= tokenizer.predictions:
             yield (
-                f"{place}.metrics.{name}: {[first, end]} is no range of the {tokenizer.context - 1} "
+                f"{place}.metrics.{name}: {[first, end]} is no range of the {tokenizer.predictions} "
                 "predictions of a context"
             )
     if experiment.patterns and experiment.patterns.length > experiment.model.n_ctx:
@@ -303,9 +338,9 @@ def _calibration(place: str, experiment: Experiment, tokenizer: Any) -> Iterator
         sweep = getattr(section, kind)
         for component in (sweep.components or []) if sweep else []:
             yield from _sampled_component(f"{place}.{kind}.components", component, experiment, "heads")
-        if sweep and tokenizer and (sweep.scored_positions or 0) >= tokenizer.context:
+        if sweep and tokenizer and (sweep.scored_positions or 0) > tokenizer.predictions:
             yield (
-                f"{place}.{kind}.scored_positions: {sweep.scored_positions} of the {tokenizer.context - 1} "
+                f"{place}.{kind}.scored_positions: {sweep.scored_positions} of the {tokenizer.predictions} "
                 "predictions of a context; null scores them all"
             )
     for component in dependence.components if dependence else []:
@@ -356,8 +391,9 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
             yield f"{place}.{section}: missing; checkpoints that are trained here need it"
     if training is None:
         return
-    texts = [n for n, d in study.distributions.items() if d.source != "model"]
-    yield from _refer(f"{place}.training.distribution", training.distribution, texts, "distribution of text")
+    known = [n for n, d in study.distributions.items() if d.source != "model"]
+    what = "distribution to train on" if experiment.task != "language" else "distribution of text"
+    yield from _refer(f"{place}.training.distribution", training.distribution, known, what)
     for step in checkpoints.extra:
         if step > training.steps:
             yield f"{place}.checkpoints.extra: step {step} is after the last step, {training.steps}"

@@ -11,6 +11,7 @@ SCRIPTS = {
     "ablation": "ablate",
     "metrics": "measure_losses",
     "heads": "score_heads",
+    "circuits": "trace_circuits",
 }
 
 
@@ -29,6 +30,8 @@ def section(experiment: Experiment, dataset: str) -> dict[str, Any]:
         return {"sampling": parameters.sampling(products.sampling(experiment, *sampled))}
     if dataset == "heads":
         return {"patterns": experiment.patterns.model_dump()}
+    if dataset == "circuits":
+        return {"circuits": experiment.circuits.model_dump()}
     reader = {"hessian": parameters.hessian, "ablation": parameters.ablation, "metrics": parameters.metrics}
     return {dataset: reader[dataset](experiment)} if dataset in reader else {}
 
@@ -36,7 +39,7 @@ def section(experiment: Experiment, dataset: str) -> dict[str, Any]:
 def coords(experiment: Experiment, dataset: str) -> dict[str, list[Any]]:
     """The labels of the whole dataset."""
     found: dict[str, list[Any]] = {"seed": list(experiment.seeds), "step": steps(experiment)}
-    if dataset != "heads":
+    if dataset not in products.OF_ALL:
         found["distribution"] = products.distributions(experiment, dataset)
     return found
 

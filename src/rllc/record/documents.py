@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from rllc.record import manifest as manifests
 from rllc.record.store import whole
-from rllc.tasks.language.arrow import read_table, write_table
+from rllc.tasks.arrow import read_table, write_table
 
 
 def read_documents(corpus: Path) -> pa.Table:

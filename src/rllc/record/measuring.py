@@ -13,13 +13,13 @@ from rllc.models.device import choose, computing
 from rllc.models.loss import TaughtBatches
 from rllc.models.transformer import Architecture
 from rllc.record import manifest as manifests
-from rllc.record.blocks import contexts, side_digest
+from rllc.record.blocks import examples, side_digest
 from rllc.record.cells import over_steps
 from rllc.record.checkpoints import load
 from rllc.record.datasets import write_dataset
 from rllc.record.provenance import attributes
 from rllc.seeds import derive, generator
-from rllc.tasks.batch import Batch, next_token_batches
+from rllc.tasks.batch import Batch, batches_of
 
 Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
 KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
@@ -59,8 +59,8 @@ class Measuring:
         """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
         place = choose(self.compute["device"])
         random = generator(self.batch_stream, purpose, count, batch_size)
-        tokens = contexts(self.blocks, "held_out")
-        drawn = next_token_batches(tokens, batch_size=batch_size, count=count, scored=scored, random=random)
+        held_out = examples(self.blocks, "held_out")
+        drawn = batches_of(held_out, batch_size=batch_size, count=count, scored=scored, random=random)
         batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
         if self.teacher is None:
             return batches

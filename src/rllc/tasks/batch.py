@@ -20,6 +20,33 @@ class Batch(NamedTuple):
     targets: Tensor
 
 
+class Examples(NamedTuple):
+    """What minibatches are drawn from.
+
+    contexts   integers [total, context]
+    positions  integers, ascending: the positions whose prediction can be scored; None: all but the last
+    targets    integers [total, context]: what is to be predicted at each position; None: the next token
+    """
+
+    contexts: np.ndarray
+    positions: np.ndarray | None = None
+    targets: np.ndarray | None = None
+
+    def scorable(self) -> np.ndarray:
+        """The positions whose prediction can be scored."""
+        return np.arange(self.contexts.shape[1] - 1) if self.positions is None else self.positions
+
+    def batch(self, rows: np.ndarray, positions: np.ndarray) -> Batch:
+        """The contexts ``rows``, scored at ``positions``."""
+        if self.targets is None:
+            return next_token_batch(self.contexts[rows], positions)
+        tokens, where, targets = (
+            torch.from_numpy(np.ascontiguousarray(part, dtype=np.int64))
+            for part in (self.contexts[rows], positions, self.targets[rows][:, positions])
+        )
+        return Batch(tokens, where, targets)
+
+
 def next_token_batch(contexts: np.ndarray, positions: np.ndarray) -> Batch:
     """Score the prediction of token ``p + 1`` at each ``p`` in ``positions``.
 
@@ -31,22 +58,22 @@ def next_token_batch(contexts: np.ndarray, positions: np.ndarray) -> Batch:
     return Batch(tokens, where, tokens[:, where + 1])
 
 
-def next_token_batches(
-    contexts: np.ndarray,
+def batches_of(
+    examples: Examples,
     *,
     batch_size: int,
     count: int,
     scored: int | None,
     random: np.random.Generator,
 ) -> list[Batch]:
-    """``count`` minibatches drawn from ``contexts`` without replacement (anew when used up).
+    """``count`` minibatches drawn from ``examples`` without replacement (anew when used up).
 
-    Each batch scores ``scored`` positions of its contexts, drawn uniformly without replacement and
-    shared by the batch's contexts; ``None`` scores all ``context - 1``.
+    Each batch scores ``scored`` of the positions that can be, drawn uniformly without replacement and
+    shared by the batch's contexts; ``None`` scores them all.
 
     Raises ValueError where there are fewer contexts than one batch holds.
     """
-    total, context = contexts.shape
+    total = len(examples.contexts)
     if total < batch_size:
         raise ValueError(
             f"{total} contexts are too few for one batch of {batch_size}: "
@@ -56,9 +83,9 @@ def next_token_batches(
     passes = -(-count // per_pass)
     orders = [random.permutation(total)[: per_pass * batch_size] for _ in range(passes)]
     rows = np.concatenate(orders).reshape(-1, batch_size)[:count]
-    predictable = context - 1
-    size = predictable if scored is None else min(scored, predictable)
+    scorable = examples.scorable()
+    size = len(scorable) if scored is None else min(scored, len(scorable))
     return [
-        next_token_batch(contexts[row], np.sort(random.choice(predictable, size, replace=False)))
+        examples.batch(row, scorable[np.sort(random.choice(len(scorable), size, replace=False))])
         for row in rows
     ]

@@ -3,8 +3,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rllc.tasks.language.arrow import read_manifest, read_table, write_table
-from rllc.tasks.language.blocks import as_array, blocks
+from rllc.tasks.arrow import as_array, read_manifest, read_table, write_table
+from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.documents import Document, collect
 from rllc.tasks.language.mixture import mix
 from rllc.tasks.language.tokenizer import bos_id, train

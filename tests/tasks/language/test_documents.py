@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.tasks.language.arrow import read_manifest
+from rllc.tasks.arrow import read_manifest
 from rllc.tasks.language.documents import Document, collect, manifest
 
 TEXTS = [f"text number {i} ({'x' * i})" for i in range(200)]

@@ -1,6 +1,6 @@
 import pytest
 
-from rllc.tasks.language.arrow import read_manifest, with_manifest
+from rllc.tasks.arrow import read_manifest, with_manifest
 from rllc.tasks.language.documents import Document, collect
 from rllc.tasks.language.mixture import mix
 

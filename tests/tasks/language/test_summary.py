@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rllc.tasks.language.arrow import read_manifest
-from rllc.tasks.language.blocks import as_array, blocks
+from rllc.tasks.arrow import as_array, read_manifest
+from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.summary import VARIABLES, corpus_summary, repeated_share, unigram_entropy
 from rllc.tasks.language.tokenizer import train
 

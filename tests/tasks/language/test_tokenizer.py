@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.tasks.language.arrow import write_table
+from rllc.tasks.arrow import write_table
 from rllc.tasks.language.documents import Document, collect
 from rllc.tasks.language.tokenizer import BOS, bos_id, load, pretrained, save, train, vocabulary_size
 
@@ -51,7 +51,7 @@ def test_the_first_merge_is_the_most_frequent_pair():
 
 TRAIN = """
 import sys
-from rllc.tasks.language.arrow import read_table
+from rllc.tasks.arrow import read_table
 from rllc.tasks.language.tokenizer import train
 tokenizer = train(read_table(sys.argv[1]), vocabulary_size=300)
 ids = tokenizer.encode_batch(["def return self"] * 50)[-1].ids

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
 from rllc.seeds import generator
+from rllc.tasks.arrow import as_lists, read_manifest, with_manifest
 from rllc.tasks.language import tokenizer as tokenizers
-from rllc.tasks.language.arrow import read_manifest, with_manifest
 
 BATCH_CHARACTERS = 2_000_000
 
@@ -90,15 +90,7 @@ def blocks(
         "seed": seed,
         "text": _source(table),
     }
-    values = pa.FixedSizeListArray.from_arrays(pa.array(ids.reshape(-1)), context)
-    return with_manifest(pa.table({"input_ids": values}), about)
-
-
-def as_array(table: pa.Table) -> np.ndarray:
-    """The tokens of a table of blocks, [blocks, context], without a copy where it is in one piece."""
-    column = table["input_ids"]
-    values = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-    return values.flatten().to_numpy(zero_copy_only=True).reshape(len(values), column.type.list_size)
+    return with_manifest(pa.table({"input_ids": as_lists(ids)}), about)
 
 
 def _encoded(table: pa.Table, tokenizer: Tokenizer, wanted: int | None) -> Iterator[tuple[str, list[int]]]:

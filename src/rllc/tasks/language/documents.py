@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rllc.tasks.language.arrow import with_manifest
+from rllc.tasks.arrow import with_manifest
 
 SCHEMA = pa.schema(
     {"text": pa.large_string(), "name": pa.string(), "sha256": pa.string(), "held_out": pa.bool_()}

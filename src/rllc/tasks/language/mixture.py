@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rllc.seeds import generator
-from rllc.tasks.language.arrow import with_manifest
+from rllc.tasks.arrow import with_manifest
 from rllc.tasks.language.documents import SCHEMA, manifest
 
 

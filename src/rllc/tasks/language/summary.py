@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import xarray as xr
 
-from rllc.tasks.language.arrow import read_manifest
-from rllc.tasks.language.blocks import as_array
+from rllc.tasks.arrow import as_array, read_manifest
 from rllc.vocabulary import NATS, describe
 
 VARIABLES = {

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from os import PathLike
 
+import numpy as np
 import pyarrow as pa
 
 MANIFEST = b"manifest"
@@ -23,7 +24,7 @@ def read_manifest(table: pa.Table) -> dict:
     if MANIFEST not in metadata:
         raise ValueError(
             "the table carries no manifest: it was not written by rllc, or its schema metadata was dropped; "
-            "make it with documents.collect, mixture.mix or blocks.blocks"
+            "run the rule that makes it"
         )
     return json.loads(metadata[MANIFEST])
 
@@ -46,3 +47,17 @@ def read_table(path: str | PathLike[str]) -> pa.Table:
         raise ValueError(
             f"{path} is not a whole Arrow IPC stream ({error}): delete the file, so that it is made again"
         ) from error
+
+
+def as_array(table: pa.Table, column: str = "input_ids") -> np.ndarray:
+    """Lists of equal length as an array, [rows, length], without a copy where they are in one piece."""
+    lists = table[column]
+    values = lists.chunk(0) if lists.num_chunks == 1 else pa.concat_arrays(lists.chunks)
+    return values.flatten().to_numpy(zero_copy_only=True).reshape(len(values), lists.type.list_size)
+
+
+def as_lists(array: np.ndarray) -> pa.Array:
+    """A column that ``as_array`` reads back: [rows, length]."""
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1]
+    )

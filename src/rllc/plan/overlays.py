@@ -1,0 +1,64 @@
+"""What overlays do to the tables of the config, before anything is checked: entries removed, entries alike."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.config.section import nearest
+
+TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
+
+
+class Unlike(ValueError):
+    """An experiment is like one that cannot be followed."""
+
+
+def resolved(config: dict[str, Any]) -> dict[str, Any]:
+    """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
+
+    With an experiment go its figures, animations and claims, and the distributions that it teaches.
+    Raises Unlike where an experiment is like one that is not there, or, in a circle, like itself.
+    """
+    config, experiments = dict(config), config.get("experiments")
+    if isinstance(experiments, dict):
+        gone = {name for name, entry in experiments.items() if entry is None}
+        config = {name: _without(gone, entries) for name, entries in config.items()}
+        kept = {name: entry for name, entry in experiments.items() if entry is not None}
+        config["experiments"] = {name: _alike(name, experiments, ()) for name in kept}
+    for table in TABLES:
+        if isinstance(config.get(table), dict):
+            config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
+    return config
+
+
+def _without(gone: set[str], entries: Any) -> Any:
+    """A table without the entries that name an experiment that is gone."""
+    if not gone or not isinstance(entries, dict):
+        return entries
+    return {name: entry for name, entry in entries.items() if not gone.intersection(_named(entry))}
+
+
+def _named(entry: Any) -> Iterator[str]:
+    for key in ("experiment", "versus"):
+        if isinstance(entry, dict) and isinstance(entry.get(key), str):
+            yield entry[key]
+
+
+def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) -> Any:
+    """An experiment with the keys of those that it is like."""
+    entry = experiments[name]
+    other = entry.get("like") if isinstance(entry, dict) else None
+    if other is None:
+        return entry
+    place = f"experiments.{name}.like"
+    if other in (*followed, name):
+        raise Unlike(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
+    if not isinstance(experiments.get(other), dict):
+        raise Unlike(f"{place}: no experiment is called '{other}'{nearest(other, experiments)}")
+    return _merged(_alike(other, experiments, (*followed, name)), entry)
+
+
+def _merged(under: Any, over: Any) -> Any:
+    """As Snakemake merges overlays: tables key by key, everything else replaced."""
+    if not (isinstance(under, dict) and isinstance(over, dict)):
+        return over
+    return {**under, **{name: _merged(under.get(name), value) for name, value in over.items()}}

@@ -1,0 +1,19 @@
+"""Full circuits of every head and what is read off them: one seed, one chunk of checkpoints."""
+
+from rllc.measures.circuits import circuits as measure_circuits
+from rllc.record.measuring import Measuring
+from rllc.record.stage import run
+
+
+def main(job: Measuring, tokens: int, circuits: dict) -> None:
+    """Circuits of the numbers, the first ``tokens`` tokens: separators and answers are left out."""
+
+    def measure(weights, architecture, _):
+        tolerance = circuits["rank_tolerance"]
+        return measure_circuits(weights, architecture=architecture, tokens=range(tokens), tolerance=tolerance)
+
+    job.write(measure, circuits=circuits)
+
+
+if __name__ == "__main__":
+    run(main)
