@@ -50,9 +50,7 @@ LISTED = {
 DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ]
-TEXTS = [
-    name for name, entry in STUDY.distributions.items() if products.is_text(entry)
-]
+TEXTS = [name for name, entry in STUDY.distributions.items() if products.is_text(entry)]
 GENERATED = [name for name in STUDY.distributions if name not in TEXTS]
 NUMBERS = [
     name for name, entry in STUDY.tokenizers.items() if products.of_numbers(entry)

@@ -139,10 +139,10 @@ rule make_blocks:
         blocks=AT.blocks(),
     log:
         AT.log("make_blocks", "tokenizer", "distribution"),
-    wildcard_constraints:
-        distribution=any_of(TEXTS),
     benchmark:
         AT.benchmark("make_blocks", "tokenizer", "distribution")
+    wildcard_constraints:
+        distribution=any_of(TEXTS),
     priority: 70
     conda:
         ENVIRONMENT

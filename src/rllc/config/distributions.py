@@ -131,8 +131,8 @@ class ListTokens(Section):
         blocks, possible = self.train_blocks + self.held_out_blocks, math.perm(self.numbers, self.length)
         if possible < 2 * blocks:
             raise ValueError(
-                f"there are {possible:,} lists of {self.length} of {self.numbers} numbers; {blocks:,} different "
-                "blocks need twice as many: raise `length` or `numbers`, or ask for fewer blocks"
+                f"there are {possible:,} lists of {self.length} of {self.numbers} numbers; {blocks:,} blocks "
+                "need twice as many: raise `length` or `numbers`, or ask for fewer blocks"
             )
         return self
 

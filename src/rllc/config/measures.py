@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from rllc.config.section import Section, key
 from rllc.config.values import RLLC, Count, Name, Share, Step
 
-
 Range = Annotated[list[Step], Field(min_length=2, max_length=2)]
 
 
@@ -54,7 +53,7 @@ class Metrics(Section):
     contexts: Count = key("held-out contexts, a multiple of batch_size")
     batch_size: Count = key("contexts at once")
     icl_early: Range | None = key(
-        "ICL score = loss at late minus loss at early positions; early: from, up to but without; null: no score",
+        "ICL score = loss at late minus loss at early positions; early: from, up to but without; null: none",
         unit="positions", default=None,
     )  # fmt: skip
     icl_late: Range | None = key(
@@ -77,7 +76,7 @@ class Circuits(Section):
     """The full QK and OV circuits of every head, and what is read off them; of models that sort."""
 
     rank_tolerance: Share | None = key(
-        "singular values below this share of the largest count as zero; null: that of torch.linalg.matrix_rank",
+        "singular values up to this share of the largest count as zero; null: as torch.linalg.matrix_rank",
         default=None,
     )
 

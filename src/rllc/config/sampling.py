@@ -19,8 +19,8 @@ class Sampling(Section):
     )
     chains: int = key("independent chains", ge=2)
     reference_norm: Positive | None = key(
-        "the step is multiplied by the squared norm of all weights over this norm's square: a control, where the "
-        "norm changes over training; null: the step is as given",
+        "the step is multiplied by (norm of all weights / this)^2: a control, where the norm changes over "
+        "training; null: the step is as given",
         default=None,
     )
     draws: Count = key("draws per chain, burn-in included")

@@ -1,4 +1,4 @@
-"""What overlays do to the tables of the config, before anything is checked: entries removed, entries alike."""
+"""What is done to the tables of the config before it is checked: entries removed, experiments alike."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -259,7 +259,7 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
     """A task, its tokens and its distributions belong together; sorting has circuits, text has patterns."""
     section, sources, told = TASKS[experiment.task]
     if tokenizer and not isinstance(tokenizer, section):
-        yield f"{place}.tokenizer: the task {experiment.task} reads {told}, which '{experiment.tokenizer}' is not"
+        yield f"{place}.tokenizer: '{experiment.tokenizer}' is not of {told}, which {experiment.task} reads"
     trained = [experiment.training.distribution] if experiment.training else []
     for distribution in dict.fromkeys([*experiment.distributions, *trained]):
         entry = study.distributions.get(distribution)
@@ -271,11 +271,11 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
     if experiment.circuits and (experiment.task != "sorting" or experiment.model.n_layers != 1):
         yield f"{place}.circuits: full circuits are of one layer that sorts; set `circuits: null`"
     if experiment.patterns and experiment.task != "language":
-        yield f"{place}.patterns: attention scores are measured on sequences of text tokens; set `patterns: null`"
+        yield f"{place}.patterns: attention scores are measured on text tokens; set `patterns: null`"
     if experiment.metrics and experiment.metrics.accuracy:
         taught = [d for d in experiment.distributions if isinstance(study.distributions.get(d), Model)]
         if taught:
-            yield f"{place}.metrics.accuracy: the targets of {', '.join(taught)} are probabilities; leave it out"
+            yield f"{place}.metrics.accuracy: targets of {', '.join(taught)} are probabilities; leave it out"
 
 
 def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
