@@ -97,6 +97,11 @@ def test_an_unfinished_dataset_has_all_its_labels():
     assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
 
 
+def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():
+    coords = {"seed": [0], "step": [0, 3], "distribution": ["code"]}
+    assert "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
+
+
 def test_only_parts_of_the_same_code_and_settings_belong_together():
     made = xr.Dataset(attrs={"code": "abc", "sampling": '{"draws": 8, "stream": 3}'})
     assert agrees(made, {"code": "abc", "sampling": {"draws": 8}})

@@ -72,7 +72,7 @@ def failures(dataset: xr.Dataset, *names: str) -> str:
         if bad:
             said.append(f"chains not ok: {', '.join(bad)} of {codes.sum()}")
     text = "; ".join(said)
-    return sentence(text) if text else "No cell is missing."
+    return sentence(text) if text else "No cell drawn is missing."
 
 
 def trust(dataset: xr.Dataset, name: str) -> str:

@@ -56,8 +56,7 @@ def stage_fig1a_lm(
         one = taken.sel(seed=seed, distribution=name)
         seed_text = f", seed {seed}" if len(names) > 1 else ""
         steps = one["step"].values
-        loss = one["loss"].dropna("step")
-        style.curve(column[0], loss, color=LOSS_COLOR, marker="o")
+        style.curve(column[0], one["loss"].sel(step=metrics["step"].values), color=LOSS_COLOR, marker="o")
         column[0].set_title(f"held-out loss on {style.short(label)}{seed_text}", loc="left")
         if llc is not None:
             measured = one.sel(step=llc["step"].values)
@@ -88,7 +87,7 @@ def stage_fig1a_lm(
         "" if llc is None else captions.setting(llc),
         "" if llc is None else "The level of an LLC is its setting's: compare it with no other's.",
         captions.seeds(taken),
-        "" if llc is None else captions.failures(taken.sel(step=llc["step"].values), "llc"),
+        "" if llc is None else captions.failures(taken.sel(step=llc["step"].values), "llc", "loss"),
         "" if llc is None else captions.trust(taken, "llc"),
     )
     return Drawing(figure, taken, caption)

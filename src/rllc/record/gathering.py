@@ -61,7 +61,8 @@ def agrees(part: xr.Dataset, made_by: dict[str, Any]) -> bool:
 def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[str, str]) -> xr.Dataset:
     """A dataset of some of its parts on the labels that it will have: the rest is NaN, its status missing.
 
-    The attribute ``unfinished`` says how many cells (of seed, step and distribution) are there.
+    The attribute ``unfinished`` says how many cells (of seed, step and distribution) are there; a dataset
+    that has them all gets none.
     """
     dims = {name: values for name, values in coords.items() if name in dataset.dims}
     # A cell is there where any number in it is.
@@ -78,6 +79,8 @@ def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[s
         named = [labels[name] for name in dims["distribution"]]
         filled = filled.assign_coords(distribution_label=("distribution", named))
     cells = int(np.prod([len(values) for values in dims.values()]))
+    if there == cells:
+        return filled
     return filled.assign_attrs(unfinished=f"{there} of {cells} cells of {', '.join(dims)}")
 
 
