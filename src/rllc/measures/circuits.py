@@ -1,0 +1,189 @@
+"""Full QK and OV circuits of the heads of one layer, and how simple, symmetric and shared they are.
+
+The measures of the blog post on the LLC of list-sorting transformers (its footnotes 1 to 4), for any model
+whose tokens are numbers: symmetry and regions ask which number stands beside which.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.measures.regions import regions
+from rllc.models.transformer import Architecture, Weights
+from rllc.vocabulary import describe, head_coords, head_label
+
+CIRCUITS = ("qk", "ov")
+NORMALISATIONS = ("mean_abs", "mean")
+SHORTEST = 3
+VARIABLES = {
+    "qk": ("full QK circuit, query token by key token", "1"),
+    "ov": ("full OV circuit, source token by output token", "1"),
+    "rank": ("matrix rank of the circuit", "1"),
+    "effective_rank": ("exponential of the entropy of the normalised singular values", "1"),
+    "rank_sum": ("sum of the matrix ranks of all circuits", "1"),
+    "effective_rank_sum": ("sum of the effective ranks of all circuits", "1"),
+    "symmetry": ("translational symmetry of the circuit", "1"),
+    "translational_symmetry": ("translational symmetry over mean |W|, sum over all circuits", "1"),
+    "translational_symmetry_mean": ("translational symmetry over mean |W|, mean over all circuits", "1"),
+    "overlap": ("overlap of the circuits of two heads", "1"),
+    "head_overlap": ("overlap of heads, mean over pairs and both circuits", "1"),
+    "token_head": ("index in the layer of the head with the largest OV diagonal entry of the token", "1"),
+    "vocabulary_share": ("share of the tokens at which the head has the largest OV diagonal entry", "1"),
+    "regions": ("runs of neighbouring tokens with the same head, single tokens counted", "1"),
+    "regions_min3": ("regions of at least 3 tokens that heads divide the vocabulary into", "1"),
+    "anti_state": ("correlation of the OV circuit with minus the sum of the other heads'", "1"),
+}
+
+
+@torch.no_grad()
+def circuits(
+    weights: Weights,
+    *,
+    architecture: Architecture,
+    tokens: Sequence[int],
+    layer: int = 0,
+    tolerance: float | None = None,
+) -> xr.Dataset:
+    """Full circuits of every head of a layer and what is read off them; W is a circuit, i and j tokens.
+
+    ::
+
+        qk = W_E W_Q W_K^T W_E^T,  ov = W_E W_V W_O W_U      (head, token, other_token)
+        rank            singular values above tolerance * the largest                    (head, circuit)
+        effective_rank  exp(- sum p ln p), p = singular values / their sum               (head, circuit)
+        symmetry        mean over interior i, j of |W_ij - (W_i-1,j+1 + W_i+1,j-1) / 2|
+                        - |W_ij - (W_i-1,j-1 + W_i+1,j+1) / 2|, over the mean of |W| or of W, all i, j
+                                                                          (head, circuit, normalisation)
+        overlap         1 - sum |W^k - W^l| / sum(|W^k| + |W^l|) of heads k, l           (pair, circuit)
+        token_head      argmax over heads of ov[t, t]                                            (token)
+        anti_state      Pearson correlation of ov[h] with - sum of ov[g], g != h                  (head)
+
+    The circuits are bare products as in the post: no biases, positions, layer norm or 1 / sqrt(d_head), and
+    in models of several layers no other layer. In double precision; ``qk`` and ``ov`` are kept as float32.
+
+    tokens     ids of the tokens that are numbers, ascending by number: the coordinates
+    tolerance  None: that of ``torch.linalg.matrix_rank`` in float32, len(tokens) * 2^-23, whatever the
+               precision here, so that ranks are those of the weights and not of rounding
+
+    Over all heads and circuits: ``rank_sum``, ``effective_rank_sum``, ``translational_symmetry`` (the sum at
+    mean |W|: the post's level) and its mean; ``head_overlap``. ``vocabulary_share`` (head) and ``regions``
+    are of ``token_head``. Where two heads are equal but for noise the raw ``regions`` counts every
+    alternation: ``regions_min3`` counts the runs of the assignment of tokens to heads that has the largest
+    sum of ov[t, t] among those whose runs have at least 3 tokens. Dividing by the mean of W, which may be
+    near 0 or negative, is there because the post does not say which; nothing else uses it. A circuit that
+    is 0 has NaN symmetry and effective rank. With one head ``head_overlap`` and ``anti_state`` are NaN and
+    there is no ``overlap``.
+
+    Sources: the post; effective rank: Roy & Vetterli 2007; full circuits: Elhage et al. 2021.
+
+    Raises ValueError where the model has no such layer or tokens, or fewer than 3 tokens are given.
+    """
+    numbers = _checked(tokens, architecture, layer, tolerance)
+    tolerance = len(numbers) * torch.finfo(torch.float32).eps if tolerance is None else tolerance
+    both = _full(weights, numbers, layer)
+    singular = torch.linalg.svdvals(both)
+    rank = (singular > tolerance * singular[..., :1]).sum(-1)
+    effective = torch.special.entr(singular / singular.sum(-1, keepdim=True)).sum(-1).exp()
+    symmetric = symmetry(both)
+    diagonal = both[:, 1].diagonal(dim1=-2, dim2=-1)
+    largest = diagonal.argmax(0)
+    shared = torch.nn.functional.one_hot(largest, len(both)).double().mean(0)
+    pairs = list(combinations(range(len(both)), 2))
+    shares = torch.stack([overlap(both[k], both[m]) for k, m in pairs]) if pairs else both.new_zeros(0, 2)
+
+    per_circuit = ("head", "circuit")
+    found = {
+        "qk": (("head", "token", "other_token"), both[:, 0].float()),
+        "ov": (("head", "token", "other_token"), both[:, 1].float()),
+        "rank": (per_circuit, rank),
+        "effective_rank": (per_circuit, effective),
+        "rank_sum": ((), rank.sum()),
+        "effective_rank_sum": ((), effective.sum()),
+        "symmetry": ((*per_circuit, "normalisation"), symmetric),
+        "translational_symmetry": ((), symmetric[..., 0].sum()),
+        "translational_symmetry_mean": ((), symmetric[..., 0].mean()),
+        "head_overlap": ((), shares.mean()),
+        "token_head": ("token", largest),
+        "vocabulary_share": ("head", shared),
+        "regions": ((), 1 + (largest.diff() != 0).sum()),
+        "regions_min3": ((), torch.tensor(regions(diagonal.T.tolist(), shortest=SHORTEST))),
+        "anti_state": ("head", anti_state(both[:, 1])),
+    }
+    if pairs:
+        found["overlap"] = (("pair", "circuit"), shares)
+    labels = [head_label(layer, head) for head in range(len(both))]
+    coords = {
+        **head_coords(labels),
+        "token": numbers,
+        "other_token": numbers,
+        "circuit": np.asarray(CIRCUITS, dtype=object),
+        "normalisation": np.asarray(NORMALISATIONS, dtype=object),
+    }
+    if pairs:
+        coords["pair"] = np.asarray([f"{labels[k]}+{labels[m]}" for k, m in pairs], dtype=object)
+    dataset = xr.Dataset({name: (dims, value.cpu().numpy()) for name, (dims, value) in found.items()}, coords)
+    dataset["rank"].attrs["relative_tolerance"] = tolerance
+    return describe(dataset, VARIABLES)
+
+
+def _full(weights: Weights, tokens: Sequence[int], layer: int) -> Tensor:
+    """Both circuits of all heads: [head, circuit, token, other_token], double precision."""
+    numbers = torch.as_tensor(tokens, device=weights["embed.W_E"].device)
+    embedded = weights["embed.W_E"].double()[numbers]
+    unembedded = weights["unembed.W_U"].double()[:, numbers]
+    q, k, v, o = (weights[f"blocks.{layer}.attn.W_{m}"].double() for m in "QKVO")
+    query, key, value = (embedded @ w for w in (q, k, v))
+    return torch.stack([query @ key.transpose(-1, -2), value @ (o @ unembedded)], dim=1)
+
+
+def symmetry(W: Tensor) -> Tensor:
+    """Irregularity across the diagonals minus along them, over mean |W| and mean W: [.., n, n] -> [.., 2]."""
+    middle = W[..., 1:-1, 1:-1]
+    across = (middle - (W[..., :-2, 2:] + W[..., 2:, :-2]) / 2).abs()
+    along = (middle - (W[..., :-2, :-2] + W[..., 2:, 2:]) / 2).abs()
+    scale = torch.stack([W.abs().mean((-2, -1)), W.mean((-2, -1))], dim=-1)
+    return (across - along).mean((-2, -1))[..., None] / scale
+
+
+def overlap(a: Tensor, b: Tensor) -> Tensor:
+    """1 - sum |a - b| / sum(|a| + |b|): [.., n, n] -> [..], 0 (opposite signs) .. 1 (equal)."""
+    return 1 - (a - b).abs().sum((-2, -1)) / (a.abs() + b.abs()).sum((-2, -1))
+
+
+def anti_state(ov: Tensor) -> Tensor:
+    """Pearson correlation of each head's circuit with minus the sum of the others': [head, n, n] -> [head].
+
+    NaN where one of the two is constant, so with one head.
+    """
+    flat = ov.flatten(1)
+    others = flat - flat.sum(0)
+    a, b = (x - x.mean(1, keepdim=True) for x in (flat, others))
+    return (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
+
+
+def _checked(
+    tokens: Sequence[int], architecture: Architecture, layer: int, tolerance: float | None
+) -> list[int]:
+    """The tokens as a list, if the model has them and the layer."""
+    numbers = [int(token) for token in tokens]
+    if not 0 <= layer < architecture.n_layers:
+        raise ValueError(
+            f"layer {layer}: the model has {architecture.n_layers} layers, give one of 0 .. that less 1"
+        )
+    if len(numbers) < 3:
+        raise ValueError(f"{len(numbers)} tokens have no interior: expected at least 3 numbers")
+    if any(b <= a for a, b in pairwise(numbers)) or numbers[0] < 0 or numbers[-1] >= architecture.d_vocab:
+        raise ValueError(
+            f"tokens {numbers[0]} .. {numbers[-1]}: expected ids in 0 .. {architecture.d_vocab - 1}, each "
+            "once and ascending; give the tokens that are numbers, without the separator"
+        )
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise ValueError(
+            f"tolerance {tolerance}: expected a share of the largest singular value, in 0 .. 1; "
+            "leave it out for that of matrix_rank"
+        )
+    return numbers
