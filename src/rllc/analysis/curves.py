@@ -1,0 +1,100 @@
+"""What is read off one curve over training: pure functions, each of them one number.
+
+The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
+running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
+windows only, so that no peak lies within window // 2 checkpoints of an end.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rllc.analysis.comparison import spearman
+
+NAN = float("nan")
+
+
+class Curve(NamedTuple):
+    """A quantity at ascending checkpoints, all finite, at least one."""
+
+    step: np.ndarray
+    value: np.ndarray
+
+
+def smooth(curve: Curve, window: int) -> Curve:
+    """Running mean over whole windows, each at its middle checkpoint. Needs ``window`` checkpoints."""
+    middle = curve.step[window // 2 : curve.step.size - (window - 1) // 2]
+    return Curve(middle, np.lib.stride_tricks.sliding_window_view(curve.value, window).mean(-1))
+
+
+def peak_step(curve: Curve) -> float:
+    """The step of the largest value, the first of equal ones."""
+    return float(curve.step[curve.value.argmax()])
+
+
+def maximum(curve: Curve) -> float:
+    """The largest value."""
+    return float(curve.value.max())
+
+
+def last(curve: Curve) -> float:
+    """The value at the last checkpoint."""
+    return float(curve.value[-1])
+
+
+def fall(curve: Curve) -> float:
+    """1 - last / maximum: what of the maximum is lost at the end. NaN where the maximum is not positive."""
+    return _relative_fall(curve.value[-1], curve.value.max())
+
+
+def fall_to_minimum(curve: Curve) -> float:
+    """1 - (minimum at or after the maximum) / maximum: a fall that may be made good later.
+
+    Noise lowers a minimum over many checkpoints as it raises the maximum; ``fall`` has only the latter.
+    """
+    return _relative_fall(curve.value[curve.value.argmax() :].min(), curve.value.max())
+
+
+def value_at(curve: Curve, *, step: int) -> float:
+    """The value at the first checkpoint at or after ``step``; NaN where training is shorter."""
+    index = int(np.searchsorted(curve.step, step))
+    return float(curve.value[index]) if index < curve.step.size else NAN
+
+
+def first_step_reaching(curve: Curve, *, threshold: float) -> float:
+    """The first checkpoint whose value is at least ``threshold``; NaN where there is none."""
+    reached = np.flatnonzero(curve.value >= threshold)
+    return float(curve.step[reached[0]]) if reached.size else NAN
+
+
+def growth(curve: Curve) -> float:
+    """Spearman's rank correlation of the value with the step (or its logarithm: ranks are the same).
+
+    NaN with fewer than 3 checkpoints, or where the value is constant.
+    """
+    return spearman(curve.value, curve.step)
+
+
+def relative_range(curve: Curve) -> float:
+    """(maximum - minimum) / |mean|: 0 for a constant. NaN where the mean is 0."""
+    mean = abs(curve.value.mean())
+    return float(np.ptp(curve.value) / mean) if mean > 0 else NAN
+
+
+def step_lead(curve: Curve, *, against: Curve) -> float:
+    """log2 of (peak step of ``against`` + 1) / (own peak step + 1): 1 where its peak comes twice as late."""
+    return float(np.log2((peak_step(against) + 1) / (peak_step(curve) + 1)))
+
+
+def _relative_fall(low: float, high: float) -> float:
+    return float(1 - low / high) if high > 0 else NAN
+
+
+STATISTICS: dict[str, Callable[..., float]] = {
+    f.__name__: f
+    for f in (
+        peak_step, maximum, last, fall, fall_to_minimum, value_at, first_step_reaching, growth,
+        relative_range, step_lead,
+    )
+}  # fmt: skip

@@ -1,0 +1,88 @@
+"""Named statistics of an experiment: one number per seed from the curve of a variable over training.
+
+An entry says which curve and what is read off it, in this order: the variable (``of``, at the labels ``at``,
+over heads as ``over_heads`` says), its finite checkpoints from ``from_step`` on, a running mean over
+``window`` of them, and one of the functions of ``rllc.analysis.curves``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import NAN, STATISTICS, Curve, smooth
+from rllc.vocabulary import describe
+
+VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
+OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
+
+
+class Absent(ValueError):
+    """An experiment has no such curve."""
+
+
+def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Every statistic that the experiment has, per seed, and its last step.
+
+    statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
+                where wanted ``at`` (dim -> label; a dim with one label needs none), ``over_heads``,
+                ``from_step``, ``window`` and the options of the function (``against``: as ``of``)
+    datasets    name -> dataset with dims seed and step
+
+    Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured. A
+    statistic whose curve the experiment has not is left out: why stands in the attribute
+    ``absent.<statistic>``. Curves against each other are taken over seeds that both have.
+    """
+    found, reasons, ends = {}, {}, []
+    for name, entry in statistics.items():
+        try:
+            curves = _curves(entry["of"], entry, datasets)
+            other = _curves(entry["against"], entry, datasets) if entry.get("against") else None
+        except Absent as error:
+            reasons[f"absent.{name}"] = str(error)
+            continue
+        seeds = sorted(curves if other is None else set(curves) & set(other))
+        values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
+        found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
+        found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
+        ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
+    seeds = sorted({int(s) for dataset in datasets.values() for s in dataset["seed"].values})
+    furthest = [max((end[seed] for end in ends if seed in end), default=NAN) for seed in seeds]
+    found["last_step"] = xr.DataArray(np.asarray(furthest, dtype=float), {"seed": seeds}, ["seed"])
+    joined = xr.Dataset({name: values.reindex(seed=seeds) for name, values in found.items()})
+    return describe(joined, VARIABLES).assign_attrs(reasons)
+
+
+def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
+    """The finite checkpoints of every seed from ``from_step`` on. Raises Absent."""
+    dataset, _, variable = of.rpartition(".")
+    if dataset not in datasets or variable not in datasets[dataset]:
+        raise Absent(f"the experiment has no {of}")
+    values = datasets[dataset][variable]
+    for dim, label in entry.get("at", {}).items():
+        if dim not in values.dims or label not in values[dim].values:
+            raise Absent(f"{of} has no {dim} {label!r}")
+        values = values.sel({dim: label})
+    if "head" in values.dims and entry.get("over_heads"):
+        values = OVER_HEADS[entry["over_heads"]](values, "head")
+    values = values.squeeze([d for d in values.dims if d not in ("seed", "step") and values.sizes[d] == 1])
+    if set(values.dims) != {"seed", "step"}:
+        more = ", ".join(str(d) for d in values.dims if d not in ("seed", "step"))
+        raise Absent(f"{of} has more than one {more or 'value'}: say which in 'at', or 'over_heads'")
+    values = values.sortby("step").transpose("seed", "step")
+    step = values["step"].values
+    kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0))
+    rows = zip(values["seed"].values.tolist(), values.values.astype(float), kept, strict=True)
+    return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
+
+
+def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None) -> float:
+    """The statistic of one seed; NaN where fewer checkpoints are measured than the window has."""
+    window = entry.get("window", 1)
+    if any(c.step.size < window for c in (curve, against) if c is not None):
+        return NAN
+    options = {key: entry[key] for key in ("step", "threshold") if entry.get(key) is not None}
+    if against is not None:
+        options["against"] = smooth(against, window)
+    return STATISTICS[entry["statistic"]](smooth(curve, window), **options)

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.claims import judge
+
+NAN = float("nan")
+
+
+def summary(last_step=(100.0, 100), seeds=(0, 1), absent=None, **statistics):
+    data = {
+        name: ("seed", np.array(values, dtype=float), {"units": "u"}) for name, values in statistics.items()
+    }
+    dataset = xr.Dataset({**data, "last_step": ("seed", np.array(last_step))}, {"seed": list(seeds)})
+    return dataset.assign_attrs({f"absent.{k}": v for k, v in (absent or {}).items()})
+
+
+def claim(**more):
+    return {"text": "a text", "source": "us", "experiment": "a", "statistic": "x", **more}
+
+
+def verdict(values, last_step=(100.0, 100), others=None, **bounds):
+    summaries = {"a": summary(last_step, x=values)} | (others or {})
+    return judge({"c": claim(**bounds)}, summaries)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "expected"),
+    [
+        ((1, 2), {"at_least": 1}, "holds"),
+        ((1, 2), {"at_least": 1.5}, "half"),
+        ((1, 2), {"at_least": 2.5}, "does not"),
+        ((1, 2), {"at_most": 2}, "holds"),
+        ((1, 2), {"at_least": 1.2, "at_most": 1.8}, "does not"),
+        ((1, NAN), {"at_least": 1}, "holds"),
+        ((0, NAN), {"at_least": 1}, "does not"),
+        ((NAN, NAN), {"at_least": 1}, "not reached"),
+        ((1, 2), {"at_least": 1, "reached": 100}, "holds"),
+        ((1, 2), {"at_least": 1, "reached": 101}, "not reached"),
+    ],
+)
+def test_truth_table(values, bounds, expected):
+    assert verdict(values, **bounds)["verdict"].item() == expected
+
+
+def test_a_seed_that_is_not_reached_is_not_judged():
+    found = verdict((5, 1), last_step=(200.0, 100), at_most=2, reached=150)
+    assert found["passes"].values.tolist() == [[0, -1]]
+    assert found["value"].values.tolist() == [[5, 1]]
+    assert found["verdict"].item() == "does not"
+
+
+def test_versus_is_the_mean_over_the_other_experiments_seeds():
+    others = {"b": summary(last_step=(100.0, 100, 50), seeds=(1, 2, 3), x=(1, 3, 90))}
+    less = verdict((5, 1), others=others, at_least=0, versus="b", reached=100)
+    assert less["value"].sel(seed=[0, 1]).values.tolist() == [[3, -1]]
+    assert less["verdict"].item() == "half" and less["compared_with"].item() == 2
+    ratio = verdict((5, 1), others=others, at_most=2.5, versus="b", ratio=True, reached=100)
+    assert ratio["value"].sel(seed=[0, 1]).values.tolist() == [[2.5, 0.5]]
+    assert ratio["verdict"].item() == "holds"
+    nothing = {"b": summary(x=(NAN, NAN))}
+    assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not reached"
+
+
+def test_the_table_survives_a_netcdf_file(tmp_path):
+    summaries = {
+        "a": summary(x=(1, 2)),
+        "b": summary(seeds=(1, 7), y=(8, 9)),
+        "c": summary(seeds=(2,), last_step=(30.0,), x=(3,), y=(4,)),
+    }
+    claims = {
+        "first": claim(at_least=1.5),
+        "second": claim(experiment="b", statistic="y", at_most=1, reached=5),
+    }
+    judge(claims, summaries).to_netcdf(tmp_path / "claims.nc")
+    found = xr.load_dataset(tmp_path / "claims.nc")
+    assert found["verdict"].values.tolist() == ["half", "does not"]
+    assert found["seed"].values.tolist() == [0, 1, 2, 7]
+    assert found["x"].dims == ("experiment", "seed") and found["x"].attrs["units"] == "u"
+    assert found["experiment"].values.tolist() == ["a", "b", "c"]
+    n = NAN
+    np.testing.assert_array_equal(found["x"], [[1, 2, n, n], [n, n, n, n], [n, n, 3, n]])
+    np.testing.assert_array_equal(found["y"], [[n, n, n, n], [n, 8, n, 9], [n, n, 4, n]])
+    np.testing.assert_array_equal(found["value"], [[1, 2, n, n], [n, 8, n, 9]])
+    assert found["passes"].dtype == np.int8
+    assert found["passes"].values.tolist() == [[0, 1, -1, -1], [-1, 0, -1, 0]]
+    assert found["text"].values.tolist() == ["a text", "a text"]
+    assert found["experiment_of_claim"].values.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(found["at_least"], [1.5, n])
+    np.testing.assert_array_equal(found["reached"], [n, 5])
+    assert all(
+        v.attrs["long_name"]
+        for name, v in found.data_vars.items()
+        if name not in "xy" and name != "last_step"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"experiment": "z"}, "claim c: there is no experiment 'z'; expected one of a"),
+        ({"statistic": "z"}, "a has no z .it is not among"),
+        ({"statistic": "w"}, "a has no w .no such dataset"),
+    ],
+)
+def test_what_is_not_there_is_named(wrong, said):
+    summaries = {"a": summary(x=(1, 2), absent={"w": "no such dataset"})}
+    with pytest.raises(ValueError, match=said):
+        judge({"c": claim(at_least=0, **wrong)}, summaries)
+    with pytest.raises(ValueError, match="give at least one"):
+        judge({}, {})
+
+
+def test_a_statistic_called_as_a_column_is_refused():
+    with pytest.raises(ValueError, match="cannot be called value"):
+        judge({}, {"a": summary(value=(1, 2))})

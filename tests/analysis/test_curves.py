@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rllc.analysis.curves import STATISTICS, Curve, smooth
+
+STEP = np.array([0, 1, 3, 7, 15, 31, 63])
+RISE_AND_FALL = Curve(STEP, np.array([1.0, 2, 5, 10, 4, 6, 8]))
+FALLING = Curve(STEP, np.array([7.0, 6, 5, 4, 3, 2, 1]))
+CONSTANT = Curve(STEP, np.full(7, 3.0))
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "curve", "expected"),
+    [
+        ("peak_step", {}, RISE_AND_FALL, 7),
+        ("peak_step", {}, CONSTANT, 0),
+        ("maximum", {}, RISE_AND_FALL, 10),
+        ("last", {}, RISE_AND_FALL, 8),
+        ("fall", {}, RISE_AND_FALL, 0.2),
+        ("fall", {}, CONSTANT, 0),
+        ("fall", {}, Curve(STEP, -RISE_AND_FALL.value), NAN),
+        ("fall_to_minimum", {}, RISE_AND_FALL, 0.6),
+        ("fall_to_minimum", {}, Curve(STEP, RISE_AND_FALL.value[::-1]), 0.9),
+        ("value_at", {"step": 4}, RISE_AND_FALL, 10),
+        ("value_at", {"step": 7}, RISE_AND_FALL, 10),
+        ("value_at", {"step": 63}, RISE_AND_FALL, 8),
+        ("value_at", {"step": 64}, RISE_AND_FALL, NAN),
+        ("first_step_reaching", {"threshold": 5}, RISE_AND_FALL, 3),
+        ("first_step_reaching", {"threshold": 10.5}, RISE_AND_FALL, NAN),
+        ("growth", {}, FALLING, -1),
+        ("growth", {}, Curve(STEP, np.exp(STEP / 9.0)), 1),
+        ("growth", {}, CONSTANT, NAN),
+        ("relative_range", {}, FALLING, 1.5),
+        ("relative_range", {}, CONSTANT, 0),
+        ("relative_range", {}, Curve(STEP, -FALLING.value), 1.5),
+        ("step_lead", {"against": RISE_AND_FALL}, RISE_AND_FALL, 0),
+        ("step_lead", {"against": RISE_AND_FALL}, FALLING, 3),
+        ("step_lead", {"against": FALLING}, RISE_AND_FALL, -3),
+    ],
+)
+def test_truth_table(name, options, curve, expected):
+    assert STATISTICS[name](curve, **options) == pytest.approx(expected, nan_ok=True)
+
+
+values = st.lists(st.floats(0.1, 100), min_size=7, max_size=7).map(np.array)
+
+
+@given(values, st.floats(0.1, 10))
+def test_scale_invariance(value, scale):
+    one, other = Curve(STEP, value), Curve(STEP, scale * value)
+    for name in ("peak_step", "fall", "fall_to_minimum", "relative_range"):
+        assert STATISTICS[name](other) == pytest.approx(STATISTICS[name](one), abs=1e-9)
+
+
+@given(values)
+def test_falls_are_ordered(value):
+    curve = Curve(STEP, value)
+    assert 0 <= STATISTICS["fall"](curve) <= STATISTICS["fall_to_minimum"](curve) < 1
+
+
+@pytest.mark.parametrize("window", [1, 3, 5, 7])
+def test_running_mean_by_a_loop(window):
+    got, half = smooth(RISE_AND_FALL, window), window // 2
+    middles = range(half, 7 - half)
+    assert got.step.tolist() == [STEP[m] for m in middles]
+    expected = [RISE_AND_FALL.value[m - half : m + half + 1].mean() for m in middles]
+    np.testing.assert_allclose(got.value, expected)

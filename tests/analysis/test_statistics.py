@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.statistics import summarise
+
+NAN = float("nan")
+STEPS = [0, 10, 100, 1000]
+
+
+def llc(values=((1.0, 2, 8, 6), (1, 9, 3, NAN))):
+    return xr.Dataset(
+        {"llc": (("seed", "step", "distribution"), np.array(values)[..., None])},
+        coords={"seed": [3, 5], "step": STEPS, "distribution": ["lists"]},
+    )
+
+
+def circuits():
+    random = np.arange(16.0).reshape(2, 4, 2)
+    return xr.Dataset(
+        {
+            "anti_state": (("seed", "step", "head"), random % 5),
+            "head_overlap": (("seed", "step"), np.array([[0.0, 5, 1, 1], [9, 2, 4, 3]])),
+        },
+        coords={"seed": [3, 5], "step": STEPS, "head": ["0:0", "0:1"]},
+    )
+
+
+def entry(of, statistic, **more):
+    return {"of": of, "statistic": statistic, "label": "a label", "unit": "1", **more}
+
+
+def summary(statistic, datasets=None):
+    return summarise({"it": statistic}, datasets or {"llc": llc(), "circuits": circuits()})
+
+
+def test_one_number_per_seed():
+    found = summary(entry("llc.llc", "peak_step"))
+    assert found["it"].dims == ("seed",) and found["seed"].values.tolist() == [3, 5]
+    assert found["it"].values.tolist() == [100, 10]
+    assert found["it"].attrs == {"long_name": "a label", "units": "1"}
+    assert found["last_step"].values.tolist() == [1000, 100]
+
+
+def test_last_step_is_that_of_any_curve():
+    both = summarise(
+        {"a": entry("llc.llc", "last"), "b": entry("circuits.head_overlap", "last")},
+        {"llc": llc(), "circuits": circuits()},
+    )
+    assert both["last_step"].values.tolist() == [1000, 1000]
+
+
+def test_missing_estimates_are_skipped_and_all_missing_is_nan():
+    found = summary(entry("llc.llc", "fall"), {"llc": llc([(NAN, 4, NAN, 3), (NAN,) * 4])})
+    np.testing.assert_allclose(found["it"], [0.25, NAN])
+    np.testing.assert_allclose(found["last_step"], [1000, NAN])
+
+
+def test_steps_are_sorted_and_early_ones_left_out():
+    shuffled = {"llc": llc().isel(step=[2, 0, 3, 1])}
+    assert summary(entry("llc.llc", "last"), shuffled)["it"].values.tolist() == [6, 3]
+    assert summary(entry("llc.llc", "peak_step", from_step=100))["it"].values.tolist() == [100, 100]
+    assert summary(entry("llc.llc", "peak_step", from_step=101))["it"].values[0] == 1000
+
+
+def test_a_running_mean_comes_first():
+    found = summary(entry("llc.llc", "last", window=3))
+    np.testing.assert_allclose(found["it"], [16 / 3, 13 / 3])
+    np.testing.assert_allclose(summary(entry("llc.llc", "last", window=4))["it"], [17 / 4, NAN])
+
+
+@pytest.mark.parametrize("over", ["max", "min", "mean"])
+def test_over_heads(over):
+    found = summary(entry("circuits.anti_state", "last", over_heads=over))
+    last = circuits().anti_state.values[:, -1]
+    assert found["it"].values.tolist() == [getattr(np, over)(row) for row in last]
+
+
+def test_a_label_along_a_dim_with_several():
+    found = summary(entry("circuits.anti_state", "last", at={"head": "0:1"}))
+    assert found["it"].values.tolist() == circuits().anti_state.values[:, -1, 1].tolist()
+
+
+def test_two_curves_over_the_seeds_of_both():
+    data = {"llc": llc().isel(seed=[1]), "circuits": circuits()}
+    found = summarise(
+        {
+            "lead": entry("circuits.head_overlap", "step_lead", against="llc.llc"),
+            "last": entry("circuits.head_overlap", "last"),
+        },
+        data,
+    )
+    assert found["seed"].values.tolist() == [3, 5]
+    np.testing.assert_allclose(found["lead"], [NAN, np.log2(11)])
+    assert found["last"].values.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "said"),
+    [
+        (entry("metrics.loss", "last"), "has no metrics.loss"),
+        (entry("llc.rank", "last"), "has no llc.rank"),
+        (entry("llc.llc", "last", at={"distribution": "sums"}), "no distribution 'sums'"),
+        (entry("circuits.anti_state", "last"), "more than one head"),
+        (entry("llc.llc", "step_lead", against="metrics.loss"), "has no metrics.loss"),
+    ],
+)
+def test_what_an_experiment_lacks_is_left_out_and_says_why(statistic, said, tmp_path):
+    found = summary(statistic)
+    assert set(found.data_vars) == {"last_step"} and found["last_step"].isnull().all()
+    found.to_netcdf(tmp_path / "summary.nc")
+    assert said in xr.load_dataset(tmp_path / "summary.nc").attrs["absent.it"]
+
+
+def test_a_sampling_setting_is_part_of_the_dataset_name():
+    found = summary(entry("llc.long.llc", "last"), {"llc.long": llc()})
+    assert found["it"].values.tolist() == [6, 3]
