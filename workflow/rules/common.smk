@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 from rllc.plan import cost, leftover, parameters, planned, products, slurm
 from rllc.plan.command import command
 from rllc.plan.environment import forget_secrets, prepare
-from rllc.plan.figures import FIGURES, asked_by
+from rllc.plan.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
 from rllc.plan.fingerprint import fingerprint
 from rllc.plan.forecast import by_rule, forecast, table
 from rllc.plan.layout import BASE_SETTING, Layout
@@ -55,13 +55,15 @@ GENERATED = [name for name in STUDY.distributions if name not in TEXTS]
 NUMBERS = [
     name for name, entry in STUDY.tokenizers.items() if products.of_numbers(entry)
 ]
-if products.texts(STUDY):
-    DATASETS.append(AT.corpora())
+READ_OFF = products.summarised(STUDY)
+DATASETS += [AT.corpora()] if products.texts(STUDY) else []
+DATASETS += [AT.claims()] if READ_OFF else []
 CALIBRATED = {
     name: products.calibrated(experiment) for name, experiment in EXPERIMENTS.items()
 }
 VALIDATED = products.validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
+FIGURE_FILES += [AT.animation(name) for name in STUDY.animations]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
 if workflow.remote_exec:
@@ -81,6 +83,7 @@ wildcard_constraints:
     )
     or "(?!)",
     figure="|".join(STUDY.figures) or "(?!)",
+    animation="|".join(STUDY.animations) or "(?!)",
     family="|".join(VALIDATED) or "(?!)",
     seed=r"\d+",
     start=r"\d+",

@@ -167,7 +167,11 @@ def drawn(wildcards):
     """Datasets that a figure needs, and those it uses where the experiment makes them."""
     name = STUDY.figures[wildcards.figure].experiment
     if name is None:
-        return {family: AT.validation(family) for family in entry(wildcards).needs}
+        needed = entry(wildcards).needs
+        return {
+            each: AT.claims() if needed == OF_CLAIMS else AT.validation(each)
+            for each in needed
+        }
     listed = [*LISTED[name], *CALIBRATED[name], "corpus"]
     used = [
         *entry(wildcards).needs,
@@ -177,6 +181,21 @@ def drawn(wildcards):
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
         for dataset in used
     }
+
+
+def motion(wildcards):
+    """The animation's row in the table of animations."""
+    return ANIMATIONS[STUDY.animations[wildcards.animation].draws]
+
+
+def moving(wildcards):
+    """Datasets that an animation needs, and those it uses where the experiment makes them."""
+    name, row = STUDY.animations[wildcards.animation].experiment, motion(wildcards)
+    used = [
+        *row.needs,
+        *(d for use in row.uses for d in LISTED[name] if fnmatch(d, use)),
+    ]
+    return {dataset: AT.dataset(name, dataset) for dataset in used}
 
 
 # --- what is finished so far

@@ -3,18 +3,22 @@
 from typing import Literal
 
 from rllc.config.calibration import Calibration
+from rllc.config.claims import Claim, Statistic
 from rllc.config.distributions import Distribution, Tokenizer
 from rllc.config.measures import Ablation, Circuits, Clustering, HeadTypes, Hessian, Metrics, Patterns
 from rllc.config.runs import Checkpoints, Initial, Training, Transformer
 from rllc.config.sampling import Samplings
 from rllc.config.section import Section, key
 from rllc.config.validation import Validation
-from rllc.config.values import Count, Name, Seed
+from rllc.config.values import Count, Name, Positive, Seed
 
 GpuJob = Literal[
     "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
     "score_heads", "sweep_settings", "vary_sampling",
 ]  # fmt: skip
+
+
+Options = dict[str, str | int | float | bool | list[str] | list[int] | dict[str, str] | None]
 
 
 class Experiment(Section):
@@ -23,6 +27,7 @@ class Experiment(Section):
     like: Name | None = key(
         "another experiment, whose keys this one has but for those given here", default=None
     )
+    label: str | None = key("name in figures; null: its name here", default=None)
     task: Literal["language", "sorting", "cumulative_sum"] = key("which task module makes the data")
     seeds: list[Seed] = key("one run per seed", min_length=1)
     model: Transformer = key("shape of the model")
@@ -68,11 +73,18 @@ class Figure(Section):
         "which figure of the table in rllc.plan.figures; null: the one of this name", default=None
     )
     experiment: Name | None = key(
-        "whose datasets it reads; left out for figures of the validation", default=None
+        "whose datasets it reads; left out for figures of the validation and of the claims", default=None
     )
-    options: dict[str, str | int | float | bool | list[str] | list[int] | None] = key(
-        "options of the drawing function", default={}
-    )
+    options: Options = key("options of the drawing function", default={})
+
+
+class Animation(Section):
+    """One animation. Its name in the table is its file name: <name>.gif."""
+
+    draws: str = key("which animation of the table in rllc.plan.figures")
+    experiment: Name = key("whose datasets it reads")
+    rate: Positive = key("checkpoints per second", unit="frames/s", default=2.0)
+    options: Options = key("options of the drawing function", default={})
 
 
 class Study(Section):
@@ -92,3 +104,9 @@ class Study(Section):
     figures: dict[Name, Figure] = key(
         "named figures; all are drawn by default but those of the targets `calibrate` and `validation`"
     )
+    animations: dict[Name, Animation] = key("named animations, drawn by default", default={})
+    statistics: dict[Name, Statistic] = key(
+        "numbers read off the curves of every experiment that has them; make <experiment>/summary.nc",
+        default={},
+    )
+    claims: dict[Name, Claim] = key("claims that the statistics are to judge; make claims.nc", default={})

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from rllc.config import study
 
 PACKAGE = "rllc.figures"
+OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
 VALIDATION = "validation"  # target of the figures that are of no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
 
@@ -61,6 +62,23 @@ def _calibration(function: str, *needs: str) -> Figure:
     return Figure(_at(function), needs, (), "calibration", "calibrate")
 
 
+def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> Figure:
+    return Figure(_at(function), needs, uses, "sorting")
+
+
+# Figures and animations that an experiment of a task has without being asked, if it declares what they need.
+OWN_FIGURES = {
+    "sorting": {"": "sort_curves", "_circuits": "sort_circuits", "_specialization": "sort_specialization"},
+    "cumulative_sum": {"": "sort_curves"},
+}
+OWN_ANIMATIONS = {"sorting": "sort_animation"}
+
+ANIMATIONS: dict[str, Figure] = {
+    "sort_animation": _sorting(
+        "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
+    ),
+}
+
 FIGURES: dict[str, Figure] = {
     "rllc_fig2_wrllc_by_head": Figure(_at("rllc_curves:rllc_fig2_wrllc_by_head"), ("rllc",), ("heads",)),
     "rllc_fig3_code_wdrllc": Figure(_at("rllc_curves:rllc_fig3_code_wdrllc"), ("rllc",), ("heads",)),
@@ -89,6 +107,11 @@ FIGURES: dict[str, Figure] = {
     "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
     "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
     "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+    "sort_curves": _sorting("sorting:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
+    "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
+    "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
+    "sort_summary": _sorting("sorting_summary:sort_summary", *OF_CLAIMS),
+    "claims_sorting": _sorting("claims:claims_sorting", *OF_CLAIMS),
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "stage_figA1": _calibration("traces:stage_figA1", "dependence"),
     "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),

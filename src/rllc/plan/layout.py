@@ -41,11 +41,21 @@ class Layout:
     def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         return f"{self.results}/{experiment}/{name}.nc"
 
+    def summary(self, experiment: str = "{experiment}") -> str:
+        """The statistics of one experiment."""
+        return f"{self.results}/{experiment}/summary.nc"
+
+    def claims(self) -> str:
+        return f"{self.results}/claims.nc"
+
     def validation(self, name: str = "{family}") -> str:
         return f"{self.results}/validation/{name}.nc"
 
     def figure(self, name: str = "{figure}", suffix: str = "png") -> str:
         return f"{self.results}/figures/{name}.{suffix}"
+
+    def animation(self, name: str = "{animation}") -> str:
+        return f"{self.results}/figures/{name}.gif"
 
     def partial_dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         """What is finished of a dataset."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.config.section import nearest
+from rllc.plan.figures import ANIMATIONS, FIGURES, OWN_ANIMATIONS, OWN_FIGURES
 
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
 
@@ -28,6 +29,28 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
         if isinstance(config.get(table), dict):
             config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
     return config
+
+
+def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The config with the figures and animations that its experiments have without being asked.
+
+    given  the config before entries set to null were removed: a name in its tables is left as it is there
+    """
+    found = {table: dict(config.get(table) or {}) for table in ("figures", "animations")}
+    for name, entry in (config.get("experiments") or {}).items():
+        task = entry.get("task") if isinstance(entry, dict) else None
+        own = {
+            "figures": {f"{name}{end}": draws for end, draws in OWN_FIGURES.get(task, {}).items()},
+            "animations": {name: OWN_ANIMATIONS[task]} if task in OWN_ANIMATIONS else {},
+        }
+        for table, rows in ("figures", FIGURES), ("animations", ANIMATIONS):
+            for figure, draws in own[table].items():
+                if figure not in (given.get(table) or {}) and all(
+                    entry.get(n) is not None for n in rows[draws].needs
+                ):
+                    options = {"title": entry.get("label") or name}
+                    found[table][figure] = {"draws": draws, "experiment": name, "options": options}
+    return {**config, **found}
 
 
 def _without(gone: set[str], entries: Any) -> Any:

@@ -91,6 +91,16 @@ def listed_steps(experiment: Experiment, dataset: str, start: int) -> dict[str, 
     return {"steps": [step for step in chunks(experiment)[start] if step in wanted]}
 
 
+def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:
+    """The statistics of one experiment."""
+    return {name: entry.model_dump() for name, entry in products.statistics(study, experiment).items()}
+
+
+def claims(study: Study) -> dict[str, Any]:
+    """Every claim."""
+    return {name: entry.model_dump() for name, entry in study.claims.items()}
+
+
 def compute(study: Study, rule: str) -> dict[str, Any]:
     """Where and how precisely a rule computes; with ``cuda``, only those of ``gpu_jobs`` leave the CPU."""
     section = study.compute

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from rllc.config.claims import Statistic
 from rllc.config.distributions import Distribution, TextTokens, Tokenizer
 from rllc.config.sampling import Sampling
 from rllc.config.study import Experiment, Study
@@ -58,6 +59,31 @@ def _datasets(experiment: Experiment) -> Iterator[str]:
     ):
         if section:
             yield dataset
+
+
+def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
+    """The statistics whose datasets an experiment makes."""
+    made = datasets(experiment)
+    return {
+        name: entry
+        for name, entry in study.statistics.items()
+        if all(read in made for read in _read_by(entry))
+    }
+
+
+def _read_by(statistic: Statistic) -> list[str]:
+    """The datasets that a statistic reads: of "llc.long.llc" it is llc.long."""
+    return [curve.rpartition(".")[0] for curve in (statistic.of, statistic.against) if curve]
+
+
+def summarised(study: Study) -> dict[str, list[str]]:
+    """Experiments that have statistics -> the datasets that these read, in the order of the experiment's."""
+    table = {}
+    for name, experiment in study.experiments.items():
+        read = {each for entry in statistics(study, experiment).values() for each in _read_by(entry)}
+        if read:
+            table[name] = [dataset for dataset in datasets(experiment) if dataset in read]
+    return table
 
 
 def validated(study: Study) -> list[str]:

@@ -6,14 +6,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rllc.config.claims import refuse_unknown
 from rllc.config.distributions import ListTokens, Model, SumTokens, TextTokens
 from rllc.config.sampling import Samplings
 from rllc.config.section import nearest
 from rllc.config.study import Experiment, Figure, Study
-from rllc.plan.figures import FIGURES, VALIDATION, options
+from rllc.plan.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, options
 from rllc.plan.layout import BASE_SETTING
-from rllc.plan.overlays import Unlike, resolved
-from rllc.plan.products import calibrated, calibration_distributions, datasets, distributions, validated
+from rllc.plan.overlays import Unlike, resolved, with_own_figures
+from rllc.plan.products import (
+    calibrated,
+    calibration_distributions,
+    datasets,
+    distributions,
+    statistics,
+    summarised,
+    validated,
+)
 from rllc.plan.steps import steps
 
 # of the study, in results
@@ -45,7 +54,7 @@ def read(config: dict[str, Any]) -> Study:
     refers to nothing.
     """
     try:
-        study = Study.model_validate(resolved(config))
+        study = Study.model_validate(with_own_figures(resolved(config), config))
     except Unlike as error:
         raise ConfigError(_message([str(error)])) from None
     except ValidationError as error:
@@ -63,7 +72,8 @@ def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
         drawn = FIGURES.get(figure.draws or name)
         experiment = study.experiments.get(figure.experiment or "")
         silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
-        if drawn is None or not silent.get(drawn.target):
+        judged = drawn is None or drawn.needs != OF_CLAIMS or summarised(study)
+        if drawn is None or (judged and not silent.get(drawn.target)):
             yield name, figure
 
 
@@ -137,14 +147,43 @@ def _dangling(study: Study) -> Iterator[str]:
         if name in FOLDERS:
             yield f"experiments.{name}: '{name}' is a folder of the study in `results`; take another name"
     yield from _figures(study)
+    yield from _claims(study)
+
+
+def _claims(study: Study) -> Iterator[str]:
+    """Names that refer to nothing, and claims about what an experiment does not measure."""
+    try:
+        refuse_unknown(study.statistics, study.claims, study.experiments)
+    except ValueError as error:
+        yield str(error)
+        return
+    for name, claim in study.claims.items():
+        for experiment in (claim.experiment, claim.versus):
+            if experiment and claim.statistic not in statistics(study, study.experiments[experiment]):
+                read = study.statistics[claim.statistic].of.rpartition(".")[0]
+                yield f"claims.{name}: reads {read}.nc, which '{experiment}' does not declare"
 
 
 def _figures(study: Study) -> Iterator[str]:
+    for name, animation in study.animations.items():
+        place = f"animations.{name}"
+        yield from _refer(f"{place}.draws", animation.draws, ANIMATIONS, "animation")
+        yield from _refer(f"{place}.experiment", animation.experiment, study.experiments, "experiment")
+        experiment = study.experiments.get(animation.experiment)
+        if experiment and animation.draws in ANIMATIONS:
+            for needed in ANIMATIONS[animation.draws].needs:
+                if needed not in datasets(experiment):
+                    yield f"{place}: needs {needed}.nc, which '{animation.experiment}' does not declare"
+            known = options(ANIMATIONS[animation.draws])
+            for option in animation.options:
+                if option not in known:
+                    hint = nearest(option, known)
+                    yield f"{place}.options: '{animation.draws}' has no option '{option}'{hint}"
     for name, figure in study.figures.items():
         place, drawn = f"figures.{name}", figure.draws or name
         yield from _refer(f"{place}.draws", drawn, FIGURES, "figure")
-        if drawn in FIGURES and FIGURES[drawn].target == VALIDATION:
-            yield from _of_validation(study, place, figure, drawn)
+        if drawn in FIGURES and (FIGURES[drawn].target == VALIDATION or FIGURES[drawn].needs == OF_CLAIMS):
+            yield from _of_study(study, place, figure, drawn)
             continue
         if figure.experiment is None:
             yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
@@ -159,12 +198,13 @@ def _figures(study: Study) -> Iterator[str]:
             yield from _options(f"{place}.options", figure, drawn, experiment)
 
 
-def _of_validation(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[str]:
-    """Figures of the validation have no experiment, and need the family that they draw."""
+def _of_study(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[str]:
+    """Figures of the validation and of the claims have no experiment; the former need their family."""
+    what = FIGURES[drawn].target if FIGURES[drawn].target == VALIDATION else "claims"
     if figure.experiment is not None:
-        yield f"{place}.experiment: '{drawn}' draws the validation, which is of no experiment; take it out"
+        yield f"{place}.experiment: '{drawn}' draws the {what}, which is of no experiment; take it out"
     for needed in FIGURES[drawn].needs:
-        if needed not in validated(study):
+        if needed not in validated(study) and FIGURES[drawn].target == VALIDATION:
             yield f"{place}: needs validation/{needed}.nc; give validation.{needed}"
     known = options(FIGURES[drawn]) if figure.options else []
     for name in figure.options:

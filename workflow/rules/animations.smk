@@ -1,0 +1,41 @@
+"""Animations: each its own target, `figures/<name>.gif`, with an MP4 beside it where ffmpeg is there.
+
+Which function draws an animation and which datasets it reads stands in `rllc.plan.figures`.
+"""
+
+
+rule animate:
+    """One animation; a frame is a checkpoint."""
+    input:
+        datasets=lambda wildcards: list(moving(wildcards).values()),
+    output:
+        gif=AT.animation(),
+    log:
+        AT.log("animate", "animation"),
+    benchmark:
+        AT.benchmark("animate", "animation")
+    priority: 10
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        mem_mb=growing(1500),
+        runtime=growing(10),
+    params:
+        code=lambda w: code("animate", motion(w).draws.partition(":")[0]),
+        function=lambda w: motion(w).draws,
+        names=lambda w: as_json({"datasets": list(moving(w))}),
+        options=lambda w: as_json(STUDY.animations[w.animation].options),
+        rate=lambda w: STUDY.animations[w.animation].rate,
+    message:
+        "animating {wildcards.animation}"
+    shell:
+        command(
+            "animate",
+            "params.function",
+            "params.names",
+            "input.datasets",
+            "params.options",
+            "params.rate",
+            "output.gif",
+        )
