@@ -1,6 +1,8 @@
 """The whole config: experiments, figures, and how jobs compute."""
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import field_validator
 
 from rllc.config.calibration import Calibration
 from rllc.config.claims import Claim, Statistic
@@ -52,6 +54,17 @@ class Experiment(Section):
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
     head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
+
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _without_those_that_are_null(cls, settings: Any) -> Any:
+        """An experiment that is like another, or an overlay, may take settings away."""
+        if settings is None:
+            return {}
+        if not isinstance(settings, dict):
+            return settings
+        return {name: entry for name, entry in settings.items() if entry is not None}
 
 
 class Compute(Section):
