@@ -1,6 +1,6 @@
 """What each experiment declares: its datasets, the parts they are gathered from, the distributions."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from rllc.config.claims import Statistic
 from rllc.config.distributions import Distribution, TextTokens, Tokenizer
@@ -62,12 +62,16 @@ def _datasets(experiment: Experiment) -> Iterator[str]:
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
-    """The statistics whose datasets an experiment makes."""
+    """The statistics whose curves an experiment has: one per seed, so of one distribution, or of a named one."""
     made = datasets(experiment)
+
+    def has(read: str, at: Collection[str]) -> bool:
+        return read in made and ("distribution" in at or len(distributions(experiment, read)) <= 1)
+
     return {
         name: entry
         for name, entry in study.statistics.items()
-        if all(read in made for read in _read_by(entry))
+        if all(has(read, entry.at) for read in _read_by(entry))
     }
 
 
