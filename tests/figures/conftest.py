@@ -3,9 +3,16 @@ from pathlib import Path
 
 import pytest
 
-_spec = importlib.util.spec_from_file_location("synthetic", Path(__file__).with_name("synthetic.py"))
-synthetic = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(synthetic)
+
+def _beside(name):
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+synthetic = _beside("synthetic")
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +23,15 @@ def make_study():
 @pytest.fixture(scope="session")
 def study():
     return synthetic.study()
+
+
+@pytest.fixture(scope="session")
+def sorting():
+    """Makers of synthetic datasets of sorting transformers."""
+    return _beside("synthetic_sorting")
+
+
+@pytest.fixture(scope="session")
+def misplaced():
+    """Finds texts that stick out of a figure or overlap."""
+    return _beside("test_figures").misplaced

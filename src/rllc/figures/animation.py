@@ -1,0 +1,160 @@
+"""Circuits beside the curves of training, moving from checkpoint to checkpoint (the list-sorting post)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.spines import Spine
+from matplotlib.text import Text
+
+from rllc.figures import captions, style
+from rllc.figures.circuits import KINDS, color_bar, color_limit, heat_map, name_row, strip, strip_colors
+from rllc.figures.inputs import need
+from rllc.figures.sorting_inputs import given, one_seed
+from rllc.figures.sorting_panels import Panel, draw, entries, panels
+
+PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
+NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
+
+
+class Motion(NamedTuple):
+    """A figure that moves.
+
+    figure   laid out once; only what ``show`` returns changes
+    frames   how many there are
+    show     changes the figure to a frame, from 0, and returns the artists that changed, lowest first
+    caption  plain text
+    """
+
+    figure: Figure
+    frames: int
+    show: Callable[[int], Sequence[Artist]]
+    caption: str
+
+
+@style.styled
+def sort_animation(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    title: str = "",
+    seed: int | None = None,
+    distribution: str | None = None,
+    curves: Sequence[str] = PANELS,
+    quantile: float = 0.995,
+) -> Motion:
+    """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
+
+    datasets  ``circuits`` and ``metrics``; ``llc`` and what else ``curves`` draw, where it was given
+    title     what the experiment is called
+    seed      default the first
+    curves    names of the panels of ``sorting_panels.panels`` beside the circuits
+    quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
+    """
+    need(datasets, "circuits", "qk", "ov", "token_head")
+    found = given(datasets, distribution=distribution, seeds=None)
+    chosen = one_seed(found, seed)
+    found = {name: data.sel(seed=[int(chosen["circuits"]["seed"])]) for name, data in found.items()}
+    rows = [panel for panel in panels(found) if panel.name in curves]
+    circuits = chosen["circuits"]
+    heads = circuits["head"].values.tolist()
+    height = max(1.55 * len(heads), 0.92 * len(rows), 3.4) + 0.75
+    figure = Figure(figsize=(9.4, height), layout="constrained", dpi=100)
+    left, right = figure.subfigures(1, 2, width_ratios=_widths(len(heads), height))
+    maps = _maps(left, circuits)
+    marks = _curves(right, rows, chosen, found)
+    # The longest text holds the room that the layout leaves above.
+    heading = figure.suptitle("", x=0.012, ha="left", fontsize=11, fontweight="bold")
+    steps = circuits["step"].values
+    accuracy = chosen["metrics"]["accuracy"]
+
+    def show(frame: int) -> list[Artist]:
+        step = int(steps[frame])
+        now = circuits.isel(step=frame)
+        for kind, name in maps.titles.items():
+            limit = color_limit(now[kind], quantile)
+            name.set_text(f"{KINDS[kind][0]}, colours to ± {limit:.2g}")
+            for index, image in enumerate(maps.images[kind]):
+                image.set_data(now[kind].isel(head=index).values)
+                image.set_clim(-limit, limit)
+        for index, image in enumerate(maps.strips):
+            image.set_data(strip_colors(now, index))
+        for line in marks:
+            line.set_xdata([step, step])
+        right_now = float(accuracy.sel(step=step)) if step in accuracy["step"].values else np.nan
+        said = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
+        heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{said}")
+        return [*maps.images["qk"], *maps.images["ov"], *maps.frames, *maps.strips, *maps.titles.values(),
+                *marks, heading]  # fmt: skip
+
+    show(len(steps) - 1)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    caption = captions.joined(
+        f"{title + ': ' if title else ''}full QK and OV circuits of each head at {len(steps)} checkpoints, "
+        f"step {int(steps[0]):,} to {int(steps[-1]):,}, beside {', '.join(panel.title for panel in rows)}; "
+        "the upright line is the checkpoint shown, the dotted one where the LLC is largest.",
+        captions.seeds(circuits),
+    )
+    return Motion(figure, len(steps), show, caption)
+
+
+def _widths(heads: int, height: float) -> tuple[float, float]:
+    """Of circuits and curves: the more heads, the smaller their square panels."""
+    side = (height - 0.75) / heads
+    return min(2 * side + 1.4, 5.6), 9.4 - min(2 * side + 1.4, 5.6)
+
+
+class _Maps(NamedTuple):
+    """Artists of the heat maps: images and title by kind of circuit, strips by head, edges of the images."""
+
+    images: dict[str, list[AxesImage]]
+    titles: dict[str, Text]
+    strips: list[AxesImage]
+    frames: list[Spine]
+
+
+def _maps(figure: SubFigure, circuits: xr.Dataset) -> _Maps:
+    """Heat maps, a row per head, QK to the left of OV."""
+    heads = circuits["head"].values.tolist()
+    axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
+    last = circuits.isel(step=-1)
+    made = _Maps({}, {}, [], [])
+    for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
+        made.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
+        made.titles[kind] = column[0].set_title(" ")
+        for n, ax in enumerate(column):
+            ax.set_ylabel(down, labelpad=1)
+            made.frames.extend(ax.spines.values())
+            if kind == "ov" and len(heads) > 1:
+                made.strips.append(strip(ax, last, n))
+        column[-1].set_xlabel(across)
+        color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)
+    if len(heads) > 1:
+        for ax, head in zip(axes[:, 0], heads, strict=True):
+            name_row(ax, head, None)
+    return made
+
+
+def _curves(
+    figure: SubFigure, rows: Sequence[Panel], one: Mapping[str, xr.Dataset], found: Mapping
+) -> list[Line2D]:
+    """The curves of one seed; returns the line in each panel that marks the checkpoint."""
+    axes = figure.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0]
+    steps = np.unique(np.concatenate([one[c.source]["step"].values for panel in rows for c in panel.curves]))
+    marks = []
+    for ax, panel in zip(axes, rows, strict=True):
+        draw(ax, panel, one)
+        ax.set_title(panel.title, loc="left", fontsize=8)
+        ax.set_ylabel(panel.label)
+        style.step_axis(ax, steps)
+        listed = entries(panel, found)
+        if listed:
+            style.beside(ax, listed)
+        marks.append(ax.axvline(steps[-1], zorder=4, **NOW))
+    figure.align_ylabels(axes)
+    return marks

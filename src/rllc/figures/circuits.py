@@ -1,0 +1,208 @@
+"""The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
+
+from rllc.figures import captions, style
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import need
+from rllc.figures.sorting_inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
+
+KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
+MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
+FADED = 0.78
+NOBODY = (0.93, 0.93, 0.93)
+
+
+@style.styled
+def sort_circuits(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    title: str = "",
+    seed: int | None = None,
+    steps: Sequence[int] | None = None,
+    distribution: str | None = None,
+    accurate: float = 0.99,
+    quantile: float = 0.995,
+) -> Drawing:
+    """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
+
+    datasets  ``circuits``; ``metrics`` and ``llc`` to choose the checkpoints, where they were given
+    title     what the experiment is called
+    seed      default the first
+    steps     default: the first with token accuracy ``accurate``, that of the largest LLC, about twice and
+              four times as late, and the last
+    quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
+              norm the scale of a circuit is free, and weight decay makes it smaller by orders of magnitude
+    """
+    need(datasets, "circuits", "qk", "ov", "token_head")
+    one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
+    chosen = _given(one["circuits"], steps) if steps is not None else _chosen(one, accurate)
+    taken = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
+    heads = taken["head"].values.tolist()
+    rows = [(head, kind) for head in heads for kind in KINDS]
+    figure = Figure(
+        figsize=(0.9 + 1.85 * len(chosen), 0.75 + 1.78 * len(rows) + (0.25 if title else 0)),
+        layout="constrained",
+    )
+    figure.get_layout_engine().set(wspace=0.02, hspace=0.02)
+    axes = figure.subplots(len(rows), len(chosen), squeeze=False, sharex=True, sharey=True)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    limits = {kind: [color_limit(taken[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
+    for line, (head, kind) in zip(axes, rows, strict=True):
+        for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
+            heat_map(ax, taken[kind].sel(step=step, head=head), limit)
+            ax.annotate(
+                f"± {limit:.2g}", (1, 1), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points",
+                ha="right", fontsize=6.5, color="#666666",
+            )  # fmt: skip
+            if len(heads) > 1 and kind == "ov":
+                strip(ax, taken.sel(step=step), heads.index(head))
+            if ax.get_subplotspec().is_first_row():
+                ax.set_title(f"step {style.step_text(step)}\n{why}", pad=12)
+            ax.label_outer()
+            ax.set_xlabel(KINDS[kind][2])
+        line[0].set_ylabel(KINDS[kind][1])
+        name_row(line[0], head if len(heads) > 1 else None, kind)
+    color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
+    caption = captions.joined(
+        f"{title + ': ' if title else ''}full QK circuits (W_E W_Q W_K^T W_E^T, query by key number) and "
+        "full OV circuits (W_E W_V W_O W_U, source by output number) of each head.",
+        f"Columns: {'; '.join(f'step {step:,}' + (why and f' ({why})') for step, why in chosen.items())}.",
+        f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
+        f"each panel: from {_ends(limits['qk'])} (QK) and from {_ends(limits['ov'])} (OV).",
+        _strips(taken) if len(heads) > 1 else "",
+        captions.seeds(taken),
+        "No uncertainty is drawn: a circuit is a product of the checkpoint's weights.",
+    )
+    return Drawing(figure, taken, caption)
+
+
+def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:
+    """``values`` (token, other_token) as an image, first number on top, colours from -limit to limit."""
+    tokens, others = values["token"].values, values["other_token"].values
+    extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
+    image = ax.imshow(
+        values.transpose("token", "other_token").values,
+        cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest", aspect="equal",
+    )  # fmt: skip
+    ax.grid(False)
+    ax.spines[["top", "right"]].set_visible(True)
+    for side in ax.spines.values():
+        side.set_color("#999999")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+    return image
+
+
+def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
+    """What a row shows, beside its first panel: the head, in its colour, and the circuit."""
+    color = "#222222" if head is None else HEAD_COLORS[int(head.split(":")[1]) % len(HEAD_COLORS)]
+    parts = ([] if head is None else [f"head {head}"]) + ([] if kind is None else [KINDS[kind][0]])
+    ax.annotate(
+        "  ".join(parts), (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
+        rotation=90, ha="center", va="center", fontsize=10, fontweight="bold", color=color,
+    )  # fmt: skip
+
+
+def strip(ax: Axes, circuits: xr.Dataset, index: int) -> AxesImage:
+    """Beside an OV circuit, for each source number, the head that handles it; other heads than this pale."""
+    beside = ax.inset_axes((1.025, 0, 0.06, 1))
+    image = beside.imshow(strip_colors(circuits, index), aspect="auto", interpolation="nearest")
+    beside.set_xticks([])
+    beside.set_yticks([])
+    beside.grid(False)
+    for side in beside.spines.values():
+        side.set_visible(False)
+    return image
+
+
+def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
+    """Colours [token, 1, 3] of the strip of the head number ``index``."""
+    return np.array(
+        [
+            [NOBODY if holder < 0 else _shade(holder, 0.0 if holder == index else FADED)]
+            for holder in holders(circuits)
+        ]
+    )
+
+
+def _shade(holder: int, amount: float) -> tuple[float, float, float]:
+    color = HEAD_COLORS[holder % len(HEAD_COLORS)]
+    return style.lightness(color, amount) if amount else to_rgb(color)
+
+
+def color_limit(values: xr.DataArray, quantile: float) -> float:
+    """Where the colours end: a quantile of |W| that a few large entries do not move."""
+    found = float(np.nanquantile(np.abs(values.values), quantile))
+    return found if np.isfinite(found) and found > 0 else 1.0
+
+
+def color_bar(figure: Figure | SubFigure, axes: Sequence[Axes], **place) -> None:
+    """One bar for heat maps whose colours end at limits of their own: from -1 to 1 times the limit."""
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(-1, 1), MAP), ax=list(axes), extend="both", ticks=[-1, 0, 1], **place
+    )
+    bar.set_label("share of the limit above")
+    bar.outline.set_visible(False)
+
+
+def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
+    known = circuits["step"].values.tolist()
+    absent = [step for step in steps if step not in known]
+    if absent:
+        raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
+    return {int(step): "" for step in steps}
+
+
+def _chosen(one: Mapping[str, xr.Dataset], accurate: float) -> dict[int, str]:
+    """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
+    known = one["circuits"]["step"].values
+    found: dict[int, str] = {}
+    if "metrics" in one:
+        right = one["metrics"]["accuracy"].dropna("step")
+        enough = right["step"].values[right.values >= accurate]
+        if enough.size:
+            found[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    if peak is not None:
+        for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
+            at = _nearest(known, factor * float(peak["step"]))
+            if factor * float(peak["step"]) < known[-1]:
+                found[at] = f"{found[at]}, {why}" if at in found else why
+    found.setdefault(int(known[-1]), "last")
+    positive = known[known > 0]
+    if len(found) < 4 and positive.size:
+        for step in np.geomspace(positive[0], known[-1], 5):
+            found.setdefault(_nearest(known, step), "")
+    return dict(sorted(found.items()))
+
+
+def _nearest(known: np.ndarray, step: float) -> int:
+    """The checkpoint nearest to ``step`` on the logarithmic axis."""
+    return int(known[np.abs(np.log1p(known) - np.log1p(step)).argmin()])
+
+
+def _ends(limits: Sequence[float]) -> str:
+    return f"{limits[0]:.2g} in the first column to {limits[-1]:.2g} in the last"
+
+
+def _strips(taken: xr.Dataset) -> str:
+    """What the strips show, and how many numbers each head handles at the last step drawn."""
+    last = taken.isel(step=-1)
+    held = holders(last)
+    counts = [f"{head} {(held == n).sum()}" for n, head in enumerate(taken["head"].values.tolist())]
+    return (
+        "The strip beside an OV circuit shows which head has the largest entry on the diagonal for each "
+        f"source number, full colour for the row's own head; at the last step drawn: "
+        f"{', '.join(counts)} numbers."
+    )

@@ -1,0 +1,182 @@
+"""The claims of a work, tested: the rendered table."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from rllc.figures import captions, style
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import need, of_seeds
+
+# Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
+VERDICTS = {
+    "holds": ("#0072B2", "✓"),
+    "half": ("#B07D00", "◐"),
+    "does not": ("#C04A00", "✗"),
+    "not reached": ("#6E6E6E", "–"),
+}
+WIDTHS = {"claim": 4.6, "statistic": 1.75, "threshold": 1.05, "seed": 0.78, "verdict": 1.15}  # inches
+LETTERS = 78  # of a claim on one line
+LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
+
+
+class Row(NamedTuple):
+    """A row of the table: its top edge in inches from the figure's top, its lines of text, and the claim."""
+
+    top: float
+    height: float
+    lines: list[str]
+    claim: xr.Dataset
+
+
+@style.styled
+def claims_sorting(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    title: str = "List-sorting transformers: claims of the post, tested",
+    titles: Mapping[str, str] | None = None,
+    seeds: Sequence[int] | None = None,
+    group: str = "claim_experiment",
+) -> Drawing:
+    """Every claim: its text, statistic, threshold, value per seed and verdict, grouped by experiment.
+
+    datasets  ``claims`` with ``text``, ``statistic``, ``at_least``, ``at_most``, ``value``, ``passes`` and
+              ``verdict``
+    titles    what an experiment is called, by its name
+    group     the variable (claim) that names a claim's experiment; "experiment" where that is not there
+    """
+    claims = of_seeds(
+        need(datasets, "claims", "text", "statistic", "at_least", "at_most", "value", "passes", "verdict"),
+        seeds,
+    )
+    group = group if group in claims else "experiment"
+    if group not in claims.variables or claims[group].dims != ("claim",):
+        raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
+    taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", group]]
+    taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
+    names = taken["seed"].values.tolist()
+    groups = list(dict.fromkeys(taken[group].values.tolist()))
+    rows, headings, bottom = _rows(taken, group, groups)
+    columns = _columns(names)
+    width = columns["verdict"] + WIDTHS["verdict"] + 0.2
+    figure = Figure(figsize=(width, bottom + 0.15))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, width), ylim=(bottom + 0.15, 0))
+    ax.set_axis_off()
+    ax.text(0.2, 0.27, title, fontsize=12, fontweight="bold", va="center")
+    for name, at in columns.items():
+        side = "right" if name.startswith("seed") else "left"
+        text = "expected" if name == "threshold" else name
+        ax.text(at, 0.62, text, fontsize=8.5, color="#555555", ha=side, va="center")
+    for name, top in headings.items():
+        ax.axhline(top + 0.06, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
+        ax.text(
+            0.2,
+            top + HEADING - 0.1,
+            (titles or {}).get(name, name),
+            fontsize=9.5,
+            fontweight="bold",
+            va="center",
+        )
+    for number, row in enumerate(rows):
+        if number % 2:
+            ax.axhspan(
+                row.top, row.top + row.height, 0.15 / width, 1 - 0.15 / width, color="#F6F6F6", linewidth=0
+            )
+        _draw(ax, row, columns)
+    return Drawing(figure, taken, _caption(taken))
+
+
+def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Row], dict[str, float], float]:
+    """Where each row and each heading stands, and where the table ends."""
+    rows, headings, top = [], {}, 0.78
+    for name in groups:
+        headings[name] = top
+        top += HEADING
+        for n in np.flatnonzero(taken[group].values == name):
+            lines = textwrap.wrap(str(taken["text"].values[n]), LETTERS) or [""]
+            height = LINE * len(lines) + PAD
+            rows.append(Row(top, height, lines, taken.isel(claim=int(n))))
+            top += height
+        top += 0.1
+    return rows, headings, top
+
+
+def _columns(seeds: Sequence[int]) -> dict[str, float]:
+    """Where each column begins, in inches; those of seeds, where they end."""
+    claim = 0.35
+    statistic = claim + WIDTHS["claim"]
+    threshold = statistic + WIDTHS["statistic"]
+    values = threshold + WIDTHS["threshold"]
+    found = {"claim": claim, "statistic": statistic, "threshold": threshold}
+    found |= {f"seed {seed}": values + (n + 1) * WIDTHS["seed"] for n, seed in enumerate(seeds)}
+    return found | {"verdict": values + len(seeds) * WIDTHS["seed"] + 0.25}
+
+
+def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
+    """One claim; everything but its text stands on the row's first line."""
+    first, claim = row.top + PAD / 2 + LINE / 2, row.claim
+    for n, line in enumerate(row.lines):
+        ax.text(columns["claim"], first + n * LINE, line, fontsize=8.5, va="center")
+    plain = {"fontsize": 8.5, "va": "center", "color": "#333333"}
+    statistic = textwrap.wrap(str(claim["statistic"].item()).replace("_", " "), 26) or [""]
+    for n, line in enumerate(statistic[: len(row.lines)]):
+        ax.text(columns["statistic"], first + n * LINE, line, **plain)
+    ax.text(columns["threshold"], first, threshold(claim), **plain)
+    for seed in claim["seed"].values.tolist():
+        value, passed = float(claim["value"].sel(seed=seed)), float(claim["passes"].sel(seed=seed))
+        known = np.isfinite(value)
+        color, sign = VERDICTS["not reached" if not known else "holds" if passed == 1 else "does not"]
+        text = f"{number(value)} {sign}" if known else sign
+        at = columns[f"seed {seed}"]
+        ax.text(at, first, text, fontsize=8.5, color=color, ha="right", va="center")
+    color, sign = VERDICTS.get(str(claim["verdict"].item()), VERDICTS["not reached"])
+    ax.add_patch(
+        FancyBboxPatch(
+            (columns["verdict"], first - 0.085), WIDTHS["verdict"] - 0.1, 0.17,
+            boxstyle="round,pad=0,rounding_size=0.06", facecolor=color, linewidth=0,
+        )
+    )  # fmt: skip
+    ax.text(
+        columns["verdict"] + (WIDTHS["verdict"] - 0.1) / 2, first, f"{sign}  {claim['verdict'].item()}",
+        fontsize=8.5, fontweight="bold", color="white", ha="center", va="center",
+    )  # fmt: skip
+
+
+def threshold(claim: xr.Dataset) -> str:
+    """What the statistic has to be: "500 to 1300", "at least 0.05", "at most 12"."""
+    low, high = float(claim["at_least"]), float(claim["at_most"])
+    if np.isfinite(low) and np.isfinite(high):
+        return f"{number(low)} to {number(high)}"
+    return f"≥ {number(low)}" if np.isfinite(low) else f"≤ {number(high)}" if np.isfinite(high) else ""
+
+
+def number(value: float) -> str:
+    """Three digits, whole numbers in full, four digits just below 1: 0.0512, 12.3, 1,300, 0.9987."""
+    if 0.9 <= value < 1:
+        return f"{value:.4g}"
+    if abs(value) >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _caption(taken: xr.Dataset) -> str:
+    found = taken["verdict"].values.tolist()
+    counts = [f"{found.count(name)} {words}" for name, words in _COUNTED.items() if name in found]
+    return captions.joined(
+        f"{len(found)} claims: {', '.join(counts)}.",
+        "A threshold stood in the configuration before the value was seen; a value passes if it is within. "
+        "A claim holds if every seed passes, and half holds if some do; it is not reached where the run is "
+        "too short or the statistic does not exist.",
+        f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "
+        f"{', '.join(map(str, taken['seed'].values.tolist()))}, each by itself.",
+    )
+
+
+_COUNTED = {"holds": "hold", "half": "half hold", "does not": "do not hold", "not reached": "not reached"}

@@ -1,0 +1,80 @@
+"""What the figures of sorting transformers take from the datasets they are given, and how it looks."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import style
+from rllc.figures.inputs import distribution_names, need, of_seeds
+
+# One colour per quantity, in every figure of this family; a line's dash says which variety of it.
+COLORS = {
+    "accuracy": "#1B4F8A",
+    "loss": "#333333",
+    "llc": "#117733",
+    "rank": "#8A5A00",
+    "symmetry": "#6A3D9A",
+    "overlap": "#A8326A",
+    "regions": "#4D6470",
+}
+# Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
+HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
+LLC_CONTROLS = {
+    "llc.long": "longer chains,\nstronger localization",
+    "llc.scaled": "step scaled by\nsquared norm",
+}
+
+
+def head_looks(heads: Sequence[str]) -> dict[str, dict]:
+    """Line properties of each head."""
+    return {
+        head: {
+            "color": HEAD_COLORS[n % len(HEAD_COLORS)],
+            "linestyle": style.LINES[n % len(style.LINES)],
+            "marker": style.MARKERS[n % len(style.MARKERS)],
+        }
+        for n, head in enumerate(heads)
+    }
+
+
+def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
+    """A dataset without ``distribution``: the one wanted, or its first."""
+    if "distribution" not in dataset.dims:
+        return dataset
+    wanted = None if distribution is None else [distribution]
+    name = distribution_names(dataset, wanted, ())[0]
+    return dataset.sel(distribution=name).drop_vars(["distribution", "distribution_label"], errors="ignore")
+
+
+def given(
+    datasets: Mapping[str, xr.Dataset], *, distribution: str | None, seeds: Sequence[int] | None
+) -> dict[str, xr.Dataset]:
+    """Every dataset with the same seeds and one distribution; ``metrics`` has to be there.
+
+    Each keeps its own steps: an estimate at some checkpoints only is not missing at the others.
+    """
+    metrics = of_seeds(need(datasets, "metrics", "accuracy", "loss"), seeds)
+    found = {"metrics": on_lists(metrics, distribution)}
+    for name, dataset in datasets.items():
+        if name != "metrics" and "seed" in dataset.dims and "step" in dataset.dims:
+            found[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
+    return found
+
+
+def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, xr.Dataset]:
+    """The datasets at one training seed; None: the first of the circuits, or of the metrics."""
+    first = next(name for name in ("circuits", "metrics") if name in datasets)
+    chosen = int(datasets[first]["seed"].values[0]) if seed is None else seed
+    return {name: of_seeds(dataset, [chosen]).isel(seed=0) for name, dataset in datasets.items()}
+
+
+def llc_peak(llc: xr.Dataset) -> xr.DataArray | None:
+    """The cell of the largest ``llc`` (step); None where there is none."""
+    known = llc["llc"].dropna("step")
+    return known[int(known.argmax("step"))] if known.size else None
+
+
+def holders(circuits: xr.Dataset) -> np.ndarray:
+    """``token_head`` as whole numbers, -1 where it is missing."""
+    return np.nan_to_num(circuits["token_head"].values.astype(float), nan=-1).astype(int)

@@ -1,0 +1,192 @@
+"""The curves of a sorting transformer over training, as a table of panels; figure and animation draw it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from rllc.figures import style
+from rllc.figures.inputs import faulty, ring_reasons
+from rllc.figures.sorting_inputs import COLORS, LLC_CONTROLS, head_looks, llc_peak
+
+PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
+SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
+
+
+class Curve(NamedTuple):
+    """One variable of one dataset, over ``step`` at ``select``; ``relative``: divided by its maximum."""
+
+    source: str
+    variable: str
+    look: Mapping[str, Any]
+    label: str | None
+    select: Mapping[str, str] = {}
+    relative: bool = False
+
+    def of(self, one: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """What is drawn of one seed: the values, and standard errors and verdicts where there are any."""
+        dataset = one[self.source].sel(self.select)
+        kept = [name for name in (self.variable, f"{self.variable}_se", "verdict") if name in dataset]
+        cut = dataset[kept]
+        if not self.relative:
+            return cut
+        return cut.assign({name: cut[name] / cut[self.variable].max() for name in kept if name != "verdict"})
+
+
+class Panel(NamedTuple):
+    """A panel: ``name`` for those who choose, title, vertical label and curves; ``scale`` of the axis."""
+
+    name: str
+    title: str
+    label: str
+    curves: Sequence[Curve]
+    scale: str = "linear"
+
+
+def panels(found: Mapping[str, xr.Dataset]) -> list[Panel]:
+    """Every panel that the datasets have the variables for, from top to bottom."""
+    several = "circuits" in found and found["circuits"].sizes["head"] > 1
+    made = [
+        _whole(
+            "metrics", "accuracy", "accuracy", "share right",
+            accuracy="single numbers", sequence_accuracy="whole lists",
+        ),
+        _whole("metrics", "loss", "held-out loss", "nats/token", loss=None)._replace(scale="log"),
+        _whole("llc", "llc", "LLC of the whole model", "LLC", llc=None),
+        _by_head(found, "rllc", "rllc", "refined LLC of each head", "refined LLC"),
+        _controls(found),
+        _whole(
+            "circuits", "rank", "rank, summed over circuits", "rank",
+            rank_sum="matrix rank", effective_rank_sum="effective rank",
+        ),
+        _whole(
+            "circuits", "symmetry", "translational symmetry", "over mean |W|",
+            translational_symmetry="sum over circuits", translational_symmetry_mean="mean",
+        ),
+    ]  # fmt: skip
+    if several:
+        made += [
+            _overlap(found["circuits"]),
+            _whole(
+                "circuits", "regions", "vocabulary regions", "regions",
+                regions="any length", regions_min3="3 or more numbers",
+            ),
+            _anti_state(found),
+        ]  # fmt: skip
+    known = [
+        panel._replace(
+            curves=[c for c in panel.curves if c.source in found and c.variable in found[c.source]]
+        )
+        for panel in made
+    ]
+    return [panel for panel in known if panel.curves]
+
+
+def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Panel:
+    """Variables of the whole model: the first solid with points, the others dashed."""
+    first = {"color": COLORS[name], "marker": "o", "markersize": 2.4}
+    curves = [
+        Curve(source, variable, first if n == 0 else first | SECOND, label)
+        for n, (variable, label) in enumerate(variables.items())
+    ]
+    return Panel(name, title, unit, curves)
+
+
+def _by_head(found: Mapping[str, xr.Dataset], source: str, variable: str, title: str, unit: str) -> Panel:
+    heads = found[source]["head"].values.tolist() if source in found else []
+    curves = [
+        Curve(source, variable, look | {"markersize": 2.4}, f"head {head}", {"head": head})
+        for head, look in head_looks(heads).items()
+    ]
+    return Panel(variable, title, unit, curves)
+
+
+def _anti_state(found: Mapping[str, xr.Dataset]) -> Panel:
+    """One line where there are two heads: each is the other's rest, so both have the same score."""
+    panel = _by_head(found, "circuits", "anti_state", "anti-state score", "correlation")
+    if len(panel.curves) > 2:
+        return panel
+    look = {"color": "#333333", "marker": "o", "markersize": 2.4}
+    return panel._replace(curves=[panel.curves[0]._replace(look=look, label="either head")])
+
+
+def _overlap(circuits: xr.Dataset) -> Panel:
+    """The mean, and under it thin lines: one per pair of heads, dashed QK and dotted OV."""
+    thin = {"color": style.lightness(COLORS["overlap"], 0.45), "linewidth": 0.8}
+    pairs = circuits["pair"].values.tolist() if "pair" in circuits.coords else []
+    parts = [
+        Curve(
+            "circuits",
+            "overlap",
+            thin | {"linestyle": dash},
+            None if n else f"{circuit.upper()}{' of each pair' if len(pairs) > 1 else ''}",
+            {"pair": pair, "circuit": circuit},
+        )
+        for circuit, dash in (("qk", "--"), ("ov", ":"))
+        for n, pair in enumerate(pairs)
+    ]
+    look = {"color": COLORS["overlap"], "marker": "o", "markersize": 2.4}
+    return Panel(
+        "overlap",
+        "overlap of heads",
+        "overlap",
+        [Curve("circuits", "head_overlap", look, "mean"), *parts],
+    )
+
+
+def _controls(found: Mapping[str, xr.Dataset]) -> Panel:
+    """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
+    others = [name for name in found if name.startswith("llc.")]
+    look = {"color": COLORS["llc"], "marker": "o", "markersize": 2.0, "linewidth": 1.1}
+    dashes = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
+    curves = [
+        Curve(
+            name,
+            "llc",
+            look | {"linestyle": dashes[n % len(dashes)], "marker": ("s", "^", "D", "v")[n % 4]},
+            LLC_CONTROLS.get(name, name.removeprefix("llc.").replace("_", " ")),
+            relative=True,
+        )
+        for n, name in enumerate(others)
+    ]
+    norm = {"color": "#7F7F7F", "linewidth": 1.1}
+    return Panel(
+        "controls",
+        "LLC under other settings",
+        "share of maximum",
+        [
+            Curve("llc", "llc", look, "as above", relative=True),
+            *curves,
+            Curve("metrics", "weight_norm", norm, "norm of weights", relative=True),
+        ]
+        if others
+        else [],
+    )
+
+
+def draw(ax: Axes, panel: Panel, one: Mapping[str, xr.Dataset]) -> None:
+    """All curves of a panel for one seed, and where the LLC peaks."""
+    if panel.scale == "log":
+        ax.set_yscale("log")
+    for curve in panel.curves:
+        drawn = curve.of(one)
+        wrong = None if curve.relative else faulty(drawn, curve.variable)
+        error = None if curve.relative else drawn.get(f"{curve.variable}_se")
+        style.curve(ax, drawn[curve.variable], error, faulty=wrong, **curve.look)
+    if panel.name in ("regions", "rank"):
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    if peak is not None:
+        ax.axvline(float(peak["step"]), zorder=1, **PEAK)
+
+
+def entries(panel: Panel, found: Mapping[str, xr.Dataset]) -> list:
+    """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings."""
+    listed = [style.key(curve.label, **curve.look) for curve in panel.curves if curve.label]
+    if panel.name == "llc":
+        listed.append(style.key("largest LLC", **PEAK))
+    if panel.name in ("llc", "rllc"):
+        listed += style.ring_keys(ring_reasons((found[panel.name], panel.name)))
+    return listed

@@ -1,0 +1,169 @@
+"""What the experiments with sorting transformers have in common: one panel per statistic."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from rllc.figures import captions, style
+from rllc.figures.drawing import Drawing
+from rllc.figures.inputs import need, of_seeds
+from rllc.figures.sorting_inputs import COLORS
+
+QUANTITIES = {
+    "llc_peak_step": "step of the largest LLC",
+    "llc_fall": "fall of the LLC after it",
+    "overlap_fall": "fall of the overlap",
+    "regions": "vocabulary regions",
+    "final_accuracy": "accuracy at the end",
+}
+SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
+EXPECTED = "#DCE6DC"
+
+
+@style.styled
+def sort_summary(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    quantities: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    seeds: Sequence[int] | None = None,
+    group: str = "claim_experiment",
+) -> Drawing:
+    """A panel per statistic, experiments from top to bottom, a point per seed.
+
+    datasets    ``claims`` with statistics over (experiment, seed); its claims' thresholds are shaded
+    quantities  title of each statistic's panel, by the statistic's name
+    titles      what an experiment is called, by its name
+    group       the variable (claim) that names a claim's experiment
+    """
+    shown = dict(quantities or QUANTITIES)
+    claims = of_seeds(need(datasets, "claims", *shown), seeds)
+    taken = claims[list(shown)].transpose("experiment", "seed")
+    expected = _expected(claims, shown, group)
+    names, runs = taken["experiment"].values.tolist(), taken["seed"].values.tolist()
+    figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
+    axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    shift = np.linspace(-0.18, 0.18, len(runs)) if len(runs) > 1 else np.zeros(1)
+    for ax, (variable, title) in zip(axes, shown.items(), strict=True):
+        values = taken[variable].values.astype(float)
+        for low, high, row in expected.get(variable, []):
+            _expect(ax, low, high, names.index(row))
+        color = _color(variable)
+        for n in range(len(runs)):
+            ax.plot(
+                values[:, n], np.arange(len(names)) + shift[n], linestyle="none", markersize=5, color=color,
+                marker=style.MARKERS[n % len(style.MARKERS)], markeredgecolor="white", markeredgewidth=0.5,
+            )  # fmt: skip
+        limits = [edge for low, high, _ in expected.get(variable, []) for edge in (low, high)]
+        _axis(ax, variable, np.concatenate([values.ravel(), limits]))
+        for row in np.flatnonzero(~np.isfinite(values).any(1)):
+            ax.annotate(
+                "–", (0.02, row), xycoords=("axes fraction", "data"), va="center", color="#888888", fontsize=9
+            )
+        ax.set_title(title, loc="left", fontsize=8)
+        ax.grid(False, axis="y")
+    for ax in axes:
+        for row in range(len(names)):
+            ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
+    axes[0].set_yticks(np.arange(len(names)), [(titles or {}).get(name, name) for name in names])
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    for ax in axes:
+        ax.tick_params(axis="y", length=0)
+    keys = [
+        style.key(
+            f"seed {seed}", linestyle="none", color="#444444", marker=style.MARKERS[n % 8], markersize=5
+        )
+        for n, seed in enumerate(runs)
+    ]
+    if expected:
+        keys.append(Patch(color=EXPECTED, label="expected"))
+    style.beside(axes[-1], keys)
+    said = [_told(taken, variable, title) for variable, title in shown.items()]
+    caption = captions.joined(
+        f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
+        *said,
+        "Shaded: what the claims table expects of an experiment." if expected else "",
+        "A dash: the statistic does not exist there.",
+        captions.seeds(taken),
+    )
+    return Drawing(figure, taken, caption)
+
+
+def _expected(
+    claims: xr.Dataset, shown: Mapping[str, str], group: str
+) -> dict[str, list[tuple[float, float, str]]]:
+    """Thresholds of the claims on the statistics shown: (at least, at most, experiment)."""
+    found: dict[str, list[tuple[float, float, str]]] = {}
+    if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
+        return found
+    experiments = set(claims["experiment"].values.tolist())
+    columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
+    for statistic, low, high, experiment in zip(*columns, strict=True):
+        if statistic in shown and experiment in experiments:
+            found.setdefault(statistic, []).append((float(low), float(high), experiment))
+    return found
+
+
+def _expect(ax: Axes, low: float, high: float, row: int) -> None:
+    """A bar from ``low`` to ``high`` in the experiment's row; without one of them, to the panel's edge."""
+    ax.fill_betweenx(
+        [row - 0.36, row + 0.36], -1e9 if not np.isfinite(low) else low, high if np.isfinite(high) else 1e9,
+        color=EXPECTED, linewidth=0, zorder=0.5,
+    )  # fmt: skip
+
+
+def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
+    """The horizontal axis of a statistic: steps on a logarithmic one, shares in per cent."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    if variable.endswith("_step"):
+        low, high = max(low, 1.0) / 1.5, max(high, 1.0) * 1.5
+        ax.set_xscale("log")
+        ax.set_xlim(low, high)
+        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+        parts = (1,) if high > 100 * low else (1, 3)
+        ticks = np.sort(np.concatenate([powers * part for part in parts]))
+        ax.set_xticks(ticks[(ticks >= low) & (ticks <= high)])
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: style.step_text(step)))
+        ax.xaxis.set_minor_formatter(FuncFormatter(lambda step, _: ""))
+        ax.set_xlabel("training step (log scale)", fontsize=7.5)
+        return
+    low, high = (low, max(high, 1.0)) if "accuracy" in variable else (min(low, 0.0), max(high, 0.0))
+    room = 0.08 * ((high - low) or 1.0)
+    ax.set_xlim(low - room, high + room)
+    ax.xaxis.set_major_locator(MaxNLocator(3, integer=variable == "regions"))
+    if any(word in variable for word in SHARES):
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
+    if "accuracy" in variable:
+        ax.set_xlabel("of lists" if "sequence" in variable else "of numbers", fontsize=7.5)
+    elif "fall" in variable:
+        ax.set_xlabel("of the largest", fontsize=7.5)
+
+
+def _color(variable: str) -> str:
+    return next((color for name, color in COLORS.items() if name in variable), "#333333")
+
+
+def _told(taken: xr.Dataset, variable: str, title: str) -> str:
+    """The range of one statistic, and where its ends are."""
+    stacked = taken[variable].stack(cell=("experiment", "seed")).dropna("cell")
+    if not stacked.size:
+        return f"{captions.sentence(title)[:-1]}: not known."
+    form = (
+        "{:.1%}"
+        if any(word in variable for word in SHARES)
+        else "{:,.0f}"
+        if "step" in variable
+        else "{:.3g}"
+    )
+    low, high = stacked[int(stacked.argmin("cell"))], stacked[int(stacked.argmax("cell"))]
+    return (
+        f"{captions.sentence(title)[:-1]}: {form.format(float(low))} ({low['experiment'].item()}, seed "
+        f"{low['seed'].item()}) to {form.format(float(high))} ({high['experiment'].item()}, seed "
+        f"{high['seed'].item()})."
+    )

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_rgb
+
+from rllc.figures.circuits import sort_circuits, strip_colors
+from rllc.figures.drawing import save
+from rllc.figures.sorting_inputs import HEAD_COLORS
+
+
+@pytest.fixture(scope="module")
+def two(sorting):
+    return sorting.study(vocabulary=12)
+
+
+def image(ax):
+    return ax.get_images()[0]
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_every_panel_is_a_circuit_with_symmetric_colours(heads, sorting, misplaced, tmp_path):
+    given = sorting.study(seeds=(0, 1), n_heads=heads, vocabulary=12)
+    drawing = sort_circuits(given, seed=1, steps=[200, 8000], quantile=0.9)
+    if heads == 4:
+        assert misplaced(drawing) == []
+    axes = np.array([ax for ax in drawing.figure.axes if ax.get_images()]).reshape(2 * heads, 2)
+    for row, line in enumerate(axes):
+        kind = ("qk", "ov")[row % 2]
+        for step, ax in zip((200, 8000), line, strict=True):
+            truth = given["circuits"][kind].sel(seed=1, step=step)
+            np.testing.assert_array_equal(image(ax).get_array(), truth.isel(head=row // 2))
+            limit = np.quantile(np.abs(truth), 0.9)
+            assert image(ax).get_clim() == pytest.approx((-limit, limit), rel=1e-5)
+            assert f"± {limit:.2g}" in [text.get_text() for text in ax.texts]
+            assert len(ax.child_axes) == (heads > 1 and kind == "ov")
+    if heads == 1:
+        save(drawing, png=tmp_path / "a.png")
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+def test_the_strip_shows_the_head_of_each_number(two):
+    last = two["circuits"].sel(seed=0, step=8000)
+    colors = strip_colors(last, 1)[:, 0]
+    own = last["token_head"].values == 1
+    assert own.any() and not own.all()
+    assert (colors[own] == to_rgb(HEAD_COLORS[1])).all()
+    assert (colors[~own].mean() > 0.75) and not (colors[~own] == to_rgb(HEAD_COLORS[0])).all()
+    unknown = last.assign(token_head=last["token_head"].where(last["token"] > 3))
+    assert len(np.unique(strip_colors(unknown, 1)[:4].ravel())) == 1
+    caption = sort_circuits(two).caption
+    assert f"0:0 {(~own).sum()}, 0:1 {own.sum()} numbers" in caption
+
+
+def test_default_checkpoints_are_onset_peak_after_and_end(two, sorting):
+    drawing = sort_circuits(two)
+    llc = two["llc"]["llc"].sel(seed=0, distribution="lists")
+    peak = int(llc["step"][int(np.nanargmax(llc))])
+    assert drawing.data["step"].values.tolist() == [200, peak, 1600, 4000, 8000]
+    assert f"step 200 (accuracy 0.99); step {peak:,} (largest LLC)" in drawing.caption
+    bare = sort_circuits({"circuits": two["circuits"]}).data["step"].values
+    assert bare[-1] == 8000 and len(bare) >= 4
+    wide = sorting.study(seeds=(0,), n_heads=1, vocabulary=202, steps=(0, 100, 1000), controls=False)
+    assert sort_circuits(wide).data.sizes["token"] == 202
+
+
+def test_errors_name_what_is_missing(two):
+    with pytest.raises(ValueError, match=r"no step 7; it has \[0, 10"):
+        sort_circuits(two, steps=[7])
+    with pytest.raises(ValueError, match="no seed"):
+        sort_circuits(two, seed=9)
+    with pytest.raises(ValueError, match=r"circuits\.nc"):
+        sort_circuits({"metrics": two["metrics"]})

@@ -1,0 +1,51 @@
+import pytest
+import xarray as xr
+
+from rllc.figures.claims import VERDICTS, claims_sorting, number
+from rllc.figures.drawing import save
+
+
+def texts(drawing):
+    return [text.get_text() for text in drawing.figure.axes[0].texts]
+
+
+def test_every_claim_has_its_row(sorting, tmp_path):
+    claims = sorting.claims()
+    drawing = claims_sorting({"claims": claims}, titles={"sort_1head": "One head"})
+    shown = texts(drawing)
+    assert "One head" in shown and "sort_2head_baseline" in shown and "sort_1head" not in shown
+    for n in range(claims.sizes["claim"]):
+        one = claims.isel(claim=n)
+        assert str(one["text"].item()).split(".")[0][:40] in " ".join(shown)
+        for seed in (0, 1):
+            value, sign = float(one["value"].sel(seed=seed)), "✓" if one["passes"].sel(seed=seed) else "✗"
+            assert (f"{number(value)} {sign}" if value == value else "–") in shown
+    assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
+    badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
+    assert [badge.partition("  ")[2] for badge in badges] == claims["verdict"].values.tolist()
+    patches = [p for p in drawing.figure.axes[0].patches if type(p).__name__ == "FancyBboxPatch"]
+    assert len(patches) == claims.sizes["claim"]
+    found = claims["verdict"].values.tolist()
+    assert f"{len(found)} claims: {found.count('holds')} hold" in drawing.caption
+    save(drawing, png=tmp_path / "a.png")
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+@pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3)])
+def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
+    drawing = claims_sorting({"claims": sorting.claims(seeds=seeds, repeat=repeat)})
+    drawing.figure.draw_without_rendering()
+    page = drawing.figure.bbox
+    boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
+    assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= page.x1 and b.y1 <= page.y1 for b in boxes)
+    clashes = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n] if a.overlaps(b)]
+    assert not clashes
+
+
+def test_claims_that_name_no_experiment_are_refused(sorting):
+    claims = sorting.claims().drop_vars("claim_experiment")
+    with pytest.raises(ValueError, match="names the experiment"):
+        claims_sorting({"claims": claims})
+    with pytest.raises(ValueError, match="has no passes"):
+        claims_sorting({"claims": claims.drop_vars("passes")})

@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.figures.sorting import sort_curves
+from rllc.figures.sorting_summary import sort_summary
+from rllc.figures.specialization import sort_specialization
+from rllc.figures.style import DISTRUST
+from rllc.verdicts import FAULTS
+
+
+@pytest.fixture(scope="module")
+def two(sorting):
+    return sorting.study()
+
+
+def panel(drawing, title):
+    return next(ax for ax in drawing.figure.axes if ax.get_title("left") == title)
+
+
+def line(ax, values):
+    """The line of ``ax`` that draws ``values``; fails where there is none."""
+    found = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), values.values, equal_nan=True)]
+    assert found, f"{ax.get_title('left')} does not draw {values.name}"
+    np.testing.assert_array_equal(found[0].get_xdata(), values["step"])
+    return found[0]
+
+
+def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, tmp_path):
+    drawing = sort_curves(two, title="Two heads")
+    assert misplaced(drawing) == []
+    for seed in (0, 1):
+        one = {name: data.sel(seed=seed) for name, data in two.items()}
+        lists = {name: data.sel(distribution="lists") for name, data in one.items() if "distribution" in data}
+        for title, values in (
+            ("accuracy", lists["metrics"]["accuracy"]),
+            ("accuracy", lists["metrics"]["sequence_accuracy"]),
+            ("held-out loss", lists["metrics"]["loss"]),
+            ("LLC of the whole model", lists["llc"]["llc"]),
+            ("refined LLC of each head", lists["rllc"]["rllc"].sel(head="0:1")),
+            (
+                "LLC under other settings",
+                lists["llc.scaled"]["llc"] / lists["llc.scaled"]["llc"].max(),
+            ),
+            ("rank, summed over circuits", one["circuits"]["rank_sum"]),
+            ("rank, summed over circuits", one["circuits"]["effective_rank_sum"]),
+            ("translational symmetry", one["circuits"]["translational_symmetry"]),
+            ("overlap of heads", one["circuits"]["head_overlap"]),
+            ("overlap of heads", one["circuits"]["overlap"].sel(pair="0:0+0:1", circuit="ov")),
+            ("vocabulary regions", one["circuits"]["regions"]),
+            ("vocabulary regions", one["circuits"]["regions_min3"]),
+            ("anti-state score", one["circuits"]["anti_state"].sel(head="0:0")),
+        ):
+            line(panel(drawing, f"{title}, seed {seed}"), values)
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+    np.testing.assert_array_equal(
+        drawing.data["llc_scaled"].sel(seed=1), two["llc.scaled"]["llc"].sel(seed=1, distribution="lists")
+    )
+    np.testing.assert_array_equal(
+        drawing.data["rllc_verdict"], two["rllc"]["verdict"].sel(distribution="lists")
+    )
+
+
+def test_the_peak_of_the_llc_is_marked_in_every_panel_and_told(two):
+    drawing = sort_curves(two)
+    for seed in (0, 1):
+        llc = two["llc"].sel(seed=seed, distribution="lists")
+        best = int(np.nanargmax(llc["llc"]))
+        step, top = int(llc["step"][best]), float(llc["llc"][best])
+        axes = [ax for ax in drawing.figure.axes if ax.get_title("left").endswith(f"seed {seed}")]
+        assert len(axes) == 10
+        assert all([step, step] in [list(a.get_xdata()) for a in ax.get_lines()] for ax in axes)
+        assert f"({top:.1f} ± {float(llc['llc_se'][best]):.1f})" in drawing.caption
+        lowest = float(llc["llc"][best:].min())
+        assert f"falls by {1 - lowest / top:.1%}" in drawing.caption
+        assert f"is {1 - float(llc['llc'][-1]) / top:.1%} below" in drawing.caption
+    assert "not in equilibrium" in drawing.caption
+    assert "token accuracy is at least 0.99 first at step 200, 0.9990" in drawing.caption
+    assert "n_beta 12586" in drawing.caption and "long: n_beta 20137.6" in drawing.caption
+    assert "nan" not in drawing.caption
+
+
+def test_an_llc_that_does_not_fall_is_told_so(sorting):
+    given = sorting.study(seeds=(0,))
+    rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])
+    caption = sort_curves(given | {"llc": rising}).caption
+    assert "its last checkpoint, so it does not fall" in caption
+    assert "then falls" not in caption
+
+
+def test_faults_have_rings_and_gaps_are_told(two):
+    drawing = sort_curves(two)
+    ringed = [
+        (ax.get_title("left"), a.get_xdata().tolist())
+        for ax in drawing.figure.axes
+        for a in ax.get_lines()
+        if a.get_markeredgecolor() == DISTRUST["markeredgecolor"]
+    ]
+    assert ("LLC of the whole model, seed 0", [30]) in ringed
+    assert len(ringed) == 3  # the LLC and both heads; never a control
+    assert int(((two["llc"]["verdict"].values & FAULTS) > 0).sum()) == 2
+    assert "LLC: 1 of 29 estimates cannot be trusted and have a ring (drifting 1)." in drawing.caption
+    assert "LLC: 1 of 30 cells of llc are missing" in drawing.caption
+    assert "Heads: 2 of 60 cells of rllc are missing" in drawing.caption
+
+
+def test_estimates_at_some_checkpoints_are_not_missing_at_the_others(two):
+    sparse = two | {"llc": two["llc"].isel(step=slice(2, None, 3))}
+    ax = panel(sort_curves(sparse), "LLC of the whole model, seed 1")
+    assert not [a for a in ax.get_lines() if a.get_marker() == "x"]
+    line(ax, sparse["llc"]["llc"].sel(seed=1, distribution="lists"))
+
+
+@pytest.mark.parametrize(("heads", "rows"), [(1, 7), (2, 10), (4, 10)])
+def test_one_head_has_no_overlap_and_four_fit(heads, rows, sorting, misplaced):
+    drawing = sort_curves(sorting.study(seeds=(3,), n_heads=heads, vocabulary=12))
+    assert len(drawing.figure.axes) == rows
+    if heads == 4:
+        assert misplaced(drawing) == []
+        for head in ("0:0", "0:3"):
+            line(panel(drawing, "anti-state score"), drawing.data["anti_state"].sel(seed=3, head=head))
+
+
+@pytest.mark.parametrize(
+    ("kept", "rows", "said"),
+    [
+        (["metrics"], 2, "llc.nc was not given"),
+        (["metrics", "llc"], 3, "circuits.nc was not given"),
+        (["metrics", "circuits"], 7, "llc.nc was not given"),
+    ],
+)
+def test_optional_datasets_may_be_missing(kept, rows, said, two):
+    drawing = sort_curves({name: two[name] for name in kept}, seeds=[1])
+    assert len(drawing.figure.axes) == rows
+    assert said in drawing.caption
+    with pytest.raises(ValueError, match=r"metrics\.nc"):
+        sort_curves({"llc": two["llc"]})
+
+
+def test_specialization_shows_who_handles_each_number(two, misplaced):
+    drawing = sort_specialization(two, title="Two heads")
+    assert misplaced(drawing) == []
+    mesh = panel(drawing, "head that handles each number, seed 1").collections[0]
+    truth = two["circuits"]["token_head"].sel(seed=1).transpose("token", "step")
+    np.testing.assert_array_equal(mesh.get_array(), truth)
+    edges = mesh.get_coordinates()[0, :, 0]
+    steps = two["circuits"]["step"].values
+    assert (edges[:-1] <= steps).all() and (steps < edges[1:]).all()
+    last = two["circuits"].sel(seed=1).isel(step=-1)
+    share = float(last["vocabulary_share"].sel(head="0:1"))
+    assert (
+        f"{int(last['regions'])} at step 8,000, with shares 0:0 {1 - share:.0%}, 0:1 {share:.0%}"
+        in drawing.caption
+    )
+
+
+def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced):
+    claims = sorting.claims()
+    drawing = sort_summary({"claims": claims}, titles={"cumsum": "Cumulative sums"})
+    assert misplaced(drawing) == []
+    ax = panel(drawing, "fall of the LLC after it")
+    points = [a for a in ax.get_lines() if a.get_linestyle() == "None"]
+    for n, seed in enumerate(claims["seed"].values):
+        np.testing.assert_array_equal(points[n].get_xdata(), claims["llc_fall"].sel(seed=seed))
+    assert drawing.figure.axes[0].get_yticklabels()[-1].get_text() == "Cumulative sums"
+    shaded = [c.get_paths()[0].get_extents() for c in panel(drawing, "step of the largest LLC").collections]
+    assert [(box.x0, box.x1) for box in shaded] == [(500, 1300), (500, 1300)]
+    low, high = panel(drawing, "step of the largest LLC").get_xlim()
+    assert low < 500 and high > 1300
+    dash = [t for t in panel(drawing, "fall of the overlap").texts if t.get_text() == "–"]
+    assert len(dash) == 1 and dash[0].xy[1] == 0  # one head
+    worst = claims["llc_fall"].min()
+    assert f"Fall of the LLC after it: {float(worst):.1%}" in drawing.caption
+    with pytest.raises(ValueError, match="no_such"):
+        sort_summary({"claims": claims}, quantities={"no_such": "nothing"})
