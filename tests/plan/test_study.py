@@ -26,14 +26,15 @@ def put(config, path, value):
     config[last] = value
 
 
-@pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml"])
+@pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml"])
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
     config = load_configfile(str(ROOT / "config/config.yaml"))
     if overlay:
         update_config(config, load_configfile(str(ROOT / "config" / overlay)))
     study = read(config)
     assert study.figures
-    assert "rllc" in datasets(study.experiments["language"])
+    name = "sort_2head_baseline" if overlay == "sorting.yaml" else "language"
+    assert "rllc" in datasets(study.experiments[name])
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,38 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
             "unknown key 'step_sise'; did you mean 'step_size'?",
         ),
         ("experiments.language.seed", [0], "unknown key 'seed'; did you mean 'seeds'?"),
+        ("tokenizers.numbers.length", 52, "a list of 52 different numbers needs at least 52 numbers, not 51"),
+        (
+            "tokenizers.numbers.length",
+            2,
+            "there are 2,550 lists of 2 of 51 numbers; 160,000 blocks need twice",
+        ),
+        ("tokenizers.numbers.lenght", 10, "unknown key 'lenght'; did you mean 'length'?"),
+        ("experiments.sort_1head.model.n_heads", 0, "n_heads: input should be greater than or equal to 1"),
+        ("distributions.lists.swap", 1.2, "swap: input should be less than or equal to 1 (given: 1.2)"),
+        ("distributions.lists.swap", -0.1, "swap: input should be greater than or equal to 0"),
+        ("experiments.sort_1head.task", "sort", "task: input should be 'language', 'sorting' or 'cumulative"),
+        (
+            "experiments.sort_1head.task",
+            "language",
+            "tokenizer: 'numbers' is not of text (vocabulary, context), which language reads",
+        ),
+        (
+            "experiments.sort_1head.distributions",
+            ["english"],
+            "'english' is of source installed, which the task sorting cannot read; it reads lists",
+        ),
+        ("experiments.sort_1head.model.n_ctx", 20, "20 positions cannot hold the blocks of 21 tokens"),
+        ("experiments.sort_1head.like", "sort_2head", "no experiment is called 'sort_2head'; did you mean"),
+        ("experiments.language.circuits", {}, "circuits: full circuits are of one layer that sorts"),
+        ("experiments.sort_1head.patterns", {"sequences": 8, "length": 16}, "measured on text tokens"),
+        ("claims.peak_1head.statistic", "llc_paek", "no statistic 'llc_paek'; did you mean 'llc_peak'?"),
+        ("claims.peak_1head.experiment", "sort_9head", "no experiment 'sort_9head'"),
+        (
+            "claims.peak_1head.experiment",
+            "language",
+            "claims.peak_1head: reads llc.nc, which 'language' does",
+        ),
         ("sede", 1, "unknown key 'sede'; did you mean 'seed'?"),
         (
             "experiments.language.sampling.heads.n_beta",
