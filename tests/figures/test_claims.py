@@ -20,6 +20,7 @@ def test_every_claim_has_its_row(sorting, tmp_path):
         for seed in (0, 1):
             value, sign = float(one["value"].sel(seed=seed)), "✓" if one["passes"].sel(seed=seed) else "✗"
             assert (f"{number(value)} {sign}" if value == value else "–") in shown
+    assert "against" in " ".join(shown) and "a difference from that experiment" in drawing.caption
     assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
     badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
     assert [badge.partition("  ")[2] for badge in badges] == claims["verdict"].values.tolist()
@@ -44,7 +45,7 @@ def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
 
 
 def test_claims_that_name_no_experiment_are_refused(sorting):
-    claims = sorting.claims().drop_vars("claim_experiment")
+    claims = sorting.claims().drop_vars("experiment_of_claim")
     with pytest.raises(ValueError, match="names the experiment"):
         claims_sorting({"claims": claims})
     with pytest.raises(ValueError, match="has no passes"):

@@ -42,7 +42,7 @@ def claims_sorting(
     title: str = "List-sorting transformers: claims of the post, tested",
     titles: Mapping[str, str] | None = None,
     seeds: Sequence[int] | None = None,
-    group: str = "claim_experiment",
+    group: str = "experiment_of_claim",
 ) -> Drawing:
     """Every claim: its text, statistic, threshold, value per seed and verdict, grouped by experiment.
 
@@ -58,7 +58,8 @@ def claims_sorting(
     group = group if group in claims else "experiment"
     if group not in claims.variables or claims[group].dims != ("claim",):
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
-    taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", group]]
+    also = [name for name in ("versus", "compared_with", "reached") if name in claims]
+    taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
     names = taken["seed"].values.tolist()
     groups = list(dict.fromkeys(taken[group].values.tolist()))
@@ -101,7 +102,7 @@ def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Ro
         top += HEADING
         for n in np.flatnonzero(taken[group].values == name):
             lines = textwrap.wrap(str(taken["text"].values[n]), LETTERS) or [""]
-            height = LINE * len(lines) + PAD
+            height = LINE * max(len(lines), len(statistic(taken.isel(claim=int(n))))) + PAD
             rows.append(Row(top, height, lines, taken.isel(claim=int(n))))
             top += height
         top += 0.1
@@ -111,10 +112,10 @@ def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Ro
 def _columns(seeds: Sequence[int]) -> dict[str, float]:
     """Where each column begins, in inches; those of seeds, where they end."""
     claim = 0.35
-    statistic = claim + WIDTHS["claim"]
-    threshold = statistic + WIDTHS["statistic"]
+    judged_by = claim + WIDTHS["claim"]
+    threshold = judged_by + WIDTHS["statistic"]
     values = threshold + WIDTHS["threshold"]
-    found = {"claim": claim, "statistic": statistic, "threshold": threshold}
+    found = {"claim": claim, "statistic": judged_by, "threshold": threshold}
     found |= {f"seed {seed}": values + (n + 1) * WIDTHS["seed"] for n, seed in enumerate(seeds)}
     return found | {"verdict": values + len(seeds) * WIDTHS["seed"] + 0.25}
 
@@ -125,14 +126,15 @@ def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
     for n, line in enumerate(row.lines):
         ax.text(columns["claim"], first + n * LINE, line, fontsize=8.5, va="center")
     plain = {"fontsize": 8.5, "va": "center", "color": "#333333"}
-    statistic = textwrap.wrap(str(claim["statistic"].item()).replace("_", " "), 26) or [""]
-    for n, line in enumerate(statistic[: len(row.lines)]):
+    for n, line in enumerate(statistic(claim)):
         ax.text(columns["statistic"], first + n * LINE, line, **plain)
     ax.text(columns["threshold"], first, threshold(claim), **plain)
     for seed in claim["seed"].values.tolist():
         value, passed = float(claim["value"].sel(seed=seed)), float(claim["passes"].sel(seed=seed))
         known = np.isfinite(value)
-        color, sign = VERDICTS["not reached" if not known else "holds" if passed == 1 else "does not"]
+        color, sign = VERDICTS[
+            "not reached" if not known or passed < 0 else "holds" if passed == 1 else "does not"
+        ]
         text = f"{number(value)} {sign}" if known else sign
         at = columns[f"seed {seed}"]
         ax.text(at, first, text, fontsize=8.5, color=color, ha="right", va="center")
@@ -147,6 +149,13 @@ def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
         columns["verdict"] + (WIDTHS["verdict"] - 0.1) / 2, first, f"{sign}  {claim['verdict'].item()}",
         fontsize=8.5, fontweight="bold", color="white", ha="center", va="center",
     )  # fmt: skip
+
+
+def statistic(claim: xr.Dataset) -> list[str]:
+    """The statistic's name in lines, and the experiment that it is compared with."""
+    lines = textwrap.wrap(str(claim["statistic"].item()).replace("_", " "), 27)
+    versus = str(claim["versus"].item()) if "versus" in claim else ""
+    return [*lines, *textwrap.wrap(f"against {versus}", 27)] if versus else lines
 
 
 def threshold(claim: xr.Dataset) -> str:
@@ -172,8 +181,12 @@ def _caption(taken: xr.Dataset) -> str:
     return captions.joined(
         f"{len(found)} claims: {', '.join(counts)}.",
         "A threshold stood in the configuration before the value was seen; a value passes if it is within. "
-        "A claim holds if every seed passes, and half holds if some do; it is not reached where the run is "
-        "too short or the statistic does not exist.",
+        "A claim holds if every seed passes that came to the step it speaks of, and half holds if some do; "
+        "it is not reached where none came so far or the statistic does not exist.",
+        "Against another experiment: the value is a difference from that experiment's mean over seeds, or a "
+        "ratio to it, as the configuration says."
+        if "versus" in taken and any(taken["versus"].values.tolist())
+        else "",
         f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "
         f"{', '.join(map(str, taken['seed'].values.tolist()))}, each by itself.",
     )

@@ -18,7 +18,7 @@ QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
     "llc_fall": "fall of the LLC after it",
     "overlap_fall": "fall of the overlap",
-    "regions": "vocabulary regions",
+    "final_regions": "vocabulary regions",
     "final_accuracy": "accuracy at the end",
 }
 SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
@@ -32,7 +32,7 @@ def sort_summary(
     quantities: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
     seeds: Sequence[int] | None = None,
-    group: str = "claim_experiment",
+    group: str = "experiment_of_claim",
 ) -> Drawing:
     """A panel per statistic, experiments from top to bottom, a point per seed.
 
@@ -102,6 +102,8 @@ def _expected(
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
         return found
     experiments = set(claims["experiment"].values.tolist())
+    if "versus" in claims:  # a difference or ratio, which is not on the statistic's axis
+        claims = claims.isel(claim=claims["versus"].values == "")
     columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
     for statistic, low, high, experiment in zip(*columns, strict=True):
         if statistic in shown and experiment in experiments:
@@ -136,7 +138,7 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
     low, high = (low, max(high, 1.0)) if "accuracy" in variable else (min(low, 0.0), max(high, 0.0))
     room = 0.08 * ((high - low) or 1.0)
     ax.set_xlim(low - room, high + room)
-    ax.xaxis.set_major_locator(MaxNLocator(3, integer=variable == "regions"))
+    ax.xaxis.set_major_locator(MaxNLocator(3, integer="regions" in variable))
     if any(word in variable for word in SHARES):
         ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
     if "accuracy" in variable:
