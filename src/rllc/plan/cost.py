@@ -51,10 +51,15 @@ def on_gpu(study: Study, rule: str) -> bool:
     return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
-def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
-    """Operations of a forward pass over one minibatch."""
+def forward(
+    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
+) -> float:
+    """Operations of a forward pass over one minibatch.
+
+    length  tokens of a sequence, where they are not the tokenizer's contexts
+    """
     model = experiment.model
-    context = study.tokenizers[experiment.tokenizer].context
+    context = length or study.tokenizers[experiment.tokenizer].context
     width = model.n_heads * model.d_head
     projections = context * 4 * model.d_model * width
     attention = 2 * context * context * width
@@ -146,7 +151,8 @@ def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
 
 
 def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
-    one = forward(study, experiment, experiment.patterns.sequences, None)
+    section = experiment.patterns
+    one = forward(study, experiment, section.sequences, None, length=section.length)
     return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
 
 
