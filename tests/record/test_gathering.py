@@ -99,7 +99,9 @@ def test_an_unfinished_dataset_has_all_its_labels():
 
 def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():
     coords = {"seed": [0], "step": [0, 3], "distribution": ["code"]}
-    assert "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
+    assert (
+        "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
+    )
 
 
 def test_only_parts_of_the_same_code_and_settings_belong_together():

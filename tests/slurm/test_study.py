@@ -134,7 +134,7 @@ def test_the_profile_by_its_other_names(study, how):
 
 def test_the_published_study_is_planned_in_time(study, login, cluster):
     published = login.Login(study.root, cluster, "config/paper.yaml")
-    said = published.snakemake("-n", seconds=60)
+    said = published.snakemake("-n")
     count = re.search(r"([\d,]+) jobs to run: about [\d,.]+ CPU hours, [\d,.]+ GPU hours", said)
     assert int(count[1].replace(",", "")) < 3000
 
