@@ -99,6 +99,11 @@ class Running:
             raise AssertionError(f"snakemake returned {code}:\n{said[-8000:]}")
         return said
 
+    def interrupt(self) -> None:
+        """As Ctrl-C."""
+        for process in _descendants(self.process.pid)[1:]:
+            os.kill(process, signal.SIGINT)
+
     def kill(self) -> None:
         """As `kill -9`: Snakemake can clean nothing up."""
         for process in _descendants(self.process.pid):

@@ -112,6 +112,21 @@ def test_slurmd_may_die_and_come_back(trained, cluster, expected):
     check(trained, expected)
 
 
+def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, expected):
+    held(trained)
+    run = trained.start(RLLC)
+    cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
+    trained.wait_for(lambda: cells(trained))
+    before = {path: path.stat().st_mtime_ns for path in cells(trained)}
+    run.interrupt()
+    run.end(check=False)
+    trained.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    go(trained)
+    trained.snakemake(RLLC)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    check(trained, expected)
+
+
 @pytest.fixture
 def orphaned(trained, cluster):
     """The main process is killed with -9; its jobs run on."""

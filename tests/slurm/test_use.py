@@ -70,6 +70,13 @@ def test_it_does_not_wait_for_ever(trained, cluster, flags, cure):
     assert set(cluster.jobs()) == before
 
 
+def test_what_sbatch_refuses_is_said_in_its_own_words(trained, cluster):
+    before = set(cluster.jobs())
+    said = trained.snakemake(RLLC, "--default-resources", "slurm_partition=nowhere", check=False)
+    assert "invalid partition specified: nowhere" in said
+    assert set(cluster.jobs()) == before
+
+
 def test_status_and_partial_results_while_the_cluster_works(trained, login, cluster):
     """One part finished, one running; then one failed."""
     trained.edit(

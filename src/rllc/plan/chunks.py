@@ -94,7 +94,7 @@ def with_chunks(study: Study, name: str, edges: list[int]) -> Study:
 def told(study: Study, minutes: float) -> str:
     """YAML of all experiments' chunks, each with what it has now and what this would make of it."""
     lines = ["experiments:"]
-    for name, experiment in study.experiments.items():
+    for name in study.experiments:
         edges = proposed(study, name, minutes)
         said = [_range(study, name), _range(with_chunks(study, name, edges), name)]
         lines += [
