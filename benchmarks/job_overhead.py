@@ -97,9 +97,8 @@ def shares(twice: float, imports: float) -> None:
     """Print what share of a job its overhead is, by rule."""
     print("\n## As a share of a job\n")
     print(f"{twice:.1f} s of Snakemake and {imports:.1f} s of imports in each job; jobs of a chunk, means.\n")
-    print(
-        "| rule | default study, measured | share | config/paper.yaml, forecast | share |\n|---|---|---|---|---|"
-    )
+    print("| rule | default study, measured | share | config/paper.yaml, forecast | share |")
+    print("|---|---|---|---|---|")
     default, paper = measured(), expected()
     for rule in [rule for rule in default if rule in paper] + ["all of these"]:
         cells = []

@@ -53,8 +53,8 @@ def study(cluster, login, folder):
     made = login.Login(login.fresh(folder / "cluster"), cluster, login.CI)
     made.plan = planned(login, made)
     running = local.start(how=("--cores", "2"))
-    made.said = made.snakemake(program=login.SNAKEMAKE, seconds=900)
-    running.end()
+    made.said = made.snakemake(program=login.SNAKEMAKE, seconds=2400)
+    running.end(seconds=2400)
     made.local = local
     return made
 
