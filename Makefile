@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 CORES ?= all
 CONFIG ?=
+MINUTES ?= 30
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help env run quick status partial test unit workflow-test test-slurm slurm-study slurm-faults check docs bench lock clean
+.PHONY: help env run quick status partial chunks test unit workflow-test test-slurm slurm-study slurm-faults check docs bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,6 +38,9 @@ status: env  ## what is done, running, failed and missing, with job ids and logs
 
 partial: env  ## datasets and figures of what is finished, in <results>/partial/: CONFIG=<overlays>
 	$(BIN)/snakemake --cores $(CORES) --nolock --keep-going $(if $(CONFIG),--configfile $(CONFIG)) -- partial
+
+chunks: env  ## checkpoints.chunks such that jobs take about MINUTES (30): CONFIG=<overlays>
+	@$(BIN)/python -m rllc.plan.chunks $(CONFIG) --minutes $(MINUTES)
 
 test: env check unit workflow-test  ## all checks and tests
 

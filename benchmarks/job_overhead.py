@@ -3,7 +3,9 @@
 Run after `snakemake --profile slurm`:
 python benchmarks/job_overhead.py [results] > benchmarks/job_overhead.md
 
-A job starts Snakemake twice (the plugin's and the job's own), then Python and the script's imports.
+A job starts Snakemake twice (the plugin's and the job's own), then Python and the script's imports. What
+share that is of a job is told by the measured times of the default study, and by the forecast of
+config/paper.yaml.
 """
 
 import csv
@@ -16,7 +18,14 @@ import time
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
+
+import yaml
+from snakemake.utils import update_config
+
+from rllc.plan import chunks, forecast, steps
+from rllc.plan.study import read
 
 LOGS = Path(".snakemake/slurm_logs")
 
@@ -64,8 +73,46 @@ def jobs(results: Path) -> dict[str, list[Job]]:
     return found
 
 
+def measured() -> dict[str, float]:
+    """Rule -> mean seconds of a script of the default study, with its imports."""
+    table = Path("benchmarks/default_study.md").read_text()
+    rows = re.findall(r"^\| (\w[\w ]*) \| (\d+) \| (\d+) \|", table, re.MULTILINE)
+    return {rule: float(total) / int(count) for rule, count, total in rows}
+
+
+def expected() -> dict[str, float]:
+    """Rule -> mean seconds of a script of config/paper.yaml, with its imports, by the cost model."""
+    config: dict = {}
+    for file in ("config/config.yaml", "config/paper.yaml"):
+        update_config(config, yaml.safe_load(Path(file).read_text()))
+    study, found = read(config), defaultdict(list)
+    for rule, more in chunks.kinds(study.experiments["language"]):
+        for start in steps.chunks(study.experiments["language"]):
+            wildcards = SimpleNamespace(experiment="language", start=start, **more)
+            found[rule].append(forecast.of(study, rule, wildcards).seconds(study, rule))
+    return {rule: statistics.mean(seconds) for rule, seconds in found.items()}
+
+
+def shares(twice: float, imports: float) -> None:
+    """Print what share of a job its overhead is, by rule."""
+    print("\n## As a share of a job\n")
+    print(f"{twice:.1f} s of Snakemake and {imports:.1f} s of imports in each job; jobs of a chunk, means.\n")
+    print("| rule | default study, measured | share | config/paper.yaml, forecast | share |")
+    print("|---|---|---|---|---|")
+    default, paper = measured(), expected()
+    for rule in [rule for rule in default if rule in paper] + ["all of these"]:
+        cells = []
+        for script in (default.get(rule), paper.get(rule)):
+            if script is None:
+                cells += ["", ""]
+                continue
+            whole = twice + script
+            cells += [f"{whole:.0f} s", f"{100 * (twice + min(imports, script)) / whole:.1f} %"]
+        print(f"| {rule} | {' | '.join(cells)} |")
+
+
 def main() -> None:
-    """Print the table as Markdown."""
+    """Print the tables as Markdown."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     print("# What a job costs beyond its work\n")
     print(
@@ -80,6 +127,7 @@ def main() -> None:
         twice = statistics.median(job.whole - job.script for job in rows)
         imports = statistics.median(job.script - job.work for job in rows)
         print(f"| {rule} | {len(rows)} | {middle[0]:.1f} | {twice:.1f} | {imports:.1f} | {middle[2]:.1f} |")
+    shares(twice, imports)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from rllc.config import document, lock
+from rllc.plan.overlays import resolved
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +22,7 @@ def test_the_table_of_keys_is_generated():
 def test_the_schema_accepts_the_default_study_and_refuses_a_typo():
     """jsonschema reads the schema independently of the sections it was made from."""
     schema = yaml.safe_load((ROOT / document.SCHEMA).read_text())
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    config = resolved(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
     jsonschema.validate(config, schema)
     config["experiments"]["language"]["seed"] = [0]
     with pytest.raises(jsonschema.ValidationError, match="'seed' was unexpected"):

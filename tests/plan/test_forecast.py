@@ -42,3 +42,16 @@ def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
     one = cost.Cost(cpu_seconds=3600)
     assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [181, 362, 543]
     assert one.minutes(study, "train", 100) == study.compute.longest_job
+
+
+def test_head_scores_cost_what_their_own_sequences_do(config):
+    """They are as long as ``patterns.length`` says, not as long as contexts."""
+    config["experiments"]["language"]["patterns"]["length"] = 128
+    costs = []
+    for context in (128, 1024):
+        config["tokenizers"]["bpe"]["context"] = context
+        for name in ("language", "language_1layer"):
+            config["experiments"][name]["model"]["n_ctx"] = 1024
+        study = read(config)
+        costs.append(cost.patterns(study, study.experiments["language"], 0).cpu_seconds)
+    assert costs[0] == costs[1]

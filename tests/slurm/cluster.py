@@ -21,7 +21,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "ip", "unshare", "nsenter
 HOME = Path("/etc/slurm")  # the plugin's job step drops SLURM_CONF, so the file must be where Slurm looks
 SOCKET = HOME / "munge" / "socket"
 CONTROL, NODE = 26817, 26818  # ports, inside the namespace
-CPUS, MEGABYTES = 6, 16000  # what the node claims to have
+CPUS, MEGABYTES = 4, 16000  # what the node claims to have
 
 SLURM_CONF = f"""
 ClusterName=test
@@ -91,7 +91,7 @@ class Cluster:
 
     def run(self, *arguments: str, check: bool = True) -> str:
         """Standard output of a short command inside."""
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=60, cwd="/")
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=120, cwd="/")
         if check and done.returncode:
             raise RuntimeError(f"{arguments} failed: {done.stdout}{done.stderr}")
         return done.stdout
@@ -109,7 +109,7 @@ class Cluster:
         words = self.run("scontrol", "--oneliner", "show", "job", number).split(" ")
         return dict(word.split("=", 1) for word in words if "=" in word)
 
-    def wait_for(self, comment: str, *states: str, seconds: float = 90, folder: str = "") -> str:
+    def wait_for(self, comment: str, *states: str, seconds: float = 300, folder: str = "") -> str:
         """Id of the first job whose comment begins so and that is in one of these states."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -126,7 +126,7 @@ class Cluster:
     def cancel_all(self) -> None:
         """Leave nothing queued or running."""
         self.run("scancel", "--user=root")
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while self.jobs("pending,running,completing") and time.monotonic() < until:
             time.sleep(0.2)
 
@@ -134,6 +134,8 @@ class Cluster:
         """Kill the node's daemon, not the jobs that it started."""
         pid = self.run("cat", f"{HOME}/slurmd.pid").strip()
         self.run("kill", "-9", pid)
+        while self.run("ls", f"/proc/{pid}", check=False):
+            time.sleep(0.1)
 
     def start_slurmd(self) -> None:
         _start_slurmd(self.run)

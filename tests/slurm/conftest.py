@@ -71,10 +71,20 @@ def undisturbed(begun: Any, folder: Path) -> Any:
     return made
 
 
+def _copy(study: Any, root: Path) -> Iterator[Any]:
+    logins.copied(study.root, root)
+    yield logins.Login(root, study.cluster, *study.overlays)
+    study.cluster.cancel_all()
+    shutil.rmtree(root, ignore_errors=True)
+
+
 @pytest.fixture
 def trained(begun: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
     """A copy of the tiny study as it is before anything is sampled; nothing is left in Slurm afterwards."""
-    root = logins.copied(begun.root, folder / tmp_path.name)
-    yield logins.Login(root, begun.cluster, *begun.overlays)
-    begun.cluster.cancel_all()
-    shutil.rmtree(root, ignore_errors=True)
+    yield from _copy(begun, folder / tmp_path.name)
+
+
+@pytest.fixture
+def finished(undisturbed: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
+    """A copy of the tiny study at its end; nothing is left in Slurm afterwards."""
+    yield from _copy(undisturbed, folder / tmp_path.name)

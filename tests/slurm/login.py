@@ -41,7 +41,7 @@ class Login:
         given = [*program, "--configfile", *self.overlays, *overlays, *how, *arguments]
         return self.cluster.command(*given, folder=self.root)
 
-    def snakemake(self, *arguments: str, check: bool = True, seconds: float = 600, **how: Any) -> str:
+    def snakemake(self, *arguments: str, check: bool = True, seconds: float = 900, **how: Any) -> str:
         """Run Snakemake to its end; what it wrote. ``check``: it must succeed, or (False) must fail."""
         done = subprocess.run(
             self.command(*arguments, **how),
@@ -70,7 +70,7 @@ class Login:
         return file
 
     @staticmethod
-    def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
+    def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
         """Until something is so."""
         until = time.monotonic() + seconds
         while not condition():
@@ -91,13 +91,18 @@ class Running:
         with log.open("w") as file:
             self.process = subprocess.Popen(command, env=environment(), stdout=file, stderr=file)
 
-    def end(self, *, check: bool = True, seconds: float = 300) -> str:
+    def end(self, *, check: bool = True, seconds: float = 900) -> str:
         """Wait for its end; what it wrote."""
         code = self.process.wait(timeout=seconds)
         said = self.log.read_text()
         if (code == 0) != check:
             raise AssertionError(f"snakemake returned {code}:\n{said[-8000:]}")
         return said
+
+    def interrupt(self) -> None:
+        """As Ctrl-C."""
+        for process in _descendants(self.process.pid)[1:]:
+            os.kill(process, signal.SIGINT)
 
     def kill(self) -> None:
         """As `kill -9`: Snakemake can clean nothing up."""

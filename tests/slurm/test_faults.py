@@ -2,14 +2,15 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import xarray as xr
+from safetensors.numpy import load_file
 
 HERE = Path(__file__).parent
 LOCAL = ("--cores", "2")
@@ -105,10 +106,24 @@ def test_slurmd_may_die_and_come_back(trained, cluster, expected):
     cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
     trained.wait_for(lambda: cells(trained))
     cluster.stop_slurmd()
-    time.sleep(2)
     cluster.start_slurmd()
     go(trained)
     assert len(submitted(run.end(), "sample_heads")) == 2
+    check(trained, expected)
+
+
+def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, expected):
+    held(trained)
+    run = trained.start(RLLC)
+    cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
+    trained.wait_for(lambda: cells(trained))
+    before = {path: path.stat().st_mtime_ns for path in cells(trained)}
+    run.interrupt()
+    run.end(check=False)
+    trained.wait_for(lambda: not cluster.jobs("running,pending,completing"))
+    go(trained)
+    trained.snakemake(RLLC)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
     check(trained, expected)
 
 
@@ -132,7 +147,7 @@ def test_a_main_process_killed_while_jobs_run(orphaned, cluster, expected):
     orphans = re.search(r"scancel ([\d ]+)", said)[1].split()
     assert set(orphans) <= set(cluster.jobs())
     go(orphaned)
-    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"), 180)
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
     parts = {path: path.stat().st_mtime_ns for path in (orphaned.root / PARTS).glob("*.nc")}
     assert len(parts) == 2
     said = orphaned.snakemake(RLLC)
@@ -148,7 +163,7 @@ def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, 
     assert "jobs of an earlier run" not in orphaned.snakemake("--unlock")
     assert "jobs of an earlier run" in orphaned.snakemake(RLLC, check=False, how=LOCAL)
     go(orphaned)
-    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"), 180)
+    orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
     said = orphaned.snakemake(RLLC, how=LOCAL)
     assert said.count("by a job of a run that was killed: it will be made again") == 2
     orphaned.write("config/tiny.yaml", tiny)
@@ -168,7 +183,7 @@ def test_a_killed_main_process_whose_jobs_are_cancelled_too(orphaned, cluster, e
 
 
 @pytest.mark.parametrize("half", ["part", "checkpoint", "dataset"])
-def test_a_file_cut_short_afterwards_is_made_again(trained, expected, half):
+def test_a_file_cut_short_afterwards_is_made_again(finished, expected, half):
     """Found by the next run that needs it, before anything reads it."""
     part = f"{PARTS}/seed0.code.from20.nc"
     path, after = {
@@ -176,17 +191,16 @@ def test_a_file_cut_short_afterwards_is_made_again(trained, expected, half):
         "checkpoint": ("results/tiny/language/checkpoints/seed0/step0000032.safetensors", [part, RLLC]),
         "dataset": (RLLC, []),
     }[half]
-    trained.snakemake(RLLC, how=LOCAL)
-    file = trained.root / path
+    file = finished.root / path
     whole = file.stat().st_size
     os.truncate(file, whole // 2)
     for later in after:
-        (trained.root / later).unlink()
-    said = trained.snakemake(RLLC)
+        (finished.root / later).unlink()
+    said = finished.snakemake(RLLC)
     assert f"{file.name} has {whole // 2} bytes" in said
     assert "it will be made again" in said
     assert file.stat().st_size == whole
-    check(trained, expected)
+    check(finished, expected)
 
 
 def test_no_job_runs_under_code_that_it_was_not_planned_with(trained, cluster, expected):
@@ -258,6 +272,47 @@ def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, expec
     assert len(submitted(said, "sample_heads")) == 2
     assert cluster.job(number)["Restarts"] == "1"
     assert {path: path.stat().st_mtime_ns for path in before} == before
+    check(trained, expected)
+
+
+TRAINING = "        train_segment(resume,"
+# After a kept state the training waits for a file; it says from which step it goes on.
+HELD_TRAINING = """
+        def held(**given):
+            import pathlib, time
+            print("goes on from step", int(given["state"]["step"]) if given["state"] else 0, flush=True)
+            for checkpoint in resume(**given):
+                yield checkpoint
+                while checkpoint.step == 36 and not pathlib.Path("go").exists():
+                    time.sleep(0.1)
+
+        train_segment(held,"""
+
+
+def test_a_training_that_slurm_puts_back_in_the_queue_goes_on_from_its_newest_state(
+    trained, cluster, expected
+):
+    """Preempted between two checkpoints, 16 and 32 behind it, it does not train from 16 again."""
+    folder = trained.root / "results/tiny/language/checkpoints/seed0"
+    weights = {path.name: load_file(path) for path in folder.glob("step*.safetensors")}
+    assert len(weights) == 6
+    trained.edit("workflow/scripts/train.py", TRAINING, HELD_TRAINING)
+    shutil.rmtree(folder)
+    run = trained.start(RLLC)
+    number = cluster.wait_for("rule_train_wildcards_language_0_20", "RUNNING", folder=str(trained.root))
+    trained.wait_for((folder / "state0000036.safetensors").is_file)
+    log = trained.root / "results/tiny/logs/train/language/0/20.log"
+    assert "goes on from step 16" in log.read_text()
+    cluster.run("scontrol", "requeue", number)
+    go(trained)
+    said = run.end()
+    assert len(submitted(said, "train")) == 2
+    assert cluster.job(number)["Restarts"] == "1"
+    assert "goes on from step 36" in log.read_text()
+    for name, tensors in weights.items():
+        again = load_file(folder / name)
+        assert set(again) == set(tensors)
+        assert all((again[key] == tensors[key]).all() for key in tensors), name
     check(trained, expected)
 
 

@@ -64,9 +64,16 @@ def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained
 )
 def test_it_does_not_wait_for_ever(trained, cluster, flags, cure):
     before = set(cluster.jobs())
-    said = trained.snakemake(RLLC, *flags, check=False, seconds=60)
+    said = trained.snakemake(RLLC, *flags, check=False, seconds=300)
     assert "would wait for ever" in said
     assert cure in said
+    assert set(cluster.jobs()) == before
+
+
+def test_what_sbatch_refuses_is_said_in_its_own_words(trained, cluster):
+    before = set(cluster.jobs())
+    said = trained.snakemake(RLLC, "--default-resources", "slurm_partition=nowhere", check=False)
+    assert "invalid partition specified: nowhere" in said
     assert set(cluster.jobs()) == before
 
 

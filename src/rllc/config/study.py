@@ -55,7 +55,6 @@ class Experiment(Section):
     )
     head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
 
-
     @field_validator("settings", mode="before")
     @classmethod
     def _without_those_that_are_null(cls, settings: Any) -> Any:

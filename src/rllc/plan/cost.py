@@ -52,16 +52,22 @@ def on_gpu(study: Study, rule: str) -> bool:
     return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
-def forward(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
-    """Operations of a forward pass over one minibatch."""
+def forward(
+    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
+) -> float:
+    """Operations of a forward pass over one minibatch.
+
+    length  tokens of a sequence, where they are not the tokenizer's contexts
+    """
     model = experiment.model
     tokens = study.tokenizers[experiment.tokenizer]
+    context, predictions = length or tokens.context, length or tokens.predictions
     width = model.n_heads * model.d_head
     # one layer, many contexts: projections are made once per token and position, not once per context
     shared = min(1.0, tokens.vocabulary / batch_size) if model.n_layers == 1 else 1.0
-    projections = tokens.context * 4 * model.d_model * width * shared
-    attention = 2 * tokens.context * (tokens.context if model.n_layers > 1 else tokens.predictions) * width
-    logits = (scored or tokens.predictions) * model.d_model * tokens.vocabulary
+    projections = context * 4 * model.d_model * width * shared
+    attention = 2 * context * (context if model.n_layers > 1 else predictions) * width
+    logits = (scored or predictions) * model.d_model * tokens.vocabulary
     return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits)
 
 
@@ -156,7 +162,8 @@ def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
 
 
 def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
-    one = forward(study, experiment, experiment.patterns.sequences, None)
+    section = experiment.patterns
+    one = forward(study, experiment, section.sequences, None, length=section.length)
     return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
 
 
