@@ -13,6 +13,7 @@ from matplotlib.patches import FancyBboxPatch
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
+from rllc.figures.sorting_inputs import experiment_titles
 
 # Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {
@@ -48,7 +49,7 @@ def claims_sorting(
 
     datasets  ``claims`` with ``text``, ``statistic``, ``at_least``, ``at_most``, ``value``, ``passes`` and
               ``verdict``
-    titles    what an experiment is called, by its name
+    titles    what an experiment is called, by its name; default its label in the dataset
     group     the variable (claim) that names a claim's experiment; "experiment" where that is not there
     """
     claims = of_seeds(
@@ -61,6 +62,7 @@ def claims_sorting(
     also = [name for name in ("versus", "compared_with", "reached") if name in claims]
     taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
+    called = experiment_titles(claims, titles)
     names = taken["seed"].values.tolist()
     groups = list(dict.fromkeys(taken[group].values.tolist()))
     rows, headings, bottom = _rows(taken, group, groups)
@@ -80,7 +82,7 @@ def claims_sorting(
         ax.text(
             0.2,
             top + HEADING - 0.1,
-            (titles or {}).get(name, name),
+            called.get(name, name),
             fontsize=9.5,
             fontweight="bold",
             va="center",

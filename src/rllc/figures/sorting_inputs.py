@@ -62,6 +62,13 @@ def given(
     return found
 
 
+def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
+    """What every experiment is called: as given, as labelled, or by its name."""
+    names = claims["experiment"].values.tolist() if "experiment" in claims.dims else list(titles or {})
+    labels = claims["experiment_label"].values.tolist() if "experiment_label" in claims.coords else names
+    return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
+
+
 def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, xr.Dataset]:
     """The datasets at one training seed; None: the first of the circuits, or of the metrics."""
     first = next(name for name in ("circuits", "metrics") if name in datasets)

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import COLORS
+from rllc.figures.sorting_inputs import COLORS, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
@@ -38,7 +38,7 @@ def sort_summary(
 
     datasets    ``claims`` with statistics over (experiment, seed); its claims' thresholds are shaded
     quantities  title of each statistic's panel, by the statistic's name
-    titles      what an experiment is called, by its name
+    titles      what an experiment is called, by its name; default its label in the dataset
     group       the variable (claim) that names a claim's experiment
     """
     shown = dict(quantities or QUANTITIES)
@@ -70,7 +70,7 @@ def sort_summary(
     for ax in axes:
         for row in range(len(names)):
             ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
-    axes[0].set_yticks(np.arange(len(names)), [(titles or {}).get(name, name) for name in names])
+    axes[0].set_yticks(np.arange(len(names)), list(experiment_titles(claims, titles).values()))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for ax in axes:
         ax.tick_params(axis="y", length=0)

@@ -62,7 +62,7 @@ def _datasets(experiment: Experiment) -> Iterator[str]:
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
-    """The statistics whose curves an experiment has: one per seed, so of one distribution, or of a named one."""
+    """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named."""
     made = datasets(experiment)
 
     def has(read: str, at: Collection[str]) -> bool:
