@@ -1,7 +1,6 @@
-"""What a job of a cluster costs beyond its own work, from the logs of a finished run.
+"""What a job of a cluster costs beyond its own work; after a run there, also from the logs of its jobs.
 
-Run after `snakemake --profile slurm`:
-python benchmarks/job_overhead.py [results] > benchmarks/job_overhead.md
+python benchmarks/job_overhead.py [results]
 
 A job starts Snakemake twice (the plugin's and the job's own), then Python and the script's imports. What
 share that is of a job is told by the measured times of the default study, and by the forecast of
@@ -11,6 +10,7 @@ config/paper.yaml.
 import csv
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -27,6 +27,11 @@ from snakemake.utils import update_config
 from rllc.plan import chunks, forecast, steps
 from rllc.plan.study import read
 
+# One job, as a node starts it, without doing it.
+START = (
+    "-n", "--quiet", "all", "--mode", "remote", "--nolock", "--force", "--max-inventory-time", "0",
+    "--target-jobs", "read_corpus:distribution=english", "--allowed-rules", "read_corpus",
+)  # fmt: skip
 LOGS = Path(".snakemake/slurm_logs")
 
 
@@ -73,6 +78,17 @@ def jobs(results: Path) -> dict[str, list[Job]]:
     return found
 
 
+def cpu_seconds(*command: str) -> float:
+    """Of a command and all it starts, the least of three: a busy machine changes these little."""
+    found = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *command], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
 def measured() -> dict[str, float]:
     """Rule -> mean seconds of a script of the default study, with its imports."""
     table = Path("benchmarks/default_study.md").read_text()
@@ -93,10 +109,15 @@ def expected() -> dict[str, float]:
     return {rule: statistics.mean(seconds) for rule, seconds in found.items()}
 
 
-def shares(twice: float, imports: float) -> None:
-    """Print what share of a job its overhead is, by rule."""
-    print("\n## As a share of a job\n")
-    print(f"{twice:.1f} s of Snakemake and {imports:.1f} s of imports in each job; jobs of a chunk, means.\n")
+def shares() -> None:
+    """Print what share of a job its overhead is, by rule, on a node that does nothing else."""
+    twice = 2 * cpu_seconds("-m", "snakemake", *START)
+    imports = cpu_seconds("workflow/scripts/sample_heads.py", "--help")
+    print("## As a share of a job\n")
+    print(
+        f"CPU seconds: {twice:.1f} of Snakemake, which starts twice, and {imports:.1f} of imports, in each "
+        "job. Jobs of a chunk, means.\n"
+    )
     print("| rule | default study, measured | share | config/paper.yaml, forecast | share |")
     print("|---|---|---|---|---|")
     default, paper = measured(), expected()
@@ -112,22 +133,25 @@ def shares(twice: float, imports: float) -> None:
 
 
 def main() -> None:
-    """Print the tables as Markdown."""
+    """Print the shares, and where a cluster has run here, what its jobs took, as Markdown."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else "results")
     print("# What a job costs beyond its work\n")
     print(
-        f"`python benchmarks/job_overhead.py {results}`; Python {platform.python_version()}, "
-        f"snakemake {version('snakemake')}, torch {version('torch')}. Medians, in seconds.\n"
+        f"`python benchmarks/job_overhead.py`; Python {platform.python_version()}, "
+        f"snakemake {version('snakemake')}, torch {version('torch')}.\n"
     )
-    print("| rule | jobs | in Slurm | Snakemake, twice | imports | work |\n|---|---|---|---|---|---|")
+    shares()
     every = dict(sorted(jobs(results).items()))
+    if not every:
+        return
+    print(f"\n## Jobs of {results} on this cluster\n\nMedians, in seconds of the clock.\n")
+    print("| rule | jobs | in Slurm | Snakemake, twice | imports | work |\n|---|---|---|---|---|---|")
     every["all of these"] = [job for made in every.values() for job in made]
     for rule, rows in every.items():
         middle = [statistics.median(column) for column in zip(*rows, strict=True)]
         twice = statistics.median(job.whole - job.script for job in rows)
         imports = statistics.median(job.script - job.work for job in rows)
         print(f"| {rule} | {len(rows)} | {middle[0]:.1f} | {twice:.1f} | {imports:.1f} | {middle[2]:.1f} |")
-    shares(twice, imports)
 
 
 if __name__ == "__main__":
