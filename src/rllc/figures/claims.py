@@ -23,7 +23,7 @@ VERDICTS = {
     "not reached": ("#6E6E6E", "–"),
 }
 WIDTHS = {"claim": 4.6, "statistic": 1.75, "threshold": 1.05, "seed": 0.78, "verdict": 1.15}  # inches
-LETTERS = 78  # of a claim on one line
+LETTERS = 72  # of a claim on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 
 
