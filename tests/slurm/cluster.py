@@ -123,6 +123,13 @@ class Cluster:
             time.sleep(0.2)
         raise TimeoutError(f"no job {comment} became {' or '.join(states)}: {self.jobs()}")
 
+    def requeue(self, number: str) -> None:
+        """As preemption does, but without the two minutes that Slurm then lets a job wait."""
+        self.run("scontrol", "requeue", number)
+        while self.jobs()[number]["state"] != "PENDING":
+            time.sleep(0.2)
+        self.run("scontrol", "update", f"JobId={number}", "StartTime=now")
+
     def cancel_all(self) -> None:
         """Leave nothing queued or running."""
         self.run("scancel", "--user=root")

@@ -89,7 +89,9 @@ class Running:
     def __init__(self, command: list[str], log: Path):
         self.log = log
         with log.open("w") as file:
-            self.process = subprocess.Popen(command, env=environment(), stdout=file, stderr=file)
+            self.process = subprocess.Popen(
+                command, env=environment(), stdout=file, stderr=file, preexec_fn=_heed_interrupts
+            )
 
     def end(self, *, check: bool = True, seconds: float = 900) -> str:
         """Wait for its end; what it wrote."""
@@ -150,6 +152,11 @@ def environment() -> dict[str, str]:
     dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "SLURM", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "RLLC_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "HF_TOKEN": TOKEN}
+
+
+def _heed_interrupts() -> None:
+    """As in a terminal: what a shell starts in the background ignores Ctrl-C, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _descendants(process: int) -> list[int]:

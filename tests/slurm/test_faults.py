@@ -266,7 +266,7 @@ def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, expec
     number = cluster.wait_for(SAMPLING, "RUNNING", folder=str(trained.root))
     trained.wait_for(lambda: cells(trained))
     before = {path: path.stat().st_mtime_ns for path in cells(trained)}
-    cluster.run("scontrol", "requeue", number)
+    cluster.requeue(number)
     go(trained)
     said = run.end()
     assert len(submitted(said, "sample_heads")) == 2
@@ -303,7 +303,7 @@ def test_a_training_that_slurm_puts_back_in_the_queue_goes_on_from_its_newest_st
     trained.wait_for((folder / "state0000036.safetensors").is_file)
     log = trained.root / "results/tiny/logs/train/language/0/20.log"
     assert "goes on from step 16" in log.read_text()
-    cluster.run("scontrol", "requeue", number)
+    cluster.requeue(number)
     go(trained)
     said = run.end()
     assert len(submitted(said, "train")) == 2
