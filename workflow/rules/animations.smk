@@ -15,6 +15,7 @@ rule animate:
     benchmark:
         AT.benchmark("animate", "animation")
     priority: 10
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads

@@ -129,6 +129,7 @@ rule recommend:
     log:
         AT.log("recommend", "experiment"),
     priority: 20
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads

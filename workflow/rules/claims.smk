@@ -19,6 +19,7 @@ rule summarise:
     wildcard_constraints:
         experiment=any_of(READ_OFF),
     priority: 15
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
@@ -50,6 +51,7 @@ rule judge:
     log:
         AT.log("judge"),
     priority: 15
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads

@@ -183,6 +183,7 @@ rule summarise_corpora:
     log:
         AT.log("summarise_corpora"),
     priority: 60
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads

@@ -16,6 +16,7 @@ rule gather:
     wildcard_constraints:
         dataset=r"(llc|rllc|components)([.]\w+)?|hessian|ablation|metrics|circuits",
     priority: 20
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
@@ -40,6 +41,7 @@ rule gather_traces:
     log:
         AT.log("gather_traces", "experiment"),
     priority: 20
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
@@ -64,6 +66,7 @@ rule classify_heads:
     log:
         AT.log("classify_heads", "experiment"),
     priority: 20
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads

@@ -24,6 +24,7 @@ rule draw:
     log:
         AT.log("draw", "figure"),
     priority: 10
+    localrule: True
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
