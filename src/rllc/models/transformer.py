@@ -156,7 +156,7 @@ def head_outputs(
         query = project(query_key if at is None else query_key[:, at], "Q")
         pattern = attention_pattern(query, project(query_key, "K"), at)
         return pattern @ project(value, "V")
-    # Heads first: looked up in the order in which they are multiplied, nothing is copied (a quarter of a step).
+    # Heads first: looked up in the order of the products, nothing is copied (a quarter of a step).
     query = look_up(query_key, "Q", index if at is None else index[:, at])
     pattern = attention_pattern(query, look_up(query_key, "K", index), at)
     return (pattern @ look_up(value, "V", index)).transpose(0, 1)
