@@ -125,7 +125,7 @@ def test_fresh_modification_times_change_nothing(checkout):
 
 def test_an_upgraded_drawing_library_draws_again(checkout, rules):
     checkout.edit("envs/requirements.lock", "\nmatplotlib==", "\nmatplotlib==9")
-    assert rules(checkout.plan()) == {"draw"}
+    assert rules(checkout.plan()) == {"draw", "animate"}
 
 
 def test_an_upgraded_torch_trains_again(checkout, rules):
