@@ -61,9 +61,7 @@ rule judge:
     params:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
-        names=as_json(
-            {"experiments": {n: EXPERIMENTS[n].label or n for n in READ_OFF}}
-        ),
+        names=as_json({"experiments": {n: EXPERIMENTS[n].label or n for n in READ_OFF}}),
     message:
         "judging the claims"
     shell:
