@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from rllc.models.device import choose
+from rllc.models.device import choose, without_denormals
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
@@ -22,7 +22,7 @@ def main(segment: Segment, initial: dict, training: dict, compute: dict, steps: 
     batch_size = training.pop("batch_size")
     batches = shuffled_batches(examples(segment.blocks, "train"), batch_size=batch_size, seed=stream)
     name, tokens = f"{steps['experiment']} seed {segment.seed}", batch_size * model.n_ctx
-    with training_bar(name, steps["of"], tokens) as bar:
+    with training_bar(name, steps["of"], tokens) as bar, without_denormals():
         resume = partial(
             train, initial_weights(model, seed=stream, **initial), batches, loss=next_token_loss(model),
             steps=steps["of"], report=bar, device=compute["device"], precision=compute["precision"],

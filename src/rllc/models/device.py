@@ -17,6 +17,21 @@ def choose(device: str) -> torch.device:
 
 
 @contextmanager
+def without_denormals() -> Iterator[None]:
+    """A block in which a CPU takes numbers below 1.2e-38 for 0.
+
+    Coupled weight decay shrinks weights that have no gradient by a constant factor per step, past the
+    smallest normal number, and products with such numbers are many times slower: the training of a model
+    that sorts fell from 20 steps per second to 3.
+    """
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@contextmanager
 def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Tensor]], dict[str, Tensor]]]:
     """A block in which products have this precision; yields what moves weights to the device.
 
@@ -26,7 +41,7 @@ def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Te
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:
-        with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"), without_denormals():
             yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}
     finally:
         torch.set_float32_matmul_precision(before)
