@@ -25,7 +25,7 @@ def test_all_lists_there_are_and_not_one_more():
     assert found == set(permutations(range(5), 3))
     with pytest.raises(ValueError, match="61 lists were asked for, and there are 60 of 3 of 5 numbers"):
         draw_lists(61, length=3, numbers=5, seed=0)
-    with pytest.raises(ValueError, match="4 numbers are too few for a list of 5"):
+    with pytest.raises(ValueError, match="a list of 5 different numbers needs at least 5 numbers, not 4"):
         draw_lists(1, length=5, numbers=4, seed=0)
 
 
