@@ -5,7 +5,7 @@ import torch
 from rllc.measures.behaviour import behaviour, weight_norm
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches
-from rllc.models.transformer import Architecture, shapes
+from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import next_token_batch
 
 ARCHITECTURE = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=4, n_ctx=10, d_vocab=11)
@@ -63,3 +63,27 @@ def test_bad_input_is_refused(contexts):
         behaviour(weights, batches[:1], architecture=ARCHITECTURE, early=[], late=8)
     with pytest.raises(ValueError, match="no batches"):
         behaviour(weights, [], architecture=ARCHITECTURE, early=1, late=8)
+
+
+def test_accuracy_counts_predictions_and_whole_contexts(contexts):
+    """By the logits of one context at a time; three contexts are made right throughout."""
+    weights, rows = random_weights(), torch.from_numpy(contexts)
+    said = torch.stack([forward(weights, row[None], ARCHITECTURE)[0, :9].argmax(-1) for row in rows])
+    wanted = torch.where(torch.arange(7)[:, None] < 3, said, rows[:, 1:])
+    batches = [
+        next_token_batch(contexts[part], np.arange(9))._replace(targets=wanted[part])
+        for part in (slice(0, 4), slice(4, 7))
+    ]
+    found = behaviour(weights, batches, architecture=ARCHITECTURE, accuracy=True)
+    right = (said == wanted).tolist()
+    assert found["accuracy"].item() == pytest.approx(sum(map(sum, right)) / 63)
+    assert found["sequence_accuracy"].item() == pytest.approx(sum(map(all, right)) / 7)
+    assert 3 / 7 <= found["sequence_accuracy"].item() < found["accuracy"].item() < 1
+    assert "icl_score" not in found
+
+
+def test_probabilities_have_no_accuracy(contexts):
+    weights = random_weights()
+    batches = TaughtBatches([next_token_batch(contexts, np.arange(9))], weights, ARCHITECTURE)
+    with pytest.raises(ValueError, match="probabilities have no accuracy"):
+        behaviour(weights, batches, architecture=ARCHITECTURE, accuracy=True)

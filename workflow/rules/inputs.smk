@@ -163,6 +163,11 @@ def entry(wildcards):
     return FIGURES[figure.draws or wildcards.figure]
 
 
+def read_by(row, listed):
+    """The datasets that a row of the tables needs, and those of a list that it uses."""
+    return [*row.needs, *(d for use in row.uses for d in listed if fnmatch(d, use))]
+
+
 def drawn(wildcards):
     """Datasets that a figure needs, and those it uses where the experiment makes them."""
     name = STUDY.figures[wildcards.figure].experiment
@@ -173,13 +178,9 @@ def drawn(wildcards):
             for each in needed
         }
     listed = [*LISTED[name], *CALIBRATED[name], "corpus"]
-    used = [
-        *entry(wildcards).needs,
-        *(d for use in entry(wildcards).uses for d in listed if fnmatch(d, use)),
-    ]
     return {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
-        for dataset in used
+        for dataset in read_by(entry(wildcards), listed)
     }
 
 
@@ -191,11 +192,9 @@ def motion(wildcards):
 def moving(wildcards):
     """Datasets that an animation needs, and those it uses where the experiment makes them."""
     name, row = STUDY.animations[wildcards.animation].experiment, motion(wildcards)
-    used = [
-        *row.needs,
-        *(d for use in row.uses for d in LISTED[name] if fnmatch(d, use)),
-    ]
-    return {dataset: AT.dataset(name, dataset) for dataset in used}
+    return {
+        dataset: AT.dataset(name, dataset) for dataset in read_by(row, LISTED[name])
+    }
 
 
 # --- what is finished so far

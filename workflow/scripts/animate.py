@@ -3,9 +3,8 @@
 import importlib
 from pathlib import Path
 
-from rllc.record import manifest
 from rllc.record.animation import write_animation
-from rllc.record.datasets import read_dataset
+from rllc.record.named import read_named
 from rllc.record.provenance import attributes
 from rllc.record.stage import run
 
@@ -15,10 +14,8 @@ def main(
 ) -> None:
     """Call an animating function with the datasets it names; ``rate`` is in frames per second."""
     module, _, name = function.partition(":")
-    given = dict(zip(names["datasets"], datasets, strict=True))
-    read = {key: read_dataset(path) for key, path in given.items()}
+    read, inputs = read_named(names["datasets"], datasets)
     motion = getattr(importlib.import_module(module), name)(read, **options)
-    inputs = {key: manifest.sha256(path) for key, path in given.items()}
     facts = attributes(function=function, options=options, code=code, inputs=inputs)
     write_animation(motion, gif, facts, frames_per_second=rate)
 

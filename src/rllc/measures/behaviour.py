@@ -75,7 +75,7 @@ def _losses(
     """The scored positions, the mean loss at each over all contexts (both [scored]), and which predictions
     are right: [contexts, scored], empty where that is not asked for.
     """
-    total, contexts, where, right = 0.0, 0, None, [np.empty((0, 0), dtype=bool)]
+    total, contexts, where, right = 0.0, 0, None, []
     for batch in batches:
         if where is not None and not torch.equal(batch.positions, where):
             raise ValueError(
@@ -89,7 +89,8 @@ def _losses(
             raise ValueError("targets that are probabilities have no accuracy: leave `accuracy` out")
         if accuracy:
             right.append((logits.argmax(-1) == batch.targets).cpu().numpy())
-    return where.cpu().numpy(), (total / contexts).cpu().numpy(), np.concatenate(right[accuracy:])
+    every = np.concatenate(right) if right else np.empty((0, 0), dtype=bool)
+    return where.cpu().numpy(), (total / contexts).cpu().numpy(), every
 
 
 def _mean_at(by_position: xr.DataArray, positions: int | Sequence[int], name: str) -> xr.DataArray:
