@@ -54,10 +54,10 @@ test-slurm: env  ## the profile and its faults, on a private Slurm (root; Debian
 	$(MAKE) --no-print-directory -j2 --output-sync=target slurm-study slurm-faults
 
 slurm-study: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_study.py tests/slurm/test_use.py
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_study.py
 
 slurm-faults: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_faults.py
+	$(BIN)/python -m pytest -m slurm -rs --durations=3 tests/slurm/test_faults.py tests/slurm/test_use.py
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .
