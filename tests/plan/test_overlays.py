@@ -15,6 +15,17 @@ def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
     assert table["second"] == {"like": "first", "model": {"heads": 2}}
 
 
+def test_what_an_experiment_does_beside_is_not_followed():
+    table = {
+        "first": {"seeds": [0], "settings": {"long": {}}, "calibration": {"probes": 2}},
+        "second": {"like": "first"},
+        "third": {"like": "first", "settings": {"short": {}}},
+    }
+    found = resolved({"experiments": table})["experiments"]
+    assert found["second"] == {"like": "first", "seeds": [0]}
+    assert found["third"] == {"like": "first", "seeds": [0], "settings": {"short": {}}}
+
+
 def test_a_key_that_is_null_stays_null():
     table = {"first": {"circuits": {"a": 1}}, "second": {"like": "first", "circuits": None}}
     assert resolved({"experiments": table})["experiments"]["second"]["circuits"] is None

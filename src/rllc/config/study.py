@@ -27,7 +27,8 @@ class Experiment(Section):
     """One model, its seeds, and what is measured on it. A measure left out is not computed."""
 
     like: Name | None = key(
-        "another experiment, whose keys this one has but for those given here", default=None
+        "another experiment, whose keys this one has but for those given here, `settings` and `calibration`",
+        default=None,
     )
     label: str | None = key("name in figures; null: its name here", default=None)
     task: Literal["language", "sorting", "cumulative_sum"] = key("which task module makes the data")

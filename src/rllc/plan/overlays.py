@@ -6,6 +6,7 @@ from typing import Any
 from rllc.config.section import nearest
 from rllc.plan.figures import ANIMATIONS, FIGURES, OWN_ANIMATIONS, OWN_FIGURES
 
+ALONE = ("settings", "calibration")  # studies of one experiment, not what it is
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
 
 
@@ -16,6 +17,7 @@ class Unlike(ValueError):
 def resolved(config: dict[str, Any]) -> dict[str, Any]:
     """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
 
+    The other's further settings and its calibration are studies of that one alone and are not followed.
     With an experiment go its figures, animations and claims, and the distributions that it teaches.
     Raises Unlike where an experiment is like one that is not there, or, in a circle, like itself.
     """
@@ -77,7 +79,8 @@ def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) ->
         raise Unlike(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
     if not isinstance(experiments.get(other), dict):
         raise Unlike(f"{place}: no experiment is called '{other}'{nearest(other, experiments)}")
-    return _merged(_alike(other, experiments, (*followed, name)), entry)
+    under = _alike(other, experiments, (*followed, name))
+    return _merged({key: value for key, value in under.items() if key not in ALONE}, entry)
 
 
 def _merged(under: Any, over: Any) -> Any:
