@@ -62,6 +62,12 @@ def test_versus_is_the_mean_over_the_other_experiments_seeds():
     assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not reached"
 
 
+def test_experiments_are_called_by_their_labels_and_else_by_their_names():
+    summaries = {"b": summary(x=(1, 2)), "a": summary(x=(1, 2))}
+    found = judge({"c": claim(at_least=0)}, summaries, {"a": "one head"})
+    assert found["experiment_label"].sel(experiment=["a", "b"]).values.tolist() == ["one head", "b"]
+
+
 def test_the_table_survives_a_netcdf_file(tmp_path):
     summaries = {
         "a": summary(x=(1, 2)),

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from rllc.analysis.claims import judge
 from rllc.record.datasets import write_dataset
 from rllc.record.named import read_named
@@ -14,9 +12,7 @@ from rllc.record.stage import run
 def main(claims: dict, summaries: list[Path], names: dict, code: str, output: Path) -> None:
     """Judge every claim by the summaries of the experiments, which ``names`` names in order, with a label."""
     read, inputs = read_named(names["experiments"], summaries)
-    made = judge(claims, read)
-    labels = [names["experiments"][name] for name in made["experiment"].values]
-    made = made.assign_coords(experiment_label=("experiment", np.asarray(labels, dtype=object)))
+    made = judge(claims, read, names["experiments"])
     facts = attributes(claims=claims, code=code, inputs=inputs)
     write_dataset(made.assign_attrs(facts, **stamp()), output)
 

@@ -26,13 +26,18 @@ VARIABLES = {
 TEXTS = ("text", "source", "statistic", "versus")
 
 
-def judge(claims: Mapping[str, Mapping[str, Any]], summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def judge(
+    claims: Mapping[str, Mapping[str, Any]],
+    summaries: Mapping[str, xr.Dataset],
+    labels: Mapping[str, str] | None = None,
+) -> xr.Dataset:
     """Every claim, judged seed by seed, and the statistics of all experiments side by side.
 
     claims     name -> ``text``, ``source``, ``experiment``, ``statistic``, ``at_least`` and/or ``at_most``
                (bounds included), and where wanted ``versus`` (an experiment whose mean over seeds is
                subtracted, or with ``ratio`` divides), ``reached`` (step that the training must have come to)
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
+    labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
     Returns ``value``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached), ``verdict`` and the claim's
     own entries (claim), and every statistic and ``last_step`` (experiment, seed), NaN where an experiment
@@ -70,7 +75,8 @@ def judge(claims: Mapping[str, Mapping[str, Any]], summaries: Mapping[str, xr.Da
         raise ValueError(
             f"a statistic cannot be called {', '.join(clash)}: the claims table has that; rename it"
         )
-    dataset = joined.assign(found).assign_coords(claim=_text(claims))
+    named = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
+    dataset = joined.assign(found).assign_coords(claim=_text(claims), experiment_label=named)
     dataset["passes"].attrs = {
         "long_name": "whether the claim passes in a seed",
         "flag_values": np.asarray(list(PASSES.values()), dtype=np.int8),
