@@ -21,6 +21,8 @@ ALIASES = {
     "transformer_lens": "transformer-lens",
     "netCDF4": "netcdf4",
 }
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+LEFT_OUT = {"ctx", "type_comment", "kind"}
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
@@ -60,8 +62,9 @@ def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[st
 
 
 def _module_file(root: Path, name: str) -> Path | None:
-    stem = root / "src" / Path(*name.split("."))
-    for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+    # Asked thousands of times whenever Snakemake starts: one path, one look where it is a plain module.
+    stem = f"{root}/src/{name.replace('.', '/')}"
+    for path in (Path(f"{stem}.py"), Path(f"{stem}/__init__.py")):
         if path.is_file():
             return path
     return None
@@ -76,36 +79,42 @@ def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
 @cache
 def _read_reduced(path: Path, _mtime_ns: int, _size: int) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    imported: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imported += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            # `from package import name`: name may be a module
-            imported += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:]
-    own = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names}
-    return _canonical(tree), tuple(sorted(own))
+    imported: set[str] = set()
+    text = _canonical(tree, imported)
+    return text, tuple(sorted(n for n in imported if n.split(".")[0] not in sys.stdlib_module_names))
 
 
-def _canonical(node: object) -> str:
-    """A syntax tree as text that does not depend on the Python version: empty fields are left out."""
+def _canonical(node: object, imported: set[str]) -> str:
+    """A syntax tree as text that does not depend on the Python version, without empty fields and docstrings.
+
+    ``imported`` gains the modules that it imports; of ``from package import name`` also ``package.name``,
+    which may be one.
+    """
     if isinstance(node, ast.AST):
-        fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
-        inner = ",".join(
-            f"{n}={_canonical(v)}" for n, v in fields if n not in ("ctx", "type_comment", "kind")
-        )
-        return f"{type(node).__name__}({inner})"
+        if isinstance(node, ast.Import):
+            imported.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            imported.update([node.module, *(f"{node.module}.{alias.name}" for alias in node.names)])
+        inner = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if name == "body" and isinstance(node, DOCUMENTED):
+                value = value[_has_docstring(value) :]
+            if value is not None and value != [] and name not in LEFT_OUT:
+                inner.append(f"{name}={_canonical(value, imported)}")
+        return f"{type(node).__name__}({','.join(inner)})"
     if isinstance(node, list):
-        return "[" + ",".join(map(_canonical, node)) + "]"
+        return f"[{','.join([_canonical(each, imported) for each in node])}]"
     return repr(node)
+
+
+def _has_docstring(body: list[ast.stmt]) -> bool:
+    first = body[0] if body else None
+    return (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
 
 
 def _pins(root: Path) -> dict[str, str]:
