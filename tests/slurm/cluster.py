@@ -21,7 +21,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "ip", "unshare", "nsenter
 HOME = Path("/etc/slurm")  # the plugin's job step drops SLURM_CONF, so the file must be where Slurm looks
 SOCKET = HOME / "munge" / "socket"
 CONTROL, NODE = 26817, 26818  # ports, inside the namespace
-CPUS, MEGABYTES = 4, 16000  # what the node claims to have
+CPUS, MEGABYTES = 2, 16000  # what the node claims to have
 
 SLURM_CONF = f"""
 ClusterName=test

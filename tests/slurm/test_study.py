@@ -34,6 +34,15 @@ COMPARED = [
     f"{CELLS}/heads/seed0.from20.nc",
 ]
 
+# Two experiments of the CI study that bring no rule of their own.
+FEWER = {
+    "experiments": {
+        "language_1layer": None,
+        "sort_1head": None,
+        "language": {"distributions": ["mixture", "english", "code"]},
+    }
+}
+
 
 def planned(login, study):
     """Jobs that a run would start: the comment that Slurm is given -> (rule, wildcards)."""
@@ -64,9 +73,13 @@ def config(study):
 
 @pytest.fixture(scope="module")
 def study(cluster, login, folder):
-    """The CI study, run by Slurm; beside it ``COMPARED``, run locally meanwhile."""
-    local = login.Login(login.fresh(folder / "local"), cluster, login.CI)
-    made = login.Login(login.fresh(folder / "cluster"), cluster, login.CI)
+    """The CI study but for ``FEWER``, run by Slurm; beside it ``COMPARED``, run locally meanwhile."""
+    local, made = (
+        login.Login(login.fresh(folder / name), cluster, login.CI, "config/fewer.yaml")
+        for name in ("local", "cluster")
+    )
+    for each in (local, made):
+        each.write("config/fewer.yaml", FEWER)
     made.plan = planned(login, made)
     running = local.start(*COMPARED, how=("--cores", "2"))
     made.said = made.snakemake(program=login.SNAKEMAKE, seconds=2400)

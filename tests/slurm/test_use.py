@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 RLLC = "results/tiny/language/rllc.nc"
+PART = "results/tiny/language/parts/sampling.heads/seed0.code.from20.nc"
 FIGURE = "results/tiny/figures/rllc_fig2_wrllc_by_head.png"
 SAMPLING = "rule_sample_heads"
 LOCAL = ("--cores", "2")
@@ -39,16 +40,16 @@ def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained
     gpu = trained.write("config/gpu_here.yaml", {"compute": {"device": "cuda", "gpu_jobs": ["sample_heads"]}})
     cpu = trained.write("config/cpu_here.yaml", {"compute": {"device": "cpu"}})
     elsewhere = ("--set-resources", "sample_heads:slurm_partition=gpu", "--retries", "0")
-    said = trained.snakemake(RLLC, *elsewhere, overlays=(gpu,), check=False)  # pretended GPUs compute nothing
+    said = trained.snakemake(PART, *elsewhere, overlays=(gpu,), check=False)  # pretended GPUs compute nothing
     assert "GPU hours" in said
     jobs = sampling_jobs(said, cluster)
-    assert len(jobs) == 2
+    assert len(jobs) == 1
     for job in jobs:
         assert (job["Partition"], job["TresPerJob"]) == ("gpu", "gres:gpu:1")
     assert "device is cuda" in said or "CUDA" in said
-    said = trained.snakemake(RLLC, overlays=(gpu, cpu))
+    said = trained.snakemake(PART, overlays=(gpu, cpu))
     jobs = sampling_jobs(said, cluster)
-    assert len(jobs) == 2
+    assert len(jobs) == 1
     assert not [job for job in jobs if "TresPerJob" in job]
 
 
@@ -128,8 +129,8 @@ def test_names_with_spaces_and_semicolons(trained, folder, login, cluster, undis
     (root / "config/tiny.yaml").rename(root / overlay)
     study = login.Login(root, cluster, login.CI, overlay)
     try:
-        study.snakemake(RLLC)
-        xr.testing.assert_identical(study.dataset(RLLC), undisturbed.dataset(RLLC))
+        study.snakemake(PART)
+        xr.testing.assert_identical(study.dataset(PART), undisturbed.dataset(PART))
         assert not list(folder.rglob("pwned*"))
     finally:
         shutil.rmtree(root)
@@ -152,7 +153,7 @@ def test_names_that_snakemake_would_let_a_shell_read_are_refused(trained, folder
 
 def test_a_token_is_written_nowhere(undisturbed, trained, login):
     """Neither of the local run nor of a cluster's, not even in the plan or in Snakemake's own logs."""
-    trained.snakemake(RLLC, "--verbose")
+    trained.snakemake(PART, "--verbose")
     for study in (undisturbed, trained):
         for path in study.root.rglob("*"):
             if path.is_file():
