@@ -1,7 +1,7 @@
 """What a job costs: CPU time, memory and disk, estimated before anything runs.
 
-Counted matrix products divided by a measured speed, plus a fixed cost per job. ``benchmarks/README.md``
-has the measurements; the estimates are meant to be right within a factor of two.
+Counted matrix products divided by a measured speed, what goes on between them, and a fixed cost per job.
+``benchmarks/README.md`` has the measurements; the estimates are meant to be right within a factor of two.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,9 @@ FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
 GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
 DOCUMENT = 5.0e3  # characters of a document of the hub
 START = 2.5  # CPU seconds until a job that imports torch computes
-HEAD = 0.2  # share of a full forward and backward pass that one head costs, next to the others
+PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
+ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
+HEAD = 0.17  # share of a full forward and backward pass that one head costs, next to the others
 MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
 CASE = 0.3  # CPU seconds of the diagnostics of one estimate
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
@@ -52,10 +54,10 @@ def on_gpu(study: Study, rule: str) -> bool:
     return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
-def forward(
+def products(
     study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
 ) -> float:
-    """Operations of a forward pass over one minibatch.
+    """CPU seconds of the matrix products of a forward pass over one minibatch.
 
     length  tokens of a sequence, where they are not the tokenizer's contexts
     """
@@ -68,7 +70,20 @@ def forward(
     projections = context * 4 * model.d_model * width * shared
     attention = 2 * context * (context if model.n_layers > 1 else predictions) * width
     logits = (scored or predictions) * model.d_model * tokens.vocabulary
-    return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits)
+    return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits) / FLOPS
+
+
+def forward(
+    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
+) -> float:
+    """CPU seconds of a forward pass over one minibatch; backward takes twice that.
+
+    Arguments as in ``products``.
+    """
+    model = experiment.model
+    elements = batch_size * (length or study.tokenizers[experiment.tokenizer].context) * model.d_model
+    between = model.n_layers * (PASS + ELEMENT * elements)
+    return products(study, experiment, batch_size, scored, length=length) + between
 
 
 def training(study: Study, experiment: Experiment, start: int) -> Cost:
@@ -77,7 +92,7 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
     before = [steps[-1] for first, steps in table.items() if first < start]
     steps = table[start][-1] - (before[-1] if before else 0)
     section = experiment.training
-    seconds = steps * 3 * forward(study, experiment, section.batch_size, None) / FLOPS
+    seconds = steps * 3 * forward(study, experiment, section.batch_size, None)
     return Cost(
         START + seconds,
         900 + 8 * _logits(study, experiment, section.batch_size, None),
@@ -92,7 +107,7 @@ def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str,
     passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
     share = HEAD if kind == "heads" else 1.0
     one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * passes * share * one / FLOPS
+    seconds = len(chunks(experiment)[start]) * passes * share * one
     return Cost(
         START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
     )
@@ -109,11 +124,11 @@ def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
             continue
         pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
         count = len(sweep.components or range(every)) if kind == "heads" else 1
-        share = HEAD if kind == "heads" else 1.0
         passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
         curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
+        share = HEAD if kind == "heads" else 1.0
         one = forward(study, experiment, sweep.batch_size, sweep.scored_positions)
-        seconds += steps * (passes * count * share + curvature) * one / FLOPS
+        seconds += steps * (passes * count * share + curvature) * one
         logits = max(logits, _logits(study, experiment, sweep.batch_size, sweep.scored_positions))
     return Cost(START + seconds, 1200 + 20 * logits, 1e6 * steps)
 
@@ -128,14 +143,14 @@ def dependence(study: Study, experiment: Experiment, start: int) -> Cost:
         sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
         sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
         one = forward(study, experiment, base.batch_size, base.scored_positions)
-        seconds += steps * sizes * 3 * section.chains * section.draws * one / FLOPS
+        seconds += steps * sizes * 3 * section.chains * section.draws * one
     return Cost(START + seconds, 1200)
 
 
 def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
     section = experiment.hessian
     one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one / FLOPS
+    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one
     return Cost(
         START + seconds, 1200 + 20 * _logits(study, experiment, section.batch_size, section.scored_positions)
     )
@@ -144,13 +159,13 @@ def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
 def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
     section, model = experiment.ablation, experiment.model
     one = forward(study, experiment, section.contexts, None)
-    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one / FLOPS
+    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one
     return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
 
 
 def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
     section = experiment.metrics
-    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None) / FLOPS
+    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None)
     return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
 
 
@@ -164,7 +179,7 @@ def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
 def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
     section = experiment.patterns
     one = forward(study, experiment, section.sequences, None, length=section.length)
-    return Cost(START + len(chunks(experiment)[start]) * 3 * one / FLOPS)
+    return Cost(START + len(chunks(experiment)[start]) * 3 * one)
 
 
 def validation(study: Study, family: str) -> Cost:
