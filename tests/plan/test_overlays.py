@@ -17,7 +17,7 @@ def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
 
 def test_what_an_experiment_does_beside_is_not_followed():
     table = {
-        "first": {"seeds": [0], "settings": {"long": {}}, "calibration": {"probes": 2}},
+        "first": {"seeds": [0], "label": "one", "settings": {"long": {}}, "calibration": {"probes": 2}},
         "second": {"like": "first"},
         "third": {"like": "first", "settings": {"short": {}}},
     }

@@ -6,7 +6,7 @@ from typing import Any
 from rllc.config.section import nearest
 from rllc.plan.figures import ANIMATIONS, FIGURES, OWN_ANIMATIONS, OWN_FIGURES
 
-ALONE = ("settings", "calibration")  # studies of one experiment, not what it is
+ALONE = ("label", "settings", "calibration")  # of one experiment alone
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
 
 
@@ -17,7 +17,7 @@ class Unlike(ValueError):
 def resolved(config: dict[str, Any]) -> dict[str, Any]:
     """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
 
-    The other's further settings and its calibration are studies of that one alone and are not followed.
+    The other's label, further settings and calibration are of that one alone and are not followed.
     With an experiment go its figures, animations and claims, and the distributions that it teaches.
     Raises Unlike where an experiment is like one that is not there, or, in a circle, like itself.
     """
