@@ -105,6 +105,21 @@ def test_faults_have_rings_and_gaps_are_told(two):
     assert "Heads: 2 of 60 cells of rllc are missing" in drawing.caption
 
 
+def test_the_llc_of_random_weights_does_not_set_the_scale(two):
+    """It lies far below all others; a triangle at the edge stands for it."""
+    llc = two["llc"].copy(deep=True)
+    assert int(llc["step"][0]) == 0
+    llc["llc"][{"step": 0}] = -1e5
+    drawing = sort_curves({**two, "llc": llc})
+    ax = panel(drawing, "LLC of the whole model, seed 0")
+    rest = llc["llc"].sel(step=slice(50, None))
+    assert -1e4 < ax.get_ylim()[0] < float(rest.min())
+    assert ax.get_ylim()[1] > float(rest.max())
+    triangles = [mark for mark in ax.lines if mark.get_marker() == "v" and len(mark.get_xdata())]
+    assert [mark.get_xdata()[0] for mark in triangles] == [0]
+    assert "Triangles at an edge" in drawing.caption
+
+
 def test_estimates_at_some_checkpoints_are_not_missing_at_the_others(two):
     sparse = two | {"llc": two["llc"].isel(step=slice(2, None, 3))}
     ax = panel(sort_curves(sparse), "LLC of the whole model, seed 1")

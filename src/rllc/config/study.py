@@ -27,7 +27,8 @@ class Experiment(Section):
     """One model, its seeds, and what is measured on it. A measure left out is not computed."""
 
     like: Name | None = key(
-        "another experiment, whose keys this one takes, but for those given here and `label`, `settings`, `calibration`",
+        "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
+        "`calibration` are not taken",
         default=None,
     )
     label: str | None = key("name in figures; null: its name here", default=None)
@@ -39,9 +40,7 @@ class Experiment(Section):
     training: Training | None = key("needed where checkpoints are trained here", default=None)
     checkpoints: Checkpoints = key("which steps are measured, and where they come from")
     distributions: list[Name] = key("what every measure is taken on", default=[])
-    sampling: Samplings | None = key(
-        "the base setting; makes rllc.nc, llc.nc, components.nc", default=None
-    )
+    sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
     settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
     hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
     ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)

@@ -16,7 +16,7 @@ from rllc.figures import captions, style
 from rllc.figures.circuits import KINDS, color_bar, color_limit, heat_map, name_row, strip, strip_colors
 from rllc.figures.inputs import need
 from rllc.figures.sorting_inputs import given, one_seed
-from rllc.figures.sorting_panels import Panel, draw, entries, panels
+from rllc.figures.sorting_panels import Panel, draw, entries, limits, panels
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
 NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
@@ -148,13 +148,13 @@ def _curves(
     steps = np.unique(np.concatenate([one[c.source]["step"].values for panel in rows for c in panel.curves]))
     marks = []
     for ax, panel in zip(axes, rows, strict=True):
-        draw(ax, panel, one)
+        draw(ax, panel, one, limits(panel, found))
         ax.set_title(panel.title, loc="left", fontsize=8)
         ax.set_ylabel(panel.label)
         style.step_axis(ax, steps)
-        listed = entries(panel, found)
-        if listed:
-            style.beside(ax, listed)
+        listed = entries(panel, found, brief=True)
+        if len(listed) > 1:
+            style.above(ax, listed)
         marks.append(ax.axvline(steps[-1], zorder=4, **NOW))
     figure.align_ylabels(axes)
     return marks

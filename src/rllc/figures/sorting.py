@@ -8,7 +8,7 @@ import xarray as xr
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.sorting_inputs import given, llc_peak, one_seed
-from rllc.figures.sorting_panels import Panel, draw, entries, panels
+from rllc.figures.sorting_panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
 
 NOT_IN_EQUILIBRIUM = (
     "The chains are not in equilibrium: a checkpoint on its way, and the more so one trained with L2, is no "
@@ -40,11 +40,12 @@ def sort_curves(
     figure, axes = style.grid(len(rows), len(names), panel=(3.5, ROW), margin=1.75, sharex=True, sharey="row")
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    within = [limits(panel, found) for panel in rows]
     for column, seed in zip(axes.T, names, strict=True):
         one = one_seed(found, seed)
         steps = np.unique(np.concatenate([dataset["step"].values for dataset in one.values()]))
-        for ax, panel in zip(column, rows, strict=True):
-            draw(ax, panel, one)
+        for ax, panel, edges in zip(column, rows, within, strict=True):
+            draw(ax, panel, one, edges)
             ax.set_title(f"{panel.title}{f', seed {seed}' if len(names) > 1 else ''}", loc="left")
             style.step_axis(ax, steps)
     for line, panel in zip(axes, rows, strict=True):
@@ -87,6 +88,9 @@ def _caption(found: Mapping[str, xr.Dataset], rows: Sequence[Panel], title: str,
         "" if llc is None else "The dotted vertical line is where the LLC is largest.",
         "llc.nc was not given, so no estimate is drawn." if llc is None else NOT_IN_EQUILIBRIUM,
         captions.BANDS if estimates else "",
+        f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."
+        if any(panel.name in ESTIMATES for panel in rows)
+        else "",
         captions.setting(llc) if llc is not None else "",
         f"Controls, each over its maximum, without error bands: {'; '.join(settings)}." if settings else "",
         _of_circuits(found),

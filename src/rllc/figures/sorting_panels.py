@@ -3,15 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
-from rllc.figures.sorting_inputs import COLORS, LLC_CONTROLS, head_looks, llc_peak
+from rllc.figures.sorting_inputs import COLORS, LLC_CONTROLS, head_looks, llc_peak, one_seed
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
+RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
+ESTIMATES = ("llc", "rllc", "controls")
+FROM = 50  # steps: the LLC of random weights would set the scale of all others
 SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
 
 
@@ -166,15 +170,43 @@ def _controls(found: Mapping[str, xr.Dataset]) -> Panel:
     )
 
 
-def draw(ax: Axes, panel: Panel, one: Mapping[str, xr.Dataset]) -> None:
-    """All curves of a panel for one seed, and where the LLC peaks."""
+def limits(panel: Panel, found: Mapping[str, xr.Dataset]) -> tuple[float, float] | None:
+    """Vertical limits of a panel of estimates, over all seeds: what they need from step ``FROM`` on.
+
+    None: as they come.
+    """
+    if panel.name not in ESTIMATES:
+        return None
+    edges = []
+    for seed in found["metrics"]["seed"].values.tolist():
+        one = one_seed(found, seed)
+        for curve in panel.curves:
+            drawn = curve.of(one).sel(step=slice(FROM, None))
+            error = 0.0 if curve.relative else drawn.get(f"{curve.variable}_se", 0.0)
+            edges += [drawn[curve.variable] - error, drawn[curve.variable] + error]
+    values = np.concatenate([edge.values for edge in edges])
+    values = values[np.isfinite(values)]
+    if not values.size or values.min() == values.max():
+        return None
+    room = 0.06 * (values.max() - values.min())
+    return float(values.min() - room), float(values.max() + room)
+
+
+def draw(
+    ax: Axes, panel: Panel, one: Mapping[str, xr.Dataset], within: tuple[float, float] | None = None
+) -> None:
+    """All curves of a panel for one seed, and where the LLC peaks; ``within``: as ``limits`` says."""
     if panel.scale == "log":
         ax.set_yscale("log")
     for curve in panel.curves:
         drawn = curve.of(one)
         wrong = None if curve.relative else faulty(drawn, curve.variable)
         error = None if curve.relative else drawn.get(f"{curve.variable}_se")
-        style.curve(ax, drawn[curve.variable], error, faulty=wrong, **curve.look)
+        style.curve(ax, drawn[curve.variable], error, faulty=wrong, ring_look=RING, **curve.look)
+        if within is not None:
+            _beyond(ax, drawn[curve.variable], within, curve.look["color"])
+    if within is not None:
+        ax.set_ylim(within)
     if panel.name in ("regions", "rank"):
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     peak = llc_peak(one["llc"]) if "llc" in one else None
@@ -182,11 +214,28 @@ def draw(ax: Axes, panel: Panel, one: Mapping[str, xr.Dataset]) -> None:
         ax.axvline(float(peak["step"]), zorder=1, **PEAK)
 
 
-def entries(panel: Panel, found: Mapping[str, xr.Dataset]) -> list:
-    """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings."""
+def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float], color: Any) -> None:
+    """A triangle at the edge for each value that lies beyond it."""
+    for height, marker, out in ((0.05, "v", values < within[0]), (0.95, "^", values > within[1])):
+        steps = values["step"].values[out.values]
+        ax.plot(
+            steps, np.full(steps.size, height), transform=ax.get_xaxis_transform(), linestyle="none",
+            marker=marker, markersize=4, color=color, zorder=4,
+        )  # fmt: skip
+
+
+def entries(panel: Panel, found: Mapping[str, xr.Dataset], *, brief: bool = False) -> list:
+    """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings.
+
+    ``brief``: without the reasons.
+    """
     listed = [style.key(curve.label, **curve.look) for curve in panel.curves if curve.label]
     if panel.name == "llc":
         listed.append(style.key("largest LLC", **PEAK))
     if panel.name in ("llc", "rllc"):
-        listed += style.ring_keys(ring_reasons((found[panel.name], panel.name)))
+        reasons = ring_reasons((found[panel.name], panel.name))
+        if brief and reasons:
+            listed.append(style.key("cannot be trusted", **(style.DISTRUST | RING)))
+        elif reasons:
+            listed += style.ring_keys(reasons, **RING)
     return listed

@@ -2,6 +2,7 @@
 
 import colorsys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -186,11 +187,13 @@ def curve(
     error: xr.DataArray | None = None,
     *,
     faulty: xr.DataArray | None = None,
+    ring_look: Mapping[str, Any] | None = None,
     **line,
 ) -> Line2D:
     """One curve over ``step``: a line, a band of one standard error, and a cross where a cell is missing.
 
-    A missing value breaks the line. ``faulty`` (step): where to draw a ring, as the value cannot be trusted.
+    A missing value breaks the line. ``faulty`` (step): where to draw a ring, as the value cannot be trusted;
+    ``ring_look``: how, where not as ``DISTRUST``.
     """
     x, y = values["step"].values, values.values
     (drawn,) = ax.plot(x, y, **line)
@@ -198,7 +201,7 @@ def curve(
         low, high = y - error.values, y + error.values
         ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.18, linewidth=0)
     if faulty is not None:
-        ring(ax, values, faulty)
+        ring(ax, values, faulty, **(ring_look or {}))
     absent = ~np.isfinite(y)
     if absent.any():
         ax.plot(
@@ -215,11 +218,11 @@ def curve(
     return drawn
 
 
-def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray) -> None:
+def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> None:
     """A ring around each of ``values`` (step) that cannot be trusted."""
     where = faulty.values & np.isfinite(values.values)
     if where.any():
-        ax.plot(values["step"].values[where], values.values[where], **DISTRUST)
+        ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
 
 
 def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> None:
@@ -237,17 +240,25 @@ def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> 
     legend.get_title().set_fontsize(RC["legend.fontsize"])
 
 
+def above(ax: Axes, handles: Sequence[Line2D]) -> None:
+    """A legend on the line of the title, at its right."""
+    ax.legend(
+        handles=handles, loc="lower right", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, borderpad=0.1,
+        ncols=len(handles), columnspacing=0.8, handlelength=1.3, handletextpad=0.4, fontsize=6.5,
+    )  # fmt: skip
+
+
 def key(label: str, **line) -> Line2D:
     """An entry of a legend."""
     return Line2D([], [], label=label, **line)
 
 
-def ring_keys(named: Sequence[str]) -> list[Line2D]:
+def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
     """The legend entry of the rings, with the reasons found; none without a reason."""
     if not named:
         return []
     lines = [", ".join(named[i : i + 2]) for i in range(0, len(named), 2)]
-    return [key("cannot be trusted:\n" + ",\n".join(lines), **DISTRUST)]
+    return [key("cannot be trusted:\n" + ",\n".join(lines), **(DISTRUST | look))]
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
