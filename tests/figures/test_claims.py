@@ -33,6 +33,21 @@ def test_every_claim_has_its_row(sorting, tmp_path):
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
 
 
+def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting):
+    claims = sorting.claims()
+    claims["versus"] = ("claim", ["sort_1head"] * claims.sizes["claim"])
+    names = claims["experiment"].values.tolist()
+    titles = {"sort_1head": "one head", "sort_2head_baseline": "two heads"}
+    labels = [titles.get(name, name) for name in names]
+    claims = claims.assign_coords(experiment_label=("experiment", labels))
+    for order in (names, names[::-1]):
+        told = claims.sel(experiment=order)
+        shown = texts(claims_sorting({"claims": told}))
+        headings = [text for text in shown if text in titles.values()]
+        assert headings == [label for label in told["experiment_label"].values if label in titles.values()]
+        assert any("one head" in text for text in shown if text.startswith("against"))
+
+
 @pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3)])
 def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
     drawing = claims_sorting({"claims": sorting.claims(seeds=seeds, repeat=repeat)})

@@ -64,8 +64,10 @@ def claims_sorting(
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
     names = taken["seed"].values.tolist()
-    groups = list(dict.fromkeys(taken[group].values.tolist()))
-    rows, headings, bottom = _rows(taken, group, groups)
+    order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
+    named = taken[group].values.tolist()
+    groups = [name for name in dict.fromkeys([*order, *named]) if name in named]
+    rows, headings, bottom = _rows(_with_titles(taken, called), group, groups)
     columns = _columns(names)
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
     figure = Figure(figsize=(width, bottom + 0.15))
@@ -94,6 +96,14 @@ def claims_sorting(
             )
         _draw(ax, row, columns)
     return Drawing(figure, taken, _caption(taken))
+
+
+def _with_titles(taken: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
+    """The same with what experiments are called in place of their names in ``versus``."""
+    if "versus" not in taken:
+        return taken
+    against = [called.get(name, name) for name in taken["versus"].values.tolist()]
+    return taken.assign(versus=("claim", against))
 
 
 def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Row], dict[str, float], float]:
