@@ -40,7 +40,8 @@ FEWER = {
         "language_1layer": None,
         "sort_1head": None,
         "language": {"distributions": ["mixture", "english", "code"]},
-    }
+    },
+    "figures": {"rllc_fig5_one_layer_drllc": None},
 }
 
 
