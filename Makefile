@@ -53,14 +53,8 @@ workflow-test: env  ## the DAG, end to end
 test-slurm: env  ## the profile and its faults, on a private Slurm (root; Debian: munge slurmctld slurmd slurm-client)
 	$(MAKE) --no-print-directory -j3 --output-sync=target slurm-study slurm-faults slurm-use
 
-slurm-study: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=6 tests/slurm/test_study.py
-
-slurm-faults: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=6 tests/slurm/test_faults.py
-
-slurm-use: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=6 tests/slurm/test_use.py
+slurm-study slurm-faults slurm-use: slurm-%: env
+	$(BIN)/python -m pytest -m slurm -rs --durations=6 tests/slurm/test_$*.py
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .

@@ -182,10 +182,9 @@ def test_a_killed_main_process_whose_jobs_are_cancelled_too(orphaned, cluster, u
 @pytest.mark.parametrize("half", ["part", "checkpoint", "dataset"])
 def test_a_file_cut_short_afterwards_is_made_again(finished, undisturbed, half):
     """Found by the next run that needs it, before anything reads it."""
-    part = f"{PARTS}/seed0.code.from20.nc"
     path, after = {
-        "part": (part, [RLLC]),
-        "checkpoint": ("results/tiny/language/checkpoints/seed0/step0000032.safetensors", [part, RLLC]),
+        "part": (PART, [RLLC]),
+        "checkpoint": ("results/tiny/language/checkpoints/seed0/step0000032.safetensors", [PART, RLLC]),
         "dataset": (RLLC, []),
     }[half]
     file = finished.root / path

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
@@ -198,6 +198,7 @@ def draw(
     """All curves of a panel for one seed, and where the LLC peaks; ``within``: as ``limits`` says."""
     if panel.scale == "log":
         ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
     for curve in panel.curves:
         drawn = curve.of(one)
         wrong = None if curve.relative else faulty(drawn, curve.variable)
