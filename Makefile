@@ -10,7 +10,7 @@ CONFIG ?=
 MINUTES ?= 30
 READY := $(VENV)/.ready
 .DEFAULT_GOAL := help
-.PHONY: help env run quick status partial chunks test unit workflow-test test-slurm slurm-study slurm-faults slurm-use check docs bench lock clean
+.PHONY: help env run quick status partial chunks test unit workflow-test test-slurm check docs bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,11 +50,8 @@ unit: env  ## unit tests
 workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -m workflow
 
-test-slurm: env  ## the profile and its faults, on a private Slurm (root; Debian: munge slurmctld slurmd slurm-client)
-	$(MAKE) --no-print-directory -j3 --output-sync=target slurm-study slurm-faults slurm-use
-
-slurm-study slurm-faults slurm-use: slurm-%: env
-	$(BIN)/python -m pytest -m slurm -rs --durations=6 tests/slurm/test_$*.py
+test-slurm: env  ## the profile and its faults, on private Slurms (root; Debian: munge slurmctld slurmd slurm-client)
+	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .

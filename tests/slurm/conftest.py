@@ -3,11 +3,12 @@
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 HERE = Path(__file__).parent
 
@@ -47,33 +48,62 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Everything that the tests of this folder write, removed at the end: checkouts with results are large."""
+    """Everything that the tests of this process write, removed at the end: checkouts with results are large."""
     made = tmp_path_factory.mktemp("slurm with spaces")
     yield made
     shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def begun(cluster: Any, folder: Path) -> Any:
-    """The tiny study, run locally until its checkpoints are there. Read only."""
-    root = logins.fresh(folder / "begun")
-    made = logins.Login(root, cluster, logins.CI, "config/tiny.yaml")
-    made.write("config/tiny.yaml", logins.tiny(root))
-    made.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=logins.LOCAL)
+def common(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder that all test processes share."""
+    base = tmp_path_factory.getbasetemp()
+    made = (base if worker_id == "master" else base.parent) / "slurm in common"
+    made.mkdir(exist_ok=True)
     return made
+
+
+def _once(root: Path, make: Callable[[], None]) -> None:
+    """Of the test processes, the first that gets here makes a folder; the others wait for it."""
+    done = root.with_suffix(".done")
+    with FileLock(root.with_suffix(".lock")):
+        if not done.exists():
+            make()
+            done.touch()
 
 
 @pytest.fixture(scope="session")
-def undisturbed(begun: Any, folder: Path) -> Any:
-    """The tiny study, run locally to its end. Read only."""
-    made = logins.Login(logins.copied(begun.root, folder / "undisturbed"), begun.cluster, *begun.overlays)
-    made.snakemake(how=logins.LOCAL)
-    return made
+def begun(cluster: Any, common: Path) -> Any:
+    """The tiny study, run locally until its checkpoints are there. Read only."""
+    root = common / "begun"
+    study = logins.Tiny(root, cluster, logins.CI, "config/tiny.yaml")
+
+    def make() -> None:
+        logins.fresh(root)
+        study.write("config/tiny.yaml", logins.tiny_overlay(root))
+        study.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=logins.LOCAL)
+
+    _once(root, make)
+    return study
+
+
+@pytest.fixture(scope="session")
+def undisturbed(begun: Any, common: Path) -> Any:
+    """The tiny study, run locally until its dataset is there. Read only."""
+    root = common / "undisturbed"
+    study = logins.Tiny(root, begun.cluster, *begun.overlays)
+
+    def make() -> None:
+        logins.copied(begun.root, root)
+        study.snakemake(study.RLLC, how=logins.LOCAL)
+
+    _once(root, make)
+    return study
 
 
 def _copy(study: Any, root: Path) -> Iterator[Any]:
     logins.copied(study.root, root)
-    yield logins.Login(root, study.cluster, *study.overlays)
+    yield logins.Tiny(root, study.cluster, *study.overlays)
     study.cluster.cancel_all()
     shutil.rmtree(root, ignore_errors=True)
 

@@ -1,6 +1,7 @@
-"""A checkout on the login node of a cluster, and what one does in it."""
+"""Checkouts on the login node of a cluster, and what one does in them."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -83,6 +84,50 @@ class Login:
             return dataset.load().drop_attrs()
 
 
+class Tiny(Login):
+    """The tiny study, to be broken: its files, and ways to stop its jobs half-way."""
+
+    RLLC = "results/tiny/language/rllc.nc"
+    PARTS = "results/tiny/language/parts/sampling.heads"
+    PART = f"{PARTS}/seed0.code.from20.nc"  # one job, two checkpoints: enough for most faults
+    SAMPLING = "rule_sample_heads"  # how Slurm's comments on the jobs that make parts begin
+    MEASURE = "    def measure(weights, architecture, step):\n"
+
+    def slow(self, seconds: float) -> None:
+        """Every checkpoint takes so much longer; the numbers stay."""
+        self._measure(f"        import time; time.sleep({seconds})\n")
+
+    def hold(self, where: str = "step not in (0, 32)") -> None:
+        """Sampling waits for ``go`` at these checkpoints; by default at all but the first of each job."""
+        self._measure(
+            "        import pathlib, time\n"
+            f"        while {where} and not pathlib.Path('go').exists():\n"
+            "            time.sleep(0.1)\n"
+        )
+
+    def go(self) -> None:
+        self.write("go", "")
+
+    def cells(self) -> dict[Path, int]:
+        """Cells that unfinished jobs have kept -> when they were written."""
+        found = sorted((self.root / self.PARTS).rglob("[0-9]*.nc"))
+        return {path: path.stat().st_mtime_ns for path in found}
+
+    def check(self, undisturbed: "Tiny", name: str = RLLC) -> None:
+        """The numbers are those of the undisturbed study, and no half-written file is left."""
+        xr.testing.assert_identical(self.dataset(name), undisturbed.dataset(name))
+        left = [path for path in (self.root / "results").rglob(".*") if path.is_file()]
+        assert left == []
+
+    @staticmethod
+    def submitted(said: str, rule: str | None = None) -> list[str]:
+        """Slurm's numbers of the jobs that a run submitted."""
+        return re.findall(rf"SLURM jobid (\d+) \(log: .*{f'rule_{rule}/' if rule else ''}", said)
+
+    def _measure(self, first: str) -> None:
+        self.edit("workflow/scripts/sample_heads.py", self.MEASURE, self.MEASURE + first)
+
+
 class Running:
     """Snakemake at work."""
 
@@ -125,7 +170,7 @@ def fresh(target: Path) -> Path:
     return target
 
 
-def tiny(root: Path) -> dict[str, Any]:
+def tiny_overlay(root: Path) -> dict[str, Any]:
     """An overlay for CI's: one distribution, six checkpoints in two chunks, the rLLC and nothing else."""
     config = yaml.safe_load((root / "config/config.yaml").read_text())
     language = config["experiments"]["language"]

@@ -8,10 +8,7 @@ import sys
 import pytest
 import xarray as xr
 
-RLLC = "results/tiny/language/rllc.nc"
-PART = "results/tiny/language/parts/sampling.heads/seed0.code.from20.nc"
 FIGURE = "results/tiny/figures/rllc_fig2_wrllc_by_head.png"
-SAMPLING = "rule_sample_heads"
 LOCAL = ("--cores", "2")
 
 
@@ -30,25 +27,25 @@ def counts(said, rule):
     return [0 if count == "." else int(count) for count in row[2:]]
 
 
-def sampling_jobs(said, cluster):
+def sampling_jobs(study, said):
     """What Slurm was asked for by the sampling jobs that a run submitted."""
-    jobs = [cluster.job(number) for number in re.findall(r"SLURM jobid (\d+)", said)]
-    return [job for job in jobs if job["Comment"].startswith(SAMPLING)]
+    return [study.cluster.job(number) for number in study.submitted(said, "sample_heads")]
 
 
-def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained, cluster):
+def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained):
     gpu = trained.write("config/gpu_here.yaml", {"compute": {"device": "cuda", "gpu_jobs": ["sample_heads"]}})
     cpu = trained.write("config/cpu_here.yaml", {"compute": {"device": "cpu"}})
     elsewhere = ("--set-resources", "sample_heads:slurm_partition=gpu", "--retries", "0")
-    said = trained.snakemake(PART, *elsewhere, overlays=(gpu,), check=False)  # pretended GPUs compute nothing
+    # Pretended GPUs compute nothing.
+    said = trained.snakemake(trained.PART, *elsewhere, overlays=(gpu,), check=False)
     assert "GPU hours" in said
-    jobs = sampling_jobs(said, cluster)
+    jobs = sampling_jobs(trained, said)
     assert len(jobs) == 1
     for job in jobs:
         assert (job["Partition"], job["TresPerJob"]) == ("gpu", "gres:gpu:1")
     assert "device is cuda" in said or "CUDA" in said
-    said = trained.snakemake(PART, overlays=(gpu, cpu))
-    jobs = sampling_jobs(said, cluster)
+    said = trained.snakemake(trained.PART, overlays=(gpu, cpu))
+    jobs = sampling_jobs(trained, said)
     assert len(jobs) == 1
     assert not [job for job in jobs if "TresPerJob" in job]
 
@@ -65,7 +62,7 @@ def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained
 )
 def test_it_does_not_wait_for_ever(trained, cluster, flags, cure):
     before = set(cluster.jobs())
-    said = trained.snakemake(RLLC, *flags, check=False, seconds=300)
+    said = trained.snakemake(trained.RLLC, *flags, check=False, seconds=300)
     assert "would wait for ever" in said
     assert cure in said
     assert set(cluster.jobs()) == before
@@ -73,24 +70,17 @@ def test_it_does_not_wait_for_ever(trained, cluster, flags, cure):
 
 def test_what_sbatch_refuses_is_said_in_its_own_words(trained, cluster):
     before = set(cluster.jobs())
-    said = trained.snakemake(RLLC, "--default-resources", "slurm_partition=nowhere", check=False)
+    said = trained.snakemake(trained.RLLC, "--default-resources", "slurm_partition=nowhere", check=False)
     assert "invalid partition specified: nowhere" in said
     assert set(cluster.jobs()) == before
 
 
 def test_status_and_partial_results_while_the_cluster_works(trained, login, cluster):
     """One part finished, one running; then one failed."""
-    trained.edit(
-        "workflow/scripts/sample_heads.py",
-        "    def measure(weights, architecture, step):\n",
-        "    def measure(weights, architecture, step):\n"
-        "        import pathlib, time\n"
-        "        while step > 20 and not pathlib.Path('go').exists():\n"
-        "            time.sleep(0.1)\n",
-    )
+    trained.hold("step > 20")
     run = trained.start(FIGURE, "--retries", "0")
     number = cluster.wait_for(
-        f"{SAMPLING}_wildcards_language_sampling_0_code_20", "RUNNING", folder=str(trained.root)
+        f"{trained.SAMPLING}_wildcards_language_sampling_0_code_20", "RUNNING", folder=str(trained.root)
     )
     first = trained.root / "results/tiny/language/parts/sampling.heads/seed0.code.from0.nc"
     trained.wait_for(first.is_file)
@@ -129,8 +119,8 @@ def test_names_with_spaces_and_semicolons(trained, folder, login, cluster, undis
     (root / "config/tiny.yaml").rename(root / overlay)
     study = login.Login(root, cluster, login.CI, overlay)
     try:
-        study.snakemake(PART)
-        xr.testing.assert_identical(study.dataset(PART), undisturbed.dataset(PART))
+        study.snakemake(trained.PART)
+        xr.testing.assert_identical(study.dataset(trained.PART), undisturbed.dataset(trained.PART))
         assert not list(folder.rglob("pwned*"))
     finally:
         shutil.rmtree(root)
@@ -142,7 +132,7 @@ def test_names_that_snakemake_would_let_a_shell_read_are_refused(trained, folder
     trained.root.rename(root)
     before = set(cluster.jobs())
     try:
-        said = login.Login(root, cluster, *trained.overlays).snakemake(RLLC, check=False)
+        said = login.Login(root, cluster, *trained.overlays).snakemake(trained.RLLC, check=False)
         assert "cannot be named to a job of the cluster" in said
         assert "Rename it" in said
         assert set(cluster.jobs()) == before
@@ -153,7 +143,7 @@ def test_names_that_snakemake_would_let_a_shell_read_are_refused(trained, folder
 
 def test_a_token_is_written_nowhere(undisturbed, trained, login):
     """Neither of the local run nor of a cluster's, not even in the plan or in Snakemake's own logs."""
-    trained.snakemake(PART, "--verbose")
+    trained.snakemake(trained.PART, "--verbose")
     for study in (undisturbed, trained):
         for path in study.root.rglob("*"):
             if path.is_file():
