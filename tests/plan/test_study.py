@@ -199,6 +199,11 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
             "options.natural: no distribution of language's rllc.nc is called 'englsih'; did you mean",
         ),
         (
+            "experiments.language.distributions",
+            ["mixture", "english", "code"],
+            "options.generated: 'rllc_fig5_one_layer_drllc' draws the distribution 'one_layer' if it is not told",
+        ),
+        (
             "figures.induction_onset.options",
             {"distributions": ["code", "headers"]},
             "options.distributions: no distribution of language's rllc.nc and heads.nc is called 'headers'",
@@ -283,7 +288,11 @@ def test_options_are_those_of_the_drawing_function(name):
     module, _, function = FIGURES[name].draws.partition(":")
     drawing = getattr(importlib.import_module(module), function)
     parameters = inspect.signature(drawing).parameters.values()
-    assert options(FIGURES[name]) == [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    read = options(FIGURES[name])
+    assert list(read) == list(defaults)
+    assert all(read[option] in (None, default) for option, default in defaults.items())
+    assert all(read[option] == default for option, default in defaults.items() if isinstance(default, str))
 
 
 def test_a_figure_without_a_function_is_named():

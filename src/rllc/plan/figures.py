@@ -35,8 +35,10 @@ def _at(function: str) -> str:
     return f"{PACKAGE}.{function}"
 
 
-def options(figure: Figure) -> list[str]:
-    """Names of a drawing function's options, read off its source, so that nothing heavy is imported.
+def options(figure: Figure) -> dict[str, object]:
+    """A drawing function's options with their defaults, read off its source: nothing heavy is imported.
+
+    A default that is not written out, as a constant's name, counts as None.
 
     Raises ValueError where the module has no such function.
     """
@@ -44,7 +46,9 @@ def options(figure: Figure) -> list[str]:
     file = FOLDER / f"{module}.py"
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
-            return [argument.arg for argument in node.args.kwonlyargs]
+            names = [argument.arg for argument in node.args.kwonlyargs]
+            written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
+            return dict(zip(names, written, strict=True))
     raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
 
 

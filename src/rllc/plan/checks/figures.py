@@ -84,8 +84,7 @@ def _of_study(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[
 
 def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> Iterator[str]:
     """Options that the drawing function does not take, and distributions that its datasets do not have."""
-    known = options(FIGURES[drawn]) if figure.options else []
-    needs = FIGURES[drawn].needs
+    known, needs = options(FIGURES[drawn]), FIGURES[drawn].needs
     present = [n for n in experiment.distributions if all(n in _held(experiment, d) for d in needs)]
     files = " and ".join(f"{needed}.nc" for needed in needs)
     for name, value in figure.options.items():
@@ -100,6 +99,14 @@ def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> 
                 yield from refer(
                     f"{place}.{name}", distribution, present, f"distribution of {figure.experiment}'s {files}"
                 )
+    for name, value in known.items():
+        absent = isinstance(value, str) and value not in present
+        if name in OF_DISTRIBUTIONS and name not in figure.options and absent:
+            yield (
+                f"{place}.{name}: '{drawn}' draws the distribution '{value}' if it is not told another, and "
+                f"{figure.experiment}'s {files} is not measured on it; expected one of {', '.join(present)}, "
+                "or no such figure (null)"
+            )
 
 
 def _held(experiment: Experiment, dataset: str) -> list[str]:
