@@ -6,7 +6,7 @@ from math import prod
 import pytest
 import torch
 
-from rllc.models import transformer
+from rllc.models import one_layer, transformer
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, forward, shapes
@@ -69,9 +69,17 @@ def test_the_published_parameter_counts(layers, count):
     assert sum(prod(shape) for shape in shapes(architecture).values()) == count
 
 
+def with_derivatives(logits, leaves):
+    """Logits with first and second derivatives of what depends on all of them."""
+    slopes = torch.autograd.grad(logits.logsumexp(-1).sum(), list(leaves.values()), create_graph=True)
+    curved = torch.autograd.grad(sum(s.square().sum() for s in slopes), list(leaves.values()))
+    return logits, *slopes, *curved
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("at", [None, [1, 2, 9, 16]])
-def test_large_batches_of_few_tokens_are_computed_by_looking_up(variant, at):
+def test_large_batches_of_few_tokens_are_computed_by_looking_up(variant, at, monkeypatch):
+    monkeypatch.setattr(one_layer, "ROWS", 0)
     architecture, weights, _ = make(*variant)
     architecture = replace(architecture, d_vocab=3)
     weights = {name: w[:3] if name == "embed.W_E" else w for name, w in weights.items()}
@@ -80,13 +88,38 @@ def test_large_batches_of_few_tokens_are_computed_by_looking_up(variant, at):
     at = None if at is None else torch.tensor(at)
     leaves = {name: w.double().requires_grad_() for name, w in weights.items()}
 
-    def with_derivatives(parts):
+    def of(parts):
         logits = torch.cat([forward(leaves, part, architecture, at) for part in parts])
-        loss = logits.logsumexp(-1).sum()
-        slopes = torch.autograd.grad(loss, list(leaves.values()), create_graph=True)
-        curved = torch.autograd.grad(sum(s.square().sum() for s in slopes), list(leaves.values()))
-        return logits, *slopes, *curved
+        return with_derivatives(logits, leaves)
 
     assert transformer.first_inputs(leaves, tokens, architecture)[2] is not None
-    for looked_up, direct in zip(with_derivatives([tokens]), with_derivatives(tokens.split(3)), strict=True):
+    for looked_up, direct in zip(of([tokens]), of(tokens.split(3)), strict=True):
         torch.testing.assert_close(looked_up, direct)
+
+
+@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize("at", [None, [1, 2, 9, 16]])
+def test_one_layer_from_what_tokens_and_positions_contribute(norm, at, monkeypatch):
+    """The same as the general way, to rounding in double: values, two derivatives, vmap and forward mode."""
+    architecture, weights, _ = make(1, "standard", norm)
+    tokens = torch.randint(0, 31, (31, 17), generator=torch.Generator().manual_seed(0))
+    at = None if at is None else torch.tensor(at)
+    leaves = {name: w.double().requires_grad_() for name, w in weights.items()}
+    along = {name: torch.randn_like(w) for name, w in leaves.items()}
+    both = {name: torch.stack([w, w + 0.1 * along[name]]) for name, w in leaves.items()}
+
+    def of(weights):
+        return forward(weights, tokens, architecture, at)
+
+    def computed():
+        _, forwards = torch.func.jvp(of, (leaves,), (along,))
+        return *with_derivatives(of(leaves), leaves), forwards, torch.func.vmap(of)(both)
+
+    quickly = computed()
+    monkeypatch.setattr(one_layer, "ROWS", 0)
+    generally = computed()
+    lens = as_hooked(weights, architecture)(tokens).double()
+    torch.testing.assert_close(quickly[0], lens if at is None else lens[:, at], rtol=1e-4, atol=1e-5)
+    assert not torch.equal(quickly[0], generally[0])
+    for one, other in zip(quickly, generally, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)

@@ -37,8 +37,10 @@ class Coordinates:
     def insert(self, weights: Weights, flat: Tensor) -> dict[str, Tensor]:
         """``weights`` with the selected coordinates taken from ``flat`` [n]; differentiable in ``flat``."""
         placed = dict(weights)
-        for name, start, stop, index in self.parts:
-            frozen, values = weights[name], flat[start:stop]
+        # Split: the gradient of a slice is a whole vector of zeros with the slice filled in, one per part.
+        pieces = flat.split([part.stop - part.start for part in self.parts])
+        for (name, _, _, index), values in zip(self.parts, pieces, strict=True):
+            frozen = weights[name]
             if index is not None:
                 values = frozen.reshape(-1).index_copy(0, index, values)
             placed[name] = values.view(frozen.shape)
