@@ -4,13 +4,14 @@ Its input at token t and position p depends on the sum of two rows only::
 
     LN(E_t + P_p) = s(t, p) (e_t + p_p) * w + b,    s(t, p) = 1 / sqrt(|e_t + p_p|^2 / d_model + eps)
 
-with e and p the centred rows of W_E and W_pos (without layer norm: s = 1, w = 1, b = 0, not centred). Keys, and
-values through W_O, are therefore s(t, p) times a row of the token plus a row of the position, plus a constant.
-The constant of the keys adds the same to all scores of a query, so the softmax drops it, and b_K with it; that of
-the values passes unchanged, because attention weights sum to 1. What is projected is [vocab + context, model],
-whatever the batch; scores are looked up, and the heads' outputs are one product of these rows with the attention
-weights summed by token and by position. The numbers are those of the general way but for rounding. For lists of ten
-numbers of 51 and two heads, a step of training takes 0.6 times as long, a loss with its gradient too.
+with e and p the centred rows of W_E and W_pos (without layer norm: s = 1, w = 1, b = 0, not centred). Keys,
+and values through W_O, are therefore s(t, p) times a row of the token plus a row of the position, plus a
+constant. The constant of the keys adds the same to all scores of a query, so the softmax drops it, and b_K
+with it; that of the values passes unchanged, because attention weights sum to 1. What is projected is [vocab
++ context, model], whatever the batch; scores are looked up, and the heads' outputs are one product of these
+rows with the attention weights summed by token and by position. The numbers are those of the general way but
+for rounding. For lists of ten numbers of 51 and two heads, a step of training takes 0.6 times as long, a loss
+with its gradient too.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ def residual(
     query = query * scale.index_select(1, where)[:, :, None] + (bias @ W_Q + b_Q)[:, None, None]
     query = (query * d_head**-0.5).flatten(1, 2)  # [head, vocab * scored, d_head]
 
-    # From here on [batch, scored, head, context]: the scores of each query, by token plus by position of the key
+    # From here on [batch, scored, head, context]: scores by token of the key, plus those by its position
     asking = tokens[:, where] * scored + torch.arange(scored, device=tokens.device)
     head = vocabulary * scored * torch.arange(heads, device=tokens.device)
     row = asking[..., None] + head  # of the query's scores: [batch, scored, head]
@@ -72,7 +73,7 @@ def residual(
     mask = torch.zeros(future.shape, dtype=seen.dtype, device=seen.device).masked_fill(future, float("-inf"))
     pattern = ((by_token.view(shape) + by_position.view(shape)) * seen + mask).softmax(-1)
 
-    # Attention weights, times s, summed by token; by position they are summed already: [batch, scored, head, rows]
+    # Attention weights, times s, summed by token; by position they are already: [batch, scored, head, rows]
     taken = pattern * seen
     none = torch.zeros(*shape[:-1], vocabulary, dtype=taken.dtype, device=taken.device)
     summed = torch.cat([none.scatter_add(-1, keys.expand(shape), taken), taken], -1)
