@@ -1,6 +1,9 @@
 import copy
+from functools import cache
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,21 +39,26 @@ def test_the_default_study_has_at_least_twenty_checkpoints(config):
     assert found[-1] == 3000
 
 
+@cache
+def default():
+    raw = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())
+    return read(raw).experiments["language"]
+
+
+def with_extra(extra):
+    """The default study's language models with these further checkpoints, in three chunks."""
+    checkpoints = default().checkpoints.model_copy(update={"extra": extra, "chunks": [0, 100, 1000]})
+    return default().model_copy(update={"checkpoints": checkpoints})
+
+
 @given(extra=st.lists(st.integers(0, 3000), max_size=6), new=st.integers(0, 3000))
 def test_adding_a_checkpoint_moves_no_other(extra, new):
-    from pathlib import Path
-
-    import yaml
-
-    raw = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())
-    before = chunks(language(raw, extra=extra, chunks=[0, 100, 1000]))
-    after = chunks(language(raw, extra=[*extra, new], chunks=[0, 100, 1000]))
+    before, after = chunks(with_extra(extra)), chunks(with_extra([*extra, new]))
     for start, members in before.items():
         assert set(members) <= set(after[start])
         assert set(after[start]) - set(members) <= {new}
-    assert sorted(step for members in after.values() for step in members) == steps(
-        language(raw, extra=[*extra, new], chunks=[0, 100, 1000])
-    )
+    every = sorted(step for members in after.values() for step in members)
+    assert every == steps(with_extra([*extra, new]))
 
 
 def test_imported_files_are_read_off_the_names(tmp_path):
