@@ -67,11 +67,12 @@ def status_source(command: str | None, first_check: int) -> str:
                 f"squeue forgets ended jobs after {age} s here, sooner than it may be asked again: "
                 "set slurm-status-command: sacct in the profile"
             )
+        soon = min(age // 3, age - LONGEST_WAIT)
+        lower = f"Lower slurm-init-seconds-before-status-checks in the profile to {soon} at most, or ask"
         raise SlurmError(
             f"the end of jobs could be missed, and the run would wait for ever: {why}, and squeue forgets "
             f"ended jobs after {age} s (MinJobAge), less than the {needed} s needed. "
-            "Lower slurm-init-seconds-before-status-checks in the profile, or ask the administrators "
-            "for MinJobAge=300, Slurm's default"
+            f"{lower if soon > 0 else 'Ask'} the administrators for MinJobAge=300, Slurm's default"
         )
     if accounting:
         return "Slurm: state of jobs by sacct."
