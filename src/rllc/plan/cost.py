@@ -65,9 +65,9 @@ def products(
     tokens = study.tokenizers[experiment.tokenizer]
     context, predictions = length or tokens.context, length or tokens.predictions
     width = model.n_heads * model.d_head
-    # one layer, many contexts: projections are made once per token and position, not once per context
-    shared = min(1.0, tokens.vocabulary / batch_size) if model.n_layers == 1 else 1.0
-    projections = context * 4 * model.d_model * width * shared
+    # one layer, as many contexts as tokens: projections are made of tokens and positions, not of contexts
+    shared = model.n_layers == 1 and tokens.vocabulary <= batch_size
+    projections = 0 if shared else context * 4 * model.d_model * width
     attention = 2 * context * (context if model.n_layers > 1 else predictions) * width
     logits = (scored or predictions) * model.d_model * tokens.vocabulary
     return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits) / FLOPS
