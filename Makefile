@@ -27,7 +27,7 @@ $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: env  ## the default study, about half an hour on two cores
+run: env  ## the default study, about 25 minutes on two cores
 	$(BIN)/snakemake --cores $(CORES)
 
 quick: env  ## every figure, tiny, in minutes: config/ci.yaml
