@@ -15,7 +15,6 @@ from snakemake.utils import update_config
 from rllc.plan import forecast
 from rllc.plan.study import read
 
-ROOT = Path(__file__).resolve().parents[2]
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {
     "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather", "gather_traces", "classify_heads",
@@ -39,8 +38,8 @@ COMPARED = [
 DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_gradient_off", "claims_sorting"}
 
 
-def fewer():
-    declared = yaml.safe_load((ROOT / "config/config.yaml").read_text())["figures"]
+def fewer(root):
+    declared = yaml.safe_load((root / "config/config.yaml").read_text())["figures"]
     return {
         "experiments": {
             "language_1layer": None,
@@ -86,7 +85,7 @@ def study(cluster, login, folder):
         for name in ("local", "cluster")
     )
     for each in (local, made):
-        each.write("config/fewer.yaml", fewer())
+        each.write("config/fewer.yaml", fewer(each.root))
     made.plan = planned(login, made)
     running = local.start(*COMPARED, how=("--cores", "2"))
     made.said = made.snakemake(program=login.SNAKEMAKE, seconds=2400)

@@ -5,6 +5,7 @@ Drawing functions are ``rllc.figures.<module>:<function>`` and take the datasets
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,12 +45,19 @@ def options(figure: Figure) -> dict[str, object]:
     """
     module, _, function = figure.draws.removeprefix(f"{PACKAGE}.").partition(":")
     file = FOLDER / f"{module}.py"
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            names = [argument.arg for argument in node.args.kwonlyargs]
-            written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
-            return dict(zip(names, written, strict=True))
-    raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
+    node = _functions(file).get(function)
+    if node is None:
+        raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
+    names = [argument.arg for argument in node.args.kwonlyargs]
+    written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
+    return dict(zip(names, written, strict=True))
+
+
+@cache
+def _functions(file: Path) -> dict[str, ast.FunctionDef]:
+    """The functions of a module, read once however many figures it draws."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
 def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
