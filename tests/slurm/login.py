@@ -105,6 +105,14 @@ class Tiny(Login):
             "            time.sleep(0.1)\n"
         )
 
+    def start_held(self, target: str) -> tuple["Running", str]:
+        """A run whose sampling has kept a cell and waits for ``go``; and Slurm's number of the job."""
+        self.hold()
+        run = self.start(target)
+        number = self.cluster.wait_for(self.SAMPLING, "RUNNING", folder=str(self.root))
+        self.wait_for(self.cells)
+        return run, number
+
     def go(self) -> None:
         self.write("go", "")
 

@@ -2,10 +2,7 @@
 
 
 def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, undisturbed):
-    trained.hold()
-    run = trained.start(trained.PART)
-    number = cluster.wait_for(trained.SAMPLING, "RUNNING", folder=str(trained.root))
-    trained.wait_for(trained.cells)
+    run, number = trained.start_held(trained.PART)
     before = trained.cells()
     cluster.run("scancel", number)
     trained.go()
@@ -39,10 +36,7 @@ def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, undisturbed):
 
 
 def test_slurmd_may_die_and_come_back(trained, cluster, undisturbed):
-    trained.hold()
-    run = trained.start(trained.PART)
-    cluster.wait_for(trained.SAMPLING, "RUNNING", folder=str(trained.root))
-    trained.wait_for(trained.cells)
+    run, _ = trained.start_held(trained.PART)
     cluster.stop_slurmd()
     cluster.start_slurmd()
     trained.go()
@@ -108,10 +102,7 @@ def test_a_full_disk(trained, cluster, undisturbed):
 
 def test_a_job_that_slurm_puts_back_in_the_queue_goes_on(trained, cluster, undisturbed):
     """Preemption, or a node that fails: the same job starts again and resumes at the next cell."""
-    trained.hold()
-    run = trained.start(trained.PART)
-    number = cluster.wait_for(trained.SAMPLING, "RUNNING", folder=str(trained.root))
-    trained.wait_for(trained.cells)
+    run, number = trained.start_held(trained.PART)
     before = trained.cells()
     cluster.requeue(number)
     trained.go()

@@ -16,10 +16,7 @@ LOCAL = ("--cores", "2")
 
 
 def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, undisturbed):
-    trained.hold()
-    run = trained.start(trained.PART)
-    cluster.wait_for(trained.SAMPLING, "RUNNING", folder=str(trained.root))
-    trained.wait_for(trained.cells)
+    run, _ = trained.start_held(trained.PART)
     before = trained.cells()
     run.interrupt()
     run.end(check=False)
@@ -33,10 +30,7 @@ def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, 
 @pytest.fixture
 def orphaned(trained, cluster):
     """The main process is killed with -9; its jobs run on."""
-    trained.hold()
-    run = trained.start(trained.RLLC)
-    cluster.wait_for(trained.SAMPLING, "RUNNING", folder=str(trained.root))
-    trained.wait_for(trained.cells)
+    run, _ = trained.start_held(trained.RLLC)
     run.kill()
     return trained
 
