@@ -58,6 +58,8 @@ def test_default_checkpoints_are_onset_peak_after_and_end(two, sorting):
     peak = int(llc["step"][int(np.nanargmax(llc))])
     assert drawing.data["step"].values.tolist() == [200, peak, 1600, 4000, 8000]
     assert f"step 200 (accuracy 0.99); step {peak:,} (largest LLC)" in drawing.caption
+    rising = two["llc"].assign(llc=two["llc"]["llc"] * 0 + two["llc"]["step"])
+    assert "step 8,000 (largest LLC, last)." in sort_circuits({**two, "llc": rising}).caption
     bare = sort_circuits({"circuits": two["circuits"]}).data["step"].values
     assert bare[-1] == 8000 and len(bare) >= 4
     wide = sorting.study(seeds=(0,), n_heads=1, vocabulary=202, steps=(0, 100, 1000), controls=False)

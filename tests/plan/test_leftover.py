@@ -44,7 +44,9 @@ def test_they_are_kept_under_the_same_plan_and_after_a_run_that_ended(results):
 
 
 def test_only_the_process_that_began_a_run_ends_it(results, monkeypatch):
+    assert leftover.ours()
     monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert not leftover.ours()
     leftover.end()
     assert leftover.MARK.is_file()
 

@@ -1,8 +1,9 @@
 import os
+import re
 
 import pytest
 
-from rllc.plan.slurm import Job, SlurmError, jobs_here, refuse_names, refuse_orphans, status_source
+from rllc.plan.slurm import Job, SlurmError, cancel, jobs_here, refuse_names, refuse_orphans, status_source
 
 SCONTROL = "AccountingStorageType   = accounting_storage/{storage}\nMinJobAge               = {age} sec\n"
 
@@ -91,6 +92,21 @@ def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert jobs_here(tmp_path) == []
     refuse_orphans([])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, "2 jobs .* are cancelled: 7 9"), (1, "still .*: scancel 7 9")]
+)
+def test_what_is_left_of_a_run_is_cancelled(tmp_path, monkeypatch, code, said):
+    scancel = tmp_path / "scancel"
+    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit {code}\n')
+    scancel.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    states = {"7": "running", "8": "completing", "9": "pending"}
+    (done,) = cancel([Job(number, state, "rule_train") for number, state in states.items()])
+    assert re.search(said, done)
+    assert (tmp_path / "asked").read_text() == "7 9\n"
+    assert cancel([Job("8", "completing", "rule_train")]) == []
 
 
 def test_a_rule_without_wildcards_has_a_name():

@@ -81,7 +81,7 @@ def begun(cluster: Any, common: Path) -> Any:
     def make() -> None:
         logins.fresh(root)
         study.write("config/tiny.yaml", logins.tiny_overlay(root))
-        study.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=logins.LOCAL)
+        study.snakemake("results/tiny/language/checkpoints/seed0/from20.json", how=study.LOCAL)
 
     _once(root, make)
     return study
@@ -95,7 +95,7 @@ def undisturbed(begun: Any, common: Path) -> Any:
 
     def make() -> None:
         logins.copied(begun.root, root)
-        study.snakemake(study.RLLC, how=logins.LOCAL)
+        study.snakemake(study.RLLC, how=study.LOCAL)
 
     _once(root, make)
     return study

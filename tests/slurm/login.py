@@ -19,7 +19,6 @@ LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesi
 SNAKEMAKE = (str(Path(sys.executable).with_name("snakemake")),)
 IMPATIENT = (sys.executable, str(Path(__file__).with_name("impatient.py")))
 PROFILE = ("--profile", "slurm")
-LOCAL = ("--cores", "2")
 KEPT = {"task", "seeds", "model", "tokenizer", "initial", "training", "checkpoints"}
 CI = "config/ci.yaml"
 TOKEN = "hf_" + "t0ken" * 6
@@ -27,6 +26,8 @@ TOKEN = "hf_" + "t0ken" * 6
 
 class Login:
     """A copy of the project and the cluster it submits to."""
+
+    LOCAL = ("--cores", "2")  # ``how``: on the login node itself
 
     def __init__(self, root: Path, cluster: Any, *overlays: str):
         self.root, self.cluster, self.overlays = root, cluster, overlays
@@ -154,8 +155,11 @@ class Running:
             raise AssertionError(f"snakemake returned {code}:\n{said[-8000:]}")
         return said
 
-    def interrupt(self) -> None:
-        """As Ctrl-C."""
+    def interrupt(self, *, during: str) -> None:
+        """As Ctrl-C, at a moment when Snakemake runs a program of this name."""
+        until = time.monotonic() + 300
+        while during not in map(_name, _descendants(self.process.pid)):  # it may live for some milliseconds
+            assert time.monotonic() < until, f"it never ran {during}"
         for process in _descendants(self.process.pid)[1:]:
             os.kill(process, signal.SIGINT)
 
@@ -210,6 +214,14 @@ def environment() -> dict[str, str]:
 def _heed_interrupts() -> None:
     """As in a terminal: what a shell starts in the background ignores Ctrl-C, and so do its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _name(process: int) -> str:
+    """Of its program; empty once it has ended."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _descendants(process: int) -> list[int]:

@@ -12,13 +12,12 @@ import pytest
 from safetensors.numpy import load_file
 
 HERE = Path(__file__).parent
-LOCAL = ("--cores", "2")
 
 
 def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, undisturbed):
     run, _ = trained.start_held(trained.PART)
     before = trained.cells()
-    run.interrupt()
+    run.interrupt(during="squeue")  # the moment at which Snakemake forgets its jobs
     run.end(check=False)
     trained.wait_for(lambda: not cluster.jobs("running,pending,completing"))
     trained.go()
@@ -58,13 +57,13 @@ def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, 
     tiny = (orphaned.root / "config/tiny.yaml").read_text()
     orphaned.edit("config/tiny.yaml", "draws: 8", "draws: 7")
     assert "jobs of an earlier run" not in orphaned.snakemake("--unlock")
-    assert "jobs of an earlier run" in orphaned.snakemake(orphaned.RLLC, check=False, how=LOCAL)
+    assert "jobs of an earlier run" in orphaned.snakemake(orphaned.RLLC, check=False, how=orphaned.LOCAL)
     orphaned.go()
     orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))
-    said = orphaned.snakemake(orphaned.RLLC, how=LOCAL)
+    said = orphaned.snakemake(orphaned.RLLC, how=orphaned.LOCAL)
     assert said.count("by a job of a run that was killed: it will be made again") == 2
     orphaned.write("config/tiny.yaml", tiny)
-    orphaned.snakemake(orphaned.RLLC, how=LOCAL)
+    orphaned.snakemake(orphaned.RLLC, how=orphaned.LOCAL)
     orphaned.check(undisturbed)
 
 

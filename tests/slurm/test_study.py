@@ -87,7 +87,7 @@ def study(cluster, login, folder):
     for each in (local, made):
         each.write("config/fewer.yaml", fewer(each.root))
     made.plan = planned(login, made)
-    running = local.start(*COMPARED, how=("--cores", "2"))
+    running = local.start(*COMPARED, how=local.LOCAL)
     made.said = made.snakemake(program=login.SNAKEMAKE, seconds=2400)
     running.end(seconds=2400)
     made.local = local

@@ -9,7 +9,6 @@ import pytest
 import xarray as xr
 
 FIGURE = "results/tiny/figures/rllc_fig2_wrllc_by_head.png"
-LOCAL = ("--cores", "2")
 
 
 def status(login, study):
@@ -93,7 +92,7 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     assert counts(said, "gather") == [0, 0, 0, 0, 1]
     assert re.search(rf"job {number} +sample_heads .*start=20 +results/tiny/logs/sample_heads/\S+\.log", said)
 
-    trained.snakemake("--nolock", "partial", how=LOCAL)
+    trained.snakemake("--nolock", "partial", how=trained.LOCAL)
     there = trained.dataset("results/tiny/partial/language/rllc.nc")
     whole = there["rllc"].isel(seed=0).notnull().all(["head", "distribution"])
     assert whole.sel(step=[0, 4, 8, 16]).all()
@@ -108,7 +107,7 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     assert counts(said, "sample_heads") == [1, 0, 0, 1, 0]
     assert re.search(rf"failed:\n  job {number} +sample_heads ", said)
     trained.write("go", "")
-    trained.snakemake(FIGURE, how=LOCAL)
+    trained.snakemake(FIGURE, how=trained.LOCAL)
     assert counts(status(login, trained), "sample_heads") == [2, 0, 0, 0, 0]
 
 

@@ -28,7 +28,7 @@ ROOT = Path(workflow.basedir)
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
-    STUDY = read(PLAN["config"] if PLAN else config)
+    STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
 except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 

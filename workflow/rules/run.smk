@@ -45,6 +45,9 @@ onsuccess:
 
 
 onerror:
+    if workflow.executor_plugin.name == "slurm" and leftover.ours():
+        for done in slurm.cancel(slurm.jobs_here(Path.cwd())):
+            logger.info(done)
     leftover.end()
 
 

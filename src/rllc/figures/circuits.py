@@ -176,9 +176,10 @@ def _chosen(one: Mapping[str, xr.Dataset], accurate: float) -> dict[int, str]:
     peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
-            at = _nearest(known, factor * float(peak["step"]))
-            if factor * float(peak["step"]) < known[-1]:
-                found[at] = f"{found[at]}, {why}" if at in found else why
+            step = factor * float(peak["step"])
+            if step < known[-1] or factor == 1:
+                at = _nearest(known, step)
+                found[at] = ", ".join(filter(None, (found.get(at), why, "last" if step == known[-1] else "")))
     found.setdefault(int(known[-1]), "last")
     positive = known[known > 0]
     if len(found) < 4 and positive.size:

@@ -23,9 +23,14 @@ def begin(plan: str) -> None:
     MARK.write_text(f"{plan} {os.getpid()}", encoding="utf-8")
 
 
+def ours() -> bool:
+    """Whether the run that is noted is this process's."""
+    return MARK.is_file() and _mark()[1] == str(os.getpid())
+
+
 def end() -> None:
     """Note that this process's run came to its end."""
-    if MARK.is_file() and _mark()[1] == str(os.getpid()):
+    if ours():
         MARK.unlink()
 
 

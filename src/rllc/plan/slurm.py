@@ -127,6 +127,21 @@ def refuse_orphans(jobs: Sequence[Job]) -> None:
     )
 
 
+def cancel(jobs: Sequence[Job]) -> list[str]:
+    """Cancel those of a run's jobs that Snakemake left; what was done, in a sentence.
+
+    A Ctrl-C that comes while Snakemake asks Slurm how its jobs are cancels none of them, and never one that
+    is just being submitted.
+    """
+    numbers = [job.number for job in jobs if job.state != "completing"]
+    if not numbers:
+        return []
+    listed = " ".join(numbers)
+    if ask("scancel", *numbers) is None:
+        return [f"{len(numbers)} jobs of this run are still queued or running: scancel {listed}"]
+    return [f"{len(numbers)} jobs that were still queued or running are cancelled: {listed}"]
+
+
 def _user() -> str:
     try:
         return getpass.getuser()
