@@ -147,6 +147,16 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
     assert "nan" not in drawing.caption
 
 
+@pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
+def test_captions_speak_of_heads_where_there_are_some(name, datasets):
+    assert "3 heads" in DRAW[name](datasets).caption
+    whole = {
+        "calibration": datasets["calibration"].sel(component=["full"]),
+        "recommendation": datasets["recommendation"].sel(kind=["full"]),
+    }
+    assert "head" not in DRAW[name](whole).caption
+
+
 def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
     drawing = DRAW["regime_map"](datasets)
     sweep = datasets["calibration"].sel(

@@ -24,11 +24,11 @@ def main(job: Measuring, calibration: dict, steps: dict) -> None:
             size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
             batches = job.batches("draws", count=section["draws"], **size)
             labels = ["full"] if kind == "full" else section["components"] or heads
-            length = {"draws": section["draws"], "burn_in": section["burn_in"], "seed": seed}
+            length = {name: section[name] for name in ("draws", "burn_in", "divergence_factor")}
             how = {"components": {label: masks(label, architecture) for label in labels}, "seed": seed}
             loss, probes = next_token_loss(architecture), calibration["probes"]
             centers.append(at_center(loss, weights, batches, probes=probes, **how))
-            estimate = estimator(weights, architecture, labels, batches=batches, **length)
+            estimate = estimator(weights, architecture, labels, batches=batches, seed=seed, **length)
             sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
         dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
         return dataset.merge(quantities(dataset)).drop_attrs(deep=False)

@@ -103,25 +103,22 @@ def regime_map(
         join="outer",
     )
     when = calibration["step"].values[-1] if step is None else step
+    heads = len(kinds(calibration).get("heads", []))
     caption = captions.joined(
         "Shrinkage 1 - on/off against the control without gradient (0: the localization alone speaks; "
-        "towards "
-        "1: the likelihood; above 1: the estimate is negative), the same without the drift term (what "
-        "curvature takes away, without what a slope does), the estimate over n_beta / (2 localization) tr H "
-        "(1: it is that curvature), and the drift term over the size of the estimate: what a chain gains by "
-        "walking down the slope g of a checkpoint that is no minimum, -n_beta^2 |g|^2 / p (1 - n_beta h / "
-        "(2 p)) with p = n_beta h + localization and h the curvature along g; colours are cut at the ends "
-        "of their scale.",
-        f"Step {when}; heads: medians over {len(kinds(calibration).get('heads', []))} heads. Each pair is "
-        "shown "
-        "at the step size with most cells that are equilibrated and have small steps among those without a "
-        "failed "
-        "chain, "
-        "ties to the largest. In brackets: a required criterion of the rule fails even there, at this step.",
+        "towards 1: the likelihood; above 1: the estimate is negative), the same without the drift term "
+        "(what curvature takes away, without what a slope does), the estimate over n_beta / (2 "
+        "localization) tr H (1: it is that curvature), and the drift term over the size of the estimate: "
+        "what a chain gains by walking down the slope g of a checkpoint that is no minimum, -n_beta^2 "
+        "|g|^2 / p (1 - n_beta h / (2 p)) with p = n_beta h + localization and h the curvature along g; "
+        "colours are cut at the ends of their scale.",
+        f"Step {when}{f'; heads: medians over {heads} heads' if heads else ''}. Each pair is shown at the "
+        "step size with most cells that are equilibrated and have small steps among those without a failed "
+        "chain, ties to the largest. In brackets: a required criterion of the rule fails even there, at this "
+        "step.",
         *(_told(chosen, kind, name, labels[name], main_setting) for kind, name in columns),
         "Grey: not sampled (step_size x localization of 4 or more everywhere), or a chain failed at every "
-        "step "
-        "size. No uncertainty is drawn.",
+        "step size. No uncertainty is drawn.",
     )
     return Drawing(figure, data, caption)
 
@@ -282,15 +279,16 @@ def stage_figD6(  # noqa: N802
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
     data["status"] = data["status"].astype(np.int8)
     when = calibration["step"].values[-1] if step is None else step
+    drawn = [
+        f"the median over {len(listed)} heads with bars from the lower to the upper quartile"
+        if kind == "heads"
+        else "the whole model with bars of two Monte Carlo standard errors"
+        for kind, listed in kinds(calibration).items()
+    ]
     caption = captions.joined(
-        f"LLC against step size at step {when}: the whole model, and the median over "
-        f"{len(kinds(calibration).get('heads', []))} heads with bars from the lower to the upper quartile "
-        "(for the "
-        "whole model two Monte Carlo standard errors). Dotted: the control without gradient. Hollow: the "
-        "setting "
-        "fails a required criterion of the rule on this distribution over the steps and heads swept. The "
-        "vertical "
-        "axis is linear between -1 and 1 and logarithmic beyond.",
+        f"LLC against step size at step {when}: {' and '.join(drawn)}. Dotted: the control without "
+        "gradient. Hollow: the setting fails a required criterion of the rule on this distribution over the "
+        "steps and components swept. The vertical axis is linear between -1 and 1 and logarithmic beyond.",
         *(_counted(chosen, kind, name, labels[name]) for kind, name in rows),
     )
     return Drawing(figure, data, caption)
