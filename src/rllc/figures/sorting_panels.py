@@ -55,7 +55,7 @@ def panels(found: Mapping[str, xr.Dataset]) -> list[Panel]:
     made = [
         _whole(
             "metrics", "accuracy", "accuracy", "share right",
-            accuracy="single numbers", sequence_accuracy="whole lists",
+            accuracy="single predictions", sequence_accuracy="whole sequences",
         ),
         _whole("metrics", "loss", "held-out loss", "nats/token", loss=None)._replace(scale="log"),
         _whole("llc", "llc", "LLC of the whole model", "LLC", llc=None),
