@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -24,6 +26,15 @@ def line(ax, values):
     assert found, f"{ax.get_title('left')} does not draw {values.name}"
     np.testing.assert_array_equal(found[0].get_xdata(), values["step"])
     return found[0]
+
+
+def test_the_caption_says_what_a_scaled_step_refers_to(two):
+    llc = two["llc.scaled"]
+    scaled = llc.assign_attrs(
+        sampling=json.dumps(json.loads(llc.attrs["sampling"]) | {"reference_norm": 20.0})
+    )
+    assert "step_size 1e-06, reference_norm 20, chains" in sort_curves({**two, "llc.scaled": scaled}).caption
+    assert "reference_norm" not in sort_curves(two).caption
 
 
 def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, tmp_path):

@@ -25,9 +25,12 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
 
 def setting(dataset: xr.Dataset) -> str:
     """ "Setting: n_beta 30, localization 200, ... (240 contexts per chain)."."""
-    names = ("n_beta", "localization", "step_size", "chains", "draws", "burn_in", "thinning", "batch_size")
+    names = (
+        "n_beta", "localization", "step_size", "reference_norm", "chains", "draws", "burn_in", "thinning",
+        "batch_size",
+    )  # fmt: skip
     values = sampling(dataset)
-    told = [f"{name} {values[name]:g}" for name in names if name in values]
+    told = [f"{name} {values[name]:g}" for name in names if values.get(name) is not None]
     if not told:
         return "The dataset does not record its sampling setting."
     seen = ""

@@ -20,12 +20,6 @@ COLORS = {
 }
 # Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
-LLC_CONTROLS = {
-    "llc.calibrated": "recommended by\ncalibration",
-    "llc.coarse": "larger steps,\nlower n_beta",
-    "llc.long": "longer chains,\nstronger localization",
-    "llc.scaled": "step scaled by\nsquared norm",
-}
 
 
 def head_looks(heads: Sequence[str]) -> dict[str, dict]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
-from rllc.figures.sorting_inputs import COLORS, LLC_CONTROLS, head_looks, llc_peak, one_seed
+from rllc.figures.sorting_inputs import COLORS, head_looks, llc_peak, one_seed
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
@@ -150,7 +150,7 @@ def _controls(found: Mapping[str, xr.Dataset]) -> Panel:
             name,
             "llc",
             look | {"linestyle": dashes[n % len(dashes)], "marker": ("s", "^", "D", "v")[n % 4]},
-            LLC_CONTROLS.get(name, name.removeprefix("llc.").replace("_", " ")),
+            name.removeprefix("llc."),
             relative=True,
         )
         for n, name in enumerate(others)
