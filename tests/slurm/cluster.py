@@ -109,7 +109,7 @@ class Cluster:
         words = self.run("scontrol", "--oneliner", "show", "job", number).split(" ")
         return dict(word.split("=", 1) for word in words if "=" in word)
 
-    def wait_for(self, comment: str, *states: str, seconds: float = 300, folder: str = "") -> str:
+    def wait_for(self, comment: str, *states: str, seconds: float = 600, folder: str = "") -> str:
         """Id of the first job whose comment begins so and that is in one of these states."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

@@ -1,5 +1,6 @@
 """Checkouts on the login node of a cluster, and what one does in them."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -72,12 +73,12 @@ class Login:
         return file
 
     @staticmethod
-    def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
-        """Until something is so."""
+    def wait_for(condition: Callable[[], object], seconds: float = 600, pause: float = 0.1) -> None:
+        """Until something is so, looked at every ``pause`` seconds."""
         until = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < until, "nothing came"
-            time.sleep(0.1)
+            time.sleep(pause)
 
     def dataset(self, name: str) -> xr.Dataset:
         """A result, read whole, without attributes (dates, fingerprints)."""
@@ -157,16 +158,16 @@ class Running:
 
     def interrupt(self, *, during: str) -> None:
         """As Ctrl-C, at a moment when Snakemake runs a program of this name."""
-        until = time.monotonic() + 300
-        while during not in map(_name, _descendants(self.process.pid)):  # it may live for some milliseconds
-            assert time.monotonic() < until, f"it never ran {during}"
-        for process in _descendants(self.process.pid)[1:]:
-            os.kill(process, signal.SIGINT)
+
+        def at_it() -> bool:
+            return during in map(_name, _descendants(self.process.pid))
+
+        Login.wait_for(at_it, pause=0)  # it may live for some milliseconds
+        _signal(_descendants(self.process.pid)[1:], signal.SIGINT)
 
     def kill(self) -> None:
         """As `kill -9`: Snakemake can clean nothing up."""
-        for process in _descendants(self.process.pid):
-            os.kill(process, signal.SIGKILL)
+        _signal(_descendants(self.process.pid), signal.SIGKILL)
         self.process.wait(timeout=30)
 
 
@@ -222,6 +223,13 @@ def _name(process: int) -> str:
         return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def _signal(processes: list[int], number: signal.Signals) -> None:
+    """Send a signal to those that have not ended meanwhile."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _descendants(process: int) -> list[int]:
