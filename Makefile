@@ -23,8 +23,11 @@ $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "$(PYTHON) cannot make environments; on Debian and Ubuntu that is the package python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r envs/requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r envs/tests.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r envs/tests.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@# Where PYTHONDONTWRITEBYTECODE is set, every job would compile Snakemake and torch anew: 5 s at each start.
+	@# Some packages hold files for newer Pythons, which this one cannot compile and nothing imports.
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 run: env  ## the default study, about 25 minutes on two cores
