@@ -82,9 +82,13 @@ def test_its_datasets_and_figures_are_its_own_targets(config):
 
 
 def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
+    config["experiments"]["language"]["sampling"]["full"]["divergence_factor"] = 1000
     experiment = read(config).experiments["language"]
-    assert set(parameters.calibration(experiment)) == {"heads", "full", "probes"}
+    swept = parameters.calibration(experiment)
+    assert set(swept) == {"heads", "full", "probes"}
+    assert [swept[kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
     told = parameters.dependence(experiment)
+    assert [told["settings"][kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
     assert told["settings"]["full"]["localization"] == experiment.sampling.full.localization
     assert "checkpoints" not in told
     assert parameters.listed_steps(experiment, "calibration", 1900) == {"steps": [3000]}

@@ -9,7 +9,7 @@ from rllc.record.measuring import Measuring
 from rllc.record.stage import run
 from rllc.seeds import derive
 
-OF_SETTING = ("step_size", "n_beta", "localization", "batch_size")
+OF_SETTING = ("step_size", "n_beta", "localization", "batch_size", "divergence_factor")
 VARIED = ("chains", "draws", "burn_in", "dataset_sizes", "batch_sizes", "noise_seeds")
 
 

@@ -26,7 +26,6 @@ class Sweep(Section):
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key("as in sampling")
     control_chains: Count = key("chains of the gradient-off control")
-    divergence_factor: Positive = key("as in sampling", default=5.0)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Sweep":

@@ -8,6 +8,8 @@ from pydantic import model_validator
 from rllc.config.section import Section, key
 from rllc.config.values import RLLC, Count, Name, Positive, Step
 
+DIVERGENCE_FACTOR = 5.0
+
 
 class Sampling(Section):
     """One SGLD setting for one kind of component."""
@@ -49,7 +51,7 @@ class Sampling(Section):
     )
     divergence_factor: Positive = key(
         "a chain whose loss ends above this many times the loss at the checkpoint, and grows, has diverged",
-        default=5.0,
+        default=DIVERGENCE_FACTOR,
     )
     keep_traces: bool = key(
         "also write the loss of every draw to traces.nc; under `sampling` only", default=False

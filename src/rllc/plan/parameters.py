@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rllc.config.sampling import Sampling
+from rllc.config.sampling import DIVERGENCE_FACTOR, Sampling
 from rllc.config.study import Experiment, Study
 from rllc.plan import products
 from rllc.plan.steps import chunks
@@ -57,14 +57,19 @@ def metrics(experiment: Experiment) -> dict[str, Any]:
 
 
 def calibration(experiment: Experiment) -> dict[str, Any]:
-    """The sweeps, without where they are made and without the rule that reads them."""
-    return experiment.calibration.model_dump(include={"heads", "full", "probes"})
+    """The sweeps, without where they are made and without the rule that reads them; what a chain may rise, as at the base setting."""
+    told = experiment.calibration.model_dump(include={"heads", "full", "probes"})
+    for kind in ("heads", "full"):
+        if told[kind]:
+            base = getattr(experiment.sampling, kind, None)
+            told[kind]["divergence_factor"] = base.divergence_factor if base else DIVERGENCE_FACTOR
+    return told
 
 
 def dependence(experiment: Experiment) -> dict[str, Any]:
     """What is varied, and the base setting of each kind of component that it is varied around."""
     section = experiment.calibration.dependence
-    base = ("step_size", "n_beta", "localization", "batch_size", "scored_positions")
+    base = ("step_size", "n_beta", "localization", "batch_size", "scored_positions", "divergence_factor")
     kinds = {"full" if component == "full" else "heads" for component in section.components}
     samplings = {kind: getattr(experiment.sampling, kind) for kind in sorted(kinds)}
     return section.model_dump(exclude={"checkpoints", "distributions"}) | {
