@@ -52,7 +52,8 @@ def vary(
     take     ``take(purpose, batch_size=)``: minibatches, the same for the same purpose
     seed     of the noise, in all but ``by_noise_seed``
     seed_of  ``seed_of(number)`` for all checkpoints, ``seed_of(number, step)`` for this one alone
-    setting  ``n_beta``, ``localization``, ``step_size``, ``chains``, ``draws``, ``burn_in``, ``divergence_factor``
+    setting  ``n_beta``, ``localization``, ``step_size``, ``chains``, ``draws``, ``burn_in``,
+             ``divergence_factor``
 
     Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
     ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.

@@ -57,7 +57,10 @@ def metrics(experiment: Experiment) -> dict[str, Any]:
 
 
 def calibration(experiment: Experiment) -> dict[str, Any]:
-    """The sweeps, without where they are made and without the rule that reads them; what a chain may rise, as at the base setting."""
+    """The sweeps, without where they are made and without the rule that reads them.
+
+    A chain has diverged where it has at the base setting.
+    """
     told = experiment.calibration.model_dump(include={"heads", "full", "probes"})
     for kind in ("heads", "full"):
         if told[kind]:
