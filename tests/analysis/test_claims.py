@@ -58,6 +58,8 @@ def test_versus_is_the_mean_over_the_other_experiments_seeds():
     ratio = verdict((5, 1), others=others, at_most=2.5, versus="b", ratio=True, reached=100)
     assert ratio["value"].sel(seed=[0, 1]).values.tolist() == [[2.5, 0.5]]
     assert ratio["verdict"].item() == "holds"
+    assert [found["comparison"].item() for found in (less, ratio)] == ["difference", "ratio"]
+    assert verdict((5, 1), at_least=0)["comparison"].item() == ""
     nothing = {"b": summary(x=(NAN, NAN))}
     assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not reached"
 

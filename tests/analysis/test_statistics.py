@@ -66,6 +66,8 @@ def test_steps_are_sorted_and_early_ones_left_out():
 def test_a_running_mean_comes_first():
     found = summary(entry("llc.llc", "last", window=3))
     np.testing.assert_allclose(found["it"], [16 / 3, 13 / 3])
+    assert found["it"].attrs["window"] == 3
+    assert "window" not in summary(entry("llc.llc", "last"))["it"].attrs
     np.testing.assert_allclose(summary(entry("llc.llc", "last", window=4))["it"], [17 / 4, NAN])
 
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from rllc.figures.animation import sort_animation
-from rllc.record.animation import LAST, write_animation
+from rllc.record.animation import LAST, _write_gif, write_animation
 
 STEPS = (0, 30, 100, 300, 1000, 3000)
 
@@ -58,6 +58,18 @@ def test_the_gif_moves_only_where_it_should(motion, tmp_path):
     assert comment["code"] == "abc" and comment["caption"] == motion.caption
     assert path.stat().st_size < 1e6
     assert [p.name for p in path.parent.iterdir()] in (["a.gif"], ["a.gif", "a.mp4"], ["a.mp4", "a.gif"])
+
+
+def test_what_has_no_colour_gets_none(tmp_path):
+    """A tint of the palette in the middle of the colours would look like a weak value."""
+    levels = np.linspace(230, 255, 26).astype(np.uint8)
+    grey = np.repeat(levels, 8)[None, :, None].repeat(40, 0).repeat(3, 2)
+    random = np.random.default_rng(0).integers(0, 256, (200, grey.shape[1], 3), dtype=np.uint8)
+    picture = Image.fromarray(np.concatenate([grey, random]))
+    _write_gif([picture] * 2, tmp_path / "a.gif", "", 5)
+    first = next(frames(tmp_path / "a.gif"))[0][:40]
+    assert (np.ptp(first, axis=-1) == 0).all()
+    assert (np.abs(first - grey) < 4).all()  # what the quantizer looks up is exact to 4 levels
 
 
 def test_frames_drawn_over_the_still_part_are_those_drawn_anew(sorting, tmp_path):

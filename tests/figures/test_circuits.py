@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgb
 
-from rllc.figures.circuits import sort_circuits, strip_colors
+from rllc.figures.circuits import limit_text, sort_circuits, strip_colors
 from rllc.figures.drawing import save
 from rllc.figures.sorting_inputs import HEAD_COLORS
 
@@ -37,6 +37,22 @@ def test_every_panel_is_a_circuit_with_symmetric_colours(heads, sorting, misplac
         save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+def test_a_circuit_that_looks_empty_says_how_large_it_is(two):
+    circuits = two["circuits"].copy(deep=True)
+    circuits["qk"].loc[{"head": "0:0", "step": 8000}] = 3e-17
+    drawing = sort_circuits(two | {"circuits": circuits}, steps=[200, 8000])
+    said = [
+        text.get_text() for ax in drawing.figure.axes for text in ax.texts if "largest" in text.get_text()
+    ]
+    assert said == ["largest |W|\n3e-17"]
+
+
+def test_limits_are_written_in_full():
+    assert [limit_text(limit) for limit in (0.01234, 4.26, 99.4, 99.6, 128.4, 1234.5)] == [
+        "0.012", "4.3", "99", "100", "128", "1,234",
+    ]  # fmt: skip
 
 
 def test_the_strip_shows_the_head_of_each_number(two):

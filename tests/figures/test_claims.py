@@ -20,7 +20,9 @@ def test_every_claim_has_its_row(sorting, tmp_path):
         for seed in (0, 1):
             value, sign = float(one["value"].sel(seed=seed)), "✓" if one["passes"].sel(seed=seed) else "✗"
             assert (f"{number(value)} {sign}" if value == value else "–") in shown
-    assert "against" in " ".join(shown) and "a difference from that experiment" in drawing.caption
+    assert "minus that of sort_2head_baseline" in shown and "of the mean over its seeds" in drawing.caption
+    assert "step of the LLC's peak" in shown and "llc peak step" not in shown
+    assert "means over 3 neighbouring checkpoints" in drawing.caption
     assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
     badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
     assert [badge.partition("  ")[2] for badge in badges] == claims["verdict"].values.tolist()
@@ -45,7 +47,7 @@ def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting
         shown = texts(claims_sorting({"claims": told}))
         headings = [text for text in shown if text in titles.values()]
         assert headings == [label for label in told["experiment_label"].values if label in titles.values()]
-        assert any("one head" in text for text in shown if text.startswith("against"))
+        assert any("one head" in text for text in shown if text.startswith("minus"))
 
 
 @pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3)])

@@ -82,7 +82,10 @@ def test_the_peak_of_the_llc_is_marked_in_every_panel_and_told(two):
         axes = [ax for ax in drawing.figure.axes if ax.get_title("left").endswith(f"seed {seed}")]
         assert len(axes) == 10
         assert all([step, step] in [list(a.get_xdata()) for a in ax.get_lines()] for ax in axes)
-        assert f"({top:.1f} ± {float(llc['llc_se'][best]):.1f})" in drawing.caption
+        near = llc["llc"].values >= top - np.hypot(llc["llc_se"], float(llc["llc_se"][best])).values
+        also = [f"{at:,}" for at in llc["step"].values[near].tolist() if at != step]
+        beside = f"; within a standard error of it at step {', '.join(also)}" if also else ""
+        assert f"({top:.1f} ± {float(llc['llc_se'][best]):.1f}{beside})" in drawing.caption
         lowest = float(llc["llc"][best:].min())
         assert f"falls by {1 - lowest / top:.1%}" in drawing.caption
         assert f"is {1 - float(llc['llc'][-1]) / top:.1%} below" in drawing.caption
@@ -96,7 +99,8 @@ def test_an_llc_that_does_not_fall_is_told_so(sorting):
     given = sorting.study(seeds=(0,))
     rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])
     caption = sort_curves(given | {"llc": rising}).caption
-    assert "its last checkpoint, so it does not fall" in caption
+    assert "its last checkpoint;" in caption
+    assert "then falls" not in caption
     assert "then falls" not in caption
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rllc.plan.overlays import Unlike, resolved
+from rllc.plan.overlays import Unlike, resolved, with_own_figures
 
 
 def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
@@ -55,3 +55,12 @@ def test_with_an_experiment_goes_what_names_it():
     assert list(found["figures"]) == ["of_b", "of_none"]
     assert list(found["distributions"]) == ["text"]
     assert list(found["claims"]) == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "ends"), [(1, {"", "_circuits"}), (2, {"", "_circuits", "_specialization"})]
+)
+def test_one_head_has_no_figure_of_how_heads_divide_the_numbers(heads, ends):
+    entry = {"task": "sorting", "model": {"n_heads": heads}, "metrics": {}, "circuits": {}}
+    found = with_own_figures({"experiments": {"a": entry}}, {})
+    assert set(found["figures"]) == {f"a{end}" for end in ends}

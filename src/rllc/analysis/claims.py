@@ -21,6 +21,7 @@ VARIABLES = {
     "source": ("who claims it", "1"),
     "experiment_of_claim": ("experiment that the claim is about", "1"),
     "versus": ("experiment that it is compared with", "1"),
+    "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
     "statistic": ("statistic that the claim is judged by", "1"),
 }
 TEXTS = ("text", "source", "statistic", "versus")
@@ -67,6 +68,7 @@ def judge(
         "verdict": ("claim", _text(verdict(row) for row in passes)),
         "experiment_of_claim": ("claim", _text(claim["experiment"] for claim in entries)),
         **{key: ("claim", _text(claim.get(key) or "" for claim in entries)) for key in TEXTS},
+        "comparison": ("claim", _text(_comparison(claim) for claim in entries)),
         **{key: ("claim", _number(claim.get(key) for claim in entries)) for key in ("at_least", "at_most")},
         "reached": ("claim", _number(claim.get("reached") for claim in entries)),
     }
@@ -98,6 +100,10 @@ def verdict(passes: np.ndarray) -> str:
     if not judged.size:
         return "not reached"
     return "holds" if judged.all() else "half" if judged.any() else "does not"
+
+
+def _comparison(claim: Mapping[str, Any]) -> str:
+    return "" if not claim.get("versus") else "ratio" if claim.get("ratio") else "difference"
 
 
 def _reached(

@@ -32,7 +32,8 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured. A
     statistic whose curve the experiment has not is left out: why stands in the attribute
-    ``absent.<statistic>``. Curves against each other are taken over seeds that both have.
+    ``absent.<statistic>``, a ``window`` above 1 in an attribute of the statistic. Curves against each other
+    are taken over seeds that both have.
     """
     found, reasons, ends = {}, {}, []
     for name, entry in statistics.items():
@@ -46,6 +47,8 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
         found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
         found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
+        if entry.get("window", 1) > 1:
+            found[name].attrs["window"] = entry["window"]
         ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
     seeds = sorted({int(s) for dataset in datasets.values() for s in dataset["seed"].values})
     furthest = [max((end[seed] for end in ends if seed in end), default=NAN) for seed in seeds]

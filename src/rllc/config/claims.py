@@ -25,7 +25,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 # What the claims table holds beside the statistics.
 RESERVED = (
     "value", "passes", "compared_with", "verdict", "experiment_of_claim", "text", "source", "statistic",
-    "versus", "at_least", "at_most", "reached", "last_step", "claim", "seed", "experiment",
+    "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim", "seed", "experiment",
     "experiment_label",
 )  # fmt: skip
 

@@ -13,12 +13,22 @@ from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 from rllc.figures import captions, style
-from rllc.figures.circuits import KINDS, color_bar, color_limit, heat_map, name_row, strip, strip_colors
+from rllc.figures.circuits import (
+    KINDS,
+    color_bar,
+    color_limit,
+    heat_map,
+    limit_text,
+    name_row,
+    strip,
+    strip_colors,
+)
 from rllc.figures.inputs import need
 from rllc.figures.sorting_inputs import given, one_seed
 from rllc.figures.sorting_panels import Panel, draw, entries, limits, panels
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
+SHORT = {"llc": "LLC", "rank": "rank", "overlap": "overlap"}  # titles that leave room for a legend
 NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
 
 
@@ -77,7 +87,7 @@ def sort_animation(
         now = circuits.isel(step=frame)
         for kind, name in maps.titles.items():
             limit = color_limit(now[kind], quantile)
-            name.set_text(f"{KINDS[kind][0]}, colours to ± {limit:.2g}")
+            name.set_text(f"{KINDS[kind][0]}, colours to ± {limit_text(limit)}")
             for index, image in enumerate(maps.images[kind]):
                 image.set_data(now[kind].isel(head=index).values)
                 image.set_clim(-limit, limit)
@@ -149,7 +159,7 @@ def _curves(
     marks = []
     for ax, panel in zip(axes, rows, strict=True):
         draw(ax, panel, one, limits(panel, found))
-        ax.set_title(panel.title, loc="left", fontsize=8)
+        ax.set_title(SHORT.get(panel.name, panel.title), loc="left", fontsize=8)
         ax.set_ylabel(panel.label)
         style.step_axis(ax, steps)
         listed = entries(panel, found, brief=True)

@@ -62,6 +62,7 @@ def regime_map(
     seed: int | None = None,
     step: int | None = None,
     main_setting: str = "sampling",
+    title: str = "",
 ) -> Drawing:
     """Where an estimate is more than a curvature, and why one can be negative, per (n_beta, localization).
 
@@ -72,6 +73,7 @@ def regime_map(
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     main_setting   what the setting of rllc.nc is called
+    title          what the experiment is called
     """
     calibration = need(datasets, "calibration", "llc", "gradient_square")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
@@ -82,6 +84,8 @@ def regime_map(
     figure, axes = style.grid(
         len(MAPS), len(columns), panel=(2.35, 1.85), margin=1.6, sharex="col", sharey="col"
     )
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     for row, (variable, (title, palette, norm)) in zip(axes, MAPS.items(), strict=True):
         for ax, at in zip(row, columns, strict=True):
             _map(ax, maps[at][variable], maps[at]["trusted"], palette, norm)
@@ -102,20 +106,20 @@ def regime_map(
         xr.DataArray(list(kinds(calibration)), dims="kind", name="kind"),
         join="outer",
     )
-    when = calibration["step"].values[-1] if step is None else step
     heads = len(kinds(calibration).get("heads", []))
     caption = captions.joined(
-        "Shrinkage 1 - on/off against the control without gradient (0: the localization alone speaks; "
-        "towards 1: the likelihood; above 1: the estimate is negative), the same without the drift term "
-        "(what curvature takes away, without what a slope does), the estimate over n_beta / (2 "
-        "localization) tr H (1: it is that curvature), and the drift term over the size of the estimate: "
-        "what a chain gains by walking down the slope g of a checkpoint that is no minimum, -n_beta^2 "
-        "|g|^2 / p (1 - n_beta h / (2 p)) with p = n_beta h + localization and h the curvature along g; "
-        "colours are cut at the ends of their scale.",
-        f"Step {when}{f'; heads: medians over {heads} heads' if heads else ''}. Each pair is shown at the "
-        "step size with most cells that are equilibrated and have small steps among those without a failed "
-        "chain, ties to the largest. In brackets: a required criterion of the rule fails even there, at this "
-        "step.",
+        f"{title + ': s' if title else 'S'}hrinkage 1 - on/off against the control without gradient (0: the "
+        "localization alone speaks; towards 1: the likelihood; above 1: the estimate is negative), the same "
+        "without the drift term (what curvature takes away, without what a slope does), the estimate over "
+        "n_beta / (2 localization) tr H (1: it is that curvature), and the drift term over the size of the "
+        "estimate: what a chain gains by walking down the slope g of a checkpoint that is no minimum, "
+        "-n_beta^2 |g|^2 / p (1 - n_beta h / (2 p)) with p = n_beta h + localization and h the curvature "
+        "along g; colours are cut at the ends of their scale.",
+        f"{_cell(calibration, seed, step)}{f'; heads: medians over {heads} heads' if heads else ''}. Each "
+        "pair is shown at the step size with most cells that are equilibrated and have small steps among "
+        "those without a failed chain, ties to the largest. In brackets: a required criterion of the rule "
+        "fails even there, at this step.",
+        "What follows is the rule's: medians over all steps and seeds swept.",
         *(_told(chosen, kind, name, labels[name], main_setting) for kind, name in columns),
         "Grey: not sampled (step_size x localization of 4 or more everywhere), or a chain failed at every "
         "step size. No uncertainty is drawn.",
@@ -146,6 +150,7 @@ def _map(ax: Axes, values: xr.DataArray, trusted: xr.DataArray, palette: str, no
 
 
 def _number(value: float) -> str:
+    value = 0.0 if abs(value) < 0.005 else value  # no "-0.00"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}" if abs(value) < 1000 else f"{value:.0e}"
 
 
@@ -161,11 +166,13 @@ def _place(ax: Axes, n_beta: float, localization: float) -> tuple[float, float] 
 
 def _mark(ax: Axes, chosen: xr.Dataset) -> None:
     """The settings in use and the recommended one, under the number of their cell."""
+    taken: dict[tuple[float, float], int] = {}
     for i in range(chosen.sizes["setting"]):
         each = chosen.isel(setting=i)
         at = _place(ax, float(each["setting_n_beta"]), float(each["setting_localization"]))
-        if at is not None:
-            ax.plot(at[0] - 0.22, at[1] - 0.2, **_setting_look(i))
+        if at is not None:  # settings that differ in more than the axes show stand side by side
+            beside = taken[at] = taken.get(at, -1) + 1
+            ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
     at = _place(ax, float(chosen["recommended_n_beta"]), float(chosen["recommended_localization"]))
     if at is not None:
         for color, width in (("#ffffff", 3.4), ("#000000", 1.6)):
@@ -229,12 +236,14 @@ def stage_figD6(  # noqa: N802
     distributions: Sequence[str] | None = None,
     seed: int | None = None,
     step: int | None = None,
+    title: str = "",
 ) -> Drawing:
     """Grid sweep: estimate against step size, a line per n_beta, a column per localization.
 
     datasets       ``calibration`` and ``recommendation``
     distributions  default all that were swept
     seed, step     default the first seed, the last step
+    title          what the experiment is called
     """
     calibration = need(datasets, "calibration", "llc", "llc_gradient_off", "status")
     chosen = need(datasets, "recommendation", "passes")
@@ -244,6 +253,8 @@ def stage_figD6(  # noqa: N802
     taken = {at: one(calibration, *at, seed, step) for at in rows}
     columns = max(each.sizes["localization"] for each in taken.values())
     figure, axes = style.grid(len(rows), columns, panel=(2.25, 1.75), margin=1.7, sharex=False, sharey="row")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     temperatures = np.unique(np.concatenate([each["n_beta"].values for each in taken.values()]))
     colors = dict(zip(temperatures.tolist(), shades(len(temperatures)), strict=True))
     for line, (at, each) in zip(axes, taken.items(), strict=True):
@@ -278,7 +289,6 @@ def stage_figD6(  # noqa: N802
     wholes = [xr.concat([taken[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
     data["status"] = data["status"].astype(np.int8)
-    when = calibration["step"].values[-1] if step is None else step
     drawn = [
         f"the median over {len(listed)} heads with bars from the lower to the upper quartile"
         if kind == "heads"
@@ -286,12 +296,19 @@ def stage_figD6(  # noqa: N802
         for kind, listed in kinds(calibration).items()
     ]
     caption = captions.joined(
-        f"LLC against step size at step {when}: {' and '.join(drawn)}. Dotted: the control without "
-        "gradient. Hollow: the setting fails a required criterion of the rule on this distribution over the "
-        "steps and components swept. The vertical axis is linear between -1 and 1 and logarithmic beyond.",
+        f"{title + ': ' if title else ''}LLC against step size: {' and '.join(drawn)}.",
+        f"{_cell(calibration, seed, step)}. Dotted: the control without gradient. Hollow: the setting fails "
+        "a required criterion of the rule on this distribution over the steps and components swept. The "
+        "vertical axis is linear between -1 and 1 and logarithmic beyond.",
         *(_counted(chosen, kind, name, labels[name]) for kind, name in rows),
     )
     return Drawing(figure, data, caption)
+
+
+def _cell(calibration: xr.Dataset, seed: int | None, step: int | None) -> str:
+    """What of the sweep is drawn."""
+    run = int(calibration["seed"].values[0]) if seed is None else seed
+    return f"Training seed {run}, step {int(calibration['step'].values[-1]) if step is None else step:,}"
 
 
 def shades(count: int) -> list:

@@ -20,6 +20,7 @@ KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
 FADED = 0.78
 NOBODY = (0.93, 0.93, 0.93)
+DEAD = 0.02  # of the limit of the colours: below it a panel looks empty, and says how large its entries are
 
 
 @style.styled
@@ -62,13 +63,19 @@ def sort_circuits(
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
             heat_map(ax, taken[kind].sel(step=step, head=head), limit)
             ax.annotate(
-                f"± {limit:.2g}", (1, 1), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points",
-                ha="right", fontsize=6.5, color="#666666",
+                f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), xycoords="axes fraction",
+                textcoords="offset points", ha="right", fontsize=6.5, color="#666666",
             )  # fmt: skip
+            largest = float(np.abs(taken[kind].sel(step=step, head=head)).max())
+            if largest < DEAD * limit:
+                ax.text(
+                    0.5, 0.5, f"largest |W|\n{largest:.0e}", transform=ax.transAxes, ha="center", va="center",
+                    fontsize=6.5, color="#666666",
+                )  # fmt: skip
             if len(heads) > 1 and kind == "ov":
                 strip(ax, taken.sel(step=step), heads.index(head))
             if ax.get_subplotspec().is_first_row():
-                ax.set_title(f"step {style.step_text(step)}\n{why}", pad=12)
+                ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
             ax.set_xlabel(KINDS[kind][2])
         line[0].set_ylabel(KINDS[kind][1])
@@ -147,6 +154,11 @@ def color_limit(values: xr.DataArray, quantile: float) -> float:
     return found if np.isfinite(found) and found > 0 else 1.0
 
 
+def limit_text(limit: float) -> str:
+    """Two digits, from 100 on in full: 0.013, 4.2, 128."""
+    return f"{limit:.2g}" if limit < 99.5 else f"{limit:,.0f}"
+
+
 def color_bar(figure: Figure | SubFigure, axes: Sequence[Axes], **place) -> None:
     """One bar for heat maps whose colours end at limits of their own: from -1 to 1 times the limit."""
     bar = figure.colorbar(
@@ -194,7 +206,7 @@ def _nearest(known: np.ndarray, step: float) -> int:
 
 
 def _ends(limits: Sequence[float]) -> str:
-    return f"{limits[0]:.2g} in the first column to {limits[-1]:.2g} in the last"
+    return f"{limit_text(limits[0])} in the first column to {limit_text(limits[-1])} in the last"
 
 
 def _strips(taken: xr.Dataset) -> str:

@@ -13,7 +13,7 @@ from matplotlib.patches import FancyBboxPatch
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import experiment_titles
+from rllc.figures.sorting_inputs import averaged, experiment_titles
 
 # Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {
@@ -22,8 +22,8 @@ VERDICTS = {
     "does not": ("#C04A00", "✗"),
     "not reached": ("#6E6E6E", "–"),
 }
-WIDTHS = {"claim": 4.6, "statistic": 1.75, "threshold": 1.05, "seed": 0.78, "verdict": 1.15}  # inches
-LETTERS = 72  # of a claim on one line
+WIDTHS = {"claim": 4.6, "statistic": 2.35, "threshold": 1.05, "seed": 0.78, "verdict": 1.15}  # inches
+LETTERS, WORDS = 72, 38  # letters of a claim, and of a statistic, on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 
 
@@ -59,7 +59,7 @@ def claims_sorting(
     group = group if group in claims else "experiment"
     if group not in claims.variables or claims[group].dims != ("claim",):
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
-    also = [name for name in ("versus", "compared_with", "reached") if name in claims]
+    also = [name for name in ("versus", "comparison", "compared_with", "reached") if name in claims]
     taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
@@ -67,7 +67,7 @@ def claims_sorting(
     order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
     named = taken[group].values.tolist()
     groups = [name for name in dict.fromkeys([*order, *named]) if name in named]
-    rows, headings, bottom = _rows(_with_titles(taken, called), group, groups)
+    rows, headings, bottom = _rows(_in_words(taken, claims, called), group, groups)
     columns = _columns(names)
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
     figure = Figure(figsize=(width, bottom + 0.15))
@@ -95,15 +95,23 @@ def claims_sorting(
                 row.top, row.top + row.height, 0.15 / width, 1 - 0.15 / width, color="#F6F6F6", linewidth=0
             )
         _draw(ax, row, columns)
-    return Drawing(figure, taken, _caption(taken))
+    said = averaged(claims, taken["statistic"].values.tolist())
+    return Drawing(figure, taken, captions.joined(_caption(taken), said))
 
 
-def _with_titles(taken: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
-    """The same with what experiments are called in place of their names in ``versus``."""
-    if "versus" not in taken:
-        return taken
-    against = [called.get(name, name) for name in taken["versus"].values.tolist()]
-    return taken.assign(versus=("claim", against))
+def _in_words(taken: xr.Dataset, claims: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
+    """The same with what statistics, and experiments in ``versus``, are called in place of their names."""
+    names = taken["statistic"].values.tolist()
+    said = [claims[n].attrs.get("long_name", n) if n in claims else n.replace("_", " ") for n in names]
+    units = [claims[n].attrs.get("units", "1") if n in claims else "1" for n in names]
+    said = [
+        text if unit in ("1", "steps", "regions") else f"{text} ({unit})"
+        for text, unit in zip(said, units, strict=True)
+    ]
+    worded = {"statistic": ("claim", said)}
+    if "versus" in taken:
+        worded["versus"] = "claim", [called.get(name, name) for name in taken["versus"].values.tolist()]
+    return taken.assign(worded)
 
 
 def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Row], dict[str, float], float]:
@@ -164,10 +172,12 @@ def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
 
 
 def statistic(claim: xr.Dataset) -> list[str]:
-    """The statistic's name in lines, and the experiment that it is compared with."""
-    lines = textwrap.wrap(str(claim["statistic"].item()).replace("_", " "), 27)
+    """The statistic in lines of words, and what of the experiment that it is compared with."""
+    lines = textwrap.wrap(str(claim["statistic"].item()), WORDS)
     versus = str(claim["versus"].item()) if "versus" in claim else ""
-    return [*lines, *textwrap.wrap(f"against {versus}", 27)] if versus else lines
+    how = str(claim["comparison"].item()) if "comparison" in claim else ""
+    sign = {"ratio": "over that of", "difference": "minus that of"}.get(how, "against")
+    return [*lines, *textwrap.wrap(f"{sign} {versus}", WORDS)] if versus else lines
 
 
 def threshold(claim: xr.Dataset) -> str:
@@ -195,8 +205,7 @@ def _caption(taken: xr.Dataset) -> str:
         "A threshold stood in the configuration before the value was seen; a value passes if it is within. "
         "A claim holds if every seed passes that came to the step it speaks of, and half holds if some do; "
         "it is not reached where none came so far or the statistic does not exist.",
-        "Against another experiment: the value is a difference from that experiment's mean over seeds, or a "
-        "ratio to it, as the configuration says."
+        "Minus, or over, that of another experiment: of the mean over its seeds."
         if "versus" in taken and any(taken["versus"].values.tolist())
         else "",
         f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "

@@ -113,7 +113,8 @@ def _of_circuits(found: Mapping[str, xr.Dataset]) -> str:
     relative = "" if tolerance is None else f" (singular values above {tolerance:.1e} of the largest)"
     return (
         f"Ranks{relative}, translational symmetry and overlap are of the full QK and OV circuits; the matrix "
-        "rank counts what rounding leaves, the effective rank is the exponential of the spectrum's entropy."
+        "rank counts what rounding leaves, the effective rank is the exponential of the spectrum's entropy. "
+        "The anti-state score of a head: correlation of its OV circuit with minus the sum of the others'."
     )
 
 
@@ -145,24 +146,33 @@ def _reached(metrics: xr.Dataset, accurate: float) -> str:
     last = f"{float(known[-1]):.4f} at the last step"
     if not enough.size:
         return f"token accuracy never reaches {accurate:g} (largest {float(known.max()):.3f}, {last})"
-    return f"token accuracy is at least {accurate:g} first at step {style.step_text(enough[0])}, {last}"
+    return f"token accuracy is at least {accurate:g} first at step {int(enough[0]):,}, {last}"
 
 
 def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
     known = llc["llc"].dropna("step")
     plus = f" ± {float(llc['llc_se'].sel(step=peak['step'])):.1f}" if "llc_se" in llc else ""
-    where = f"the LLC is largest at step {style.step_text(float(peak['step']))} ({float(peak):.1f}{plus})"
+    where = (
+        f"the LLC is largest at step {int(peak['step']):,} ({float(peak):.1f}{plus}{_as_large(llc, peak)})"
+    )
     if int(known["step"][-1]) == int(peak["step"]):
-        return f"{where}, its last checkpoint, so it does not fall"
+        return f"{where}, its last checkpoint"
     after = known.sel(step=slice(peak["step"], None))
     lowest = after[int(after.argmin("step"))]
-    if float(peak) <= 0:
-        return where
     return (
-        f"{where}, then falls by {1 - float(lowest) / float(peak):.1%} until step "
-        f"{style.step_text(float(lowest['step']))} and is {1 - float(known[-1]) / float(peak):.1%} below its "
-        "largest at the end"
+        f"{where}, then falls by {1 - float(lowest) / float(peak):.1%} until step {int(lowest['step']):,} "
+        f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest at the end"
     )
+
+
+def _as_large(llc: xr.Dataset, peak: xr.DataArray) -> str:
+    """Checkpoints whose estimates are below the largest by at most a standard error of the difference."""
+    if "llc_se" not in llc:
+        return ""
+    error = np.hypot(llc["llc_se"], llc["llc_se"].sel(step=peak["step"]))
+    near = (peak - llc["llc"] <= error) & (llc["step"] != peak["step"])
+    steps = [f"{step:,}" for step in llc["step"].values[near.values].tolist()]
+    return f"; within a standard error of it at step {', '.join(steps)}" if steps else ""
 
 
 def _ends(known: xr.DataArray, form: str) -> str:

@@ -65,6 +65,19 @@ def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> d
     return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
 
 
+def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
+    """A caption's sentence on statistics that are of a running mean."""
+    known = [claims[name].attrs for name in dict.fromkeys(statistics) if name in claims]
+    windows = sorted({int(attributes["window"]) for attributes in known if attributes.get("window")})
+    said = [
+        f"means over {window} neighbouring checkpoints, since a maximum of noisy ones lies too high: "
+        + ", ".join(a["long_name"] for a in known if a.get("window") == window)
+        for window in windows
+    ]
+    own = "The curves of each experiment, and what their captions tell, are of single checkpoints"
+    return f"Of {'; of '.join(said)}. {own}." if said else ""
+
+
 def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, xr.Dataset]:
     """The datasets at one training seed; None: the first of the circuits, or of the metrics."""
     first = next(name for name in ("circuits", "metrics") if name in datasets)
@@ -73,9 +86,9 @@ def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, 
 
 
 def llc_peak(llc: xr.Dataset) -> xr.DataArray | None:
-    """The cell of the largest ``llc`` (step); None where there is none."""
+    """The cell of the largest ``llc`` (step); None where none is above 0."""
     known = llc["llc"].dropna("step")
-    return known[int(known.argmax("step"))] if known.size else None
+    return known[int(known.argmax("step"))] if known.size and float(known.max()) > 0 else None
 
 
 def holders(circuits: xr.Dataset) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
@@ -15,6 +15,7 @@ from rllc.figures.sorting_inputs import COLORS, head_looks, llc_peak, one_seed
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
 ESTIMATES = ("llc", "rllc", "controls")
+OTHERS = ("#999933", "#882255", "#332288", "#CC6677", "#44AA99")  # settings beside the LLC's own
 FROM = 50  # steps: the LLC of random weights would set the scale of all others
 SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
 
@@ -109,7 +110,7 @@ def _by_head(found: Mapping[str, xr.Dataset], source: str, variable: str, title:
 
 def _anti_state(found: Mapping[str, xr.Dataset]) -> Panel:
     """One line where there are two heads: each is the other's rest, so both have the same score."""
-    panel = _by_head(found, "circuits", "anti_state", "anti-state score", "correlation")
+    panel = _by_head(found, "circuits", "anti_state", "anti-state score", "−correlation")
     if len(panel.curves) > 2:
         return panel
     look = {"color": "#333333", "marker": "o", "markersize": 2.4}
@@ -144,12 +145,16 @@ def _controls(found: Mapping[str, xr.Dataset]) -> Panel:
     """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
     others = [name for name in found if name.startswith("llc.")]
     look = {"color": COLORS["llc"], "marker": "o", "markersize": 2.0, "linewidth": 1.1}
-    dashes = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
     curves = [
         Curve(
             name,
             "llc",
-            look | {"linestyle": dashes[n % len(dashes)], "marker": ("s", "^", "D", "v")[n % 4]},
+            look
+            | {
+                "color": OTHERS[n % len(OTHERS)],
+                "linestyle": style.LINES[1 + n % 5],
+                "marker": ("s", "^", "D", "v")[n % 4],
+            },
             name.removeprefix("llc."),
             relative=True,
         )
@@ -199,29 +204,42 @@ def draw(
     if panel.scale == "log":
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
+        _few_decades(ax, [curve.of(one)[curve.variable] for curve in panel.curves])
     for curve in panel.curves:
         drawn = curve.of(one)
         wrong = None if curve.relative else faulty(drawn, curve.variable)
         error = None if curve.relative else drawn.get(f"{curve.variable}_se")
         style.curve(ax, drawn[curve.variable], error, faulty=wrong, ring_look=RING, **curve.look)
         if within is not None:
-            _beyond(ax, drawn[curve.variable], within, curve.look["color"])
+            _beyond(ax, drawn[curve.variable], within)
     if within is not None:
         ax.set_ylim(within)
     if panel.name in ("regions", "rank"):
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        ax.set_ylim(bottom=0)
     peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         ax.axvline(float(peak["step"]), zorder=1, **PEAK)
 
 
-def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float], color: Any) -> None:
+def _few_decades(ax: Axes, drawn: Sequence[xr.DataArray]) -> None:
+    """Labels on a logarithmic axis that spans less than two powers of ten."""
+    values = np.concatenate([values.values.ravel() for values in drawn])
+    values = values[np.isfinite(values) & (values > 0)]
+    if not values.size or values.max() >= 100 * values.min():
+        return
+    few = MaxNLocator(3) if values.max() < 5 * values.min() else LogLocator(subs=(1, 3))
+    ax.yaxis.set_major_locator(few)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None:
     """A triangle at the edge for each value that lies beyond it."""
     for height, marker, out in ((0.05, "v", values < within[0]), (0.95, "^", values > within[1])):
         steps = values["step"].values[out.values]
         ax.plot(
             steps, np.full(steps.size, height), transform=ax.get_xaxis_transform(), linestyle="none",
-            marker=marker, markersize=4, color=color, zorder=4,
+            marker=marker, markersize=4, color="#333333", zorder=4,
         )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import COLORS, experiment_titles
+from rllc.figures.sorting_inputs import COLORS, averaged, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
     "llc_fall": "fall of the LLC after it",
     "overlap_fall": "fall of the overlap",
-    "final_regions": "vocabulary regions",
+    "final_regions": "regions of 3 or more",
     "final_accuracy": "accuracy at the end",
 }
 SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
@@ -83,11 +83,16 @@ def sort_summary(
     if expected:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    said = [_told(taken, variable, title) for variable, title in shown.items()]
+    called = experiment_titles(claims, titles)
+    said = [_told(taken, variable, title, called) for variable, title in shown.items()]
     caption = captions.joined(
         f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
         *said,
-        "Shaded: what the claims table expects of an experiment." if expected else "",
+        averaged(claims, list(shown)),
+        "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
+        "trained to."
+        if expected
+        else "",
         "A dash: the statistic does not exist there.",
         captions.seeds(taken),
     )
@@ -102,6 +107,8 @@ def _expected(
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
         return found
     experiments = set(claims["experiment"].values.tolist())
+    if "verdict" in claims:
+        claims = claims.isel(claim=claims["verdict"].values != "not reached")
     if "versus" in claims:  # a difference or ratio, which is not on the statistic's axis
         claims = claims.isel(claim=claims["versus"].values == "")
     columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
@@ -151,7 +158,7 @@ def _color(variable: str) -> str:
     return next((color for name, color in COLORS.items() if name in variable), "#333333")
 
 
-def _told(taken: xr.Dataset, variable: str, title: str) -> str:
+def _told(taken: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> str:
     """The range of one statistic, and where its ends are."""
     stacked = taken[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not stacked.size:
@@ -163,9 +170,8 @@ def _told(taken: xr.Dataset, variable: str, title: str) -> str:
         if "step" in variable
         else "{:.3g}"
     )
-    low, high = stacked[int(stacked.argmin("cell"))], stacked[int(stacked.argmax("cell"))]
-    return (
-        f"{captions.sentence(title)[:-1]}: {form.format(float(low))} ({low['experiment'].item()}, seed "
-        f"{low['seed'].item()}) to {form.format(float(high))} ({high['experiment'].item()}, seed "
-        f"{high['seed'].item()})."
+    low, high = (
+        f"{form.format(float(cell))} ({called[cell['experiment'].item()]}, seed {cell['seed'].item()})"
+        for cell in (stacked[int(stacked.argmin("cell"))], stacked[int(stacked.argmax("cell"))])
     )
+    return f"{captions.sentence(title)[:-1]}: {low} to {high}."

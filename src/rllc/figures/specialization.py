@@ -117,6 +117,7 @@ def _regions(ax: Axes, one: xr.Dataset) -> None:
     if "regions_min3" in one:
         style.curve(ax, one["regions_min3"], **(look | {"linestyle": "--", "linewidth": 1.1}))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    ax.set_ylim(bottom=0)
 
 
 def _legends(column: np.ndarray, looks: Mapping[str, dict], peak: bool, long: bool) -> None:

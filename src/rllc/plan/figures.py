@@ -83,6 +83,7 @@ OWN_FIGURES = {
     "sorting": {"": "sort_curves", "_circuits": "sort_circuits", "_specialization": "sort_specialization"},
     "cumulative_sum": {"": "sort_curves"},
 }
+OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
 OWN_ANIMATIONS = {"sorting": "sort_animation"}
 
 ANIMATIONS: dict[str, Figure] = {

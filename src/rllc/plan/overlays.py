@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.config.section import nearest
-from rllc.plan.figures import ANIMATIONS, FIGURES, OWN_ANIMATIONS, OWN_FIGURES
+from rllc.plan.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS, OWN_ANIMATIONS, OWN_FIGURES
 
 ALONE = ("label", "settings", "calibration")  # of one experiment alone
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
@@ -47,12 +47,19 @@ def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str,
         }
         for table, rows in ("figures", FIGURES), ("animations", ANIMATIONS):
             for figure, draws in own[table].items():
+                if draws in OF_SEVERAL_HEADS and _heads(entry) == 1:
+                    continue
                 if figure not in (given.get(table) or {}) and all(
                     entry.get(n) is not None for n in rows[draws].needs
                 ):
                     options = {"title": entry.get("label") or name}
                     found[table][figure] = {"draws": draws, "experiment": name, "options": options}
     return {**config, **found}
+
+
+def _heads(entry: dict[str, Any]) -> Any:
+    """Of the model as written, which nothing has checked yet."""
+    return entry["model"].get("n_heads") if isinstance(entry.get("model"), dict) else None
 
 
 def _without(gone: set[str], entries: Any) -> Any:

@@ -17,6 +17,8 @@ from rllc.figures.style import RC
 from rllc.record.store import whole
 
 log = logging.getLogger("rllc")
+# Levels of grey that the palette has to hold: a tint would look like a weak value of a circuit.
+NEUTRAL = (0, *range(230, 256))
 LAST = 8  # the last frame stays as long as this many
 
 
@@ -73,7 +75,11 @@ def _write_gif(images: list[Image.Image], path: Path, comment: str, frames_per_s
     together = Image.new("RGB", (width, height * len(chosen)))
     for n, image in enumerate(chosen):
         together.paste(image, (0, n * height))
-    palette = together.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    palette = together.quantize(
+        256 - len(NEUTRAL), method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
+    found = palette.getpalette()[: 3 * (256 - len(NEUTRAL))]
+    palette.putpalette([*found, *(level for level in NEUTRAL for _ in range(3))])
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     each = 1000 / frames_per_second
     flat[0].save(
