@@ -71,6 +71,18 @@ def test_a_running_mean_comes_first():
     np.testing.assert_allclose(summary(entry("llc.llc", "last", window=4))["it"], [17 / 4, NAN])
 
 
+def test_estimates_with_a_fault_are_counted_on_the_curve_alone():
+    """Cautions, cells without an estimate and checkpoints before the first are none of it."""
+    bits = np.array([[16, 0, 512, 4], [0, 4, 4, 2]])[..., None]
+    dataset = llc().assign(verdict=(("seed", "step", "distribution"), bits))
+    found = summary(entry("llc.llc", "last", from_step=10), {"llc": dataset})
+    assert found["it_untrusted"].values.tolist() == [1 / 3, 1]
+    both = entry("circuits.head_overlap", "step_lead", against="llc.llc", from_step=10)
+    found = summary(both, {"llc": dataset, "circuits": circuits()})
+    assert found["it_untrusted"].values.tolist() == [1 / 3, 1]
+    assert "it_untrusted" not in summary(entry("llc.llc", "last"))
+
+
 @pytest.mark.parametrize("over", ["max", "min", "mean"])
 def test_over_heads(over):
     found = summary(entry("circuits.anti_state", "last", over_heads=over))

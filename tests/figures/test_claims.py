@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -33,6 +34,17 @@ def test_every_claim_has_its_row(sorting, tmp_path):
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
+    claims = sorting.claims()
+    assert not any("†" in text for text in texts(claims_sorting({"claims": claims})))
+    untrusted = np.zeros((claims.sizes["claim"], 2))
+    untrusted[1] = 0.5, 0.51
+    drawing = claims_sorting({"claims": claims.assign(untrusted=(("claim", "seed"), untrusted))})
+    value = number(float(claims["value"].isel(claim=1).sel(seed=1)))
+    assert [text[:-2] for text in texts(drawing) if "†" in text] == [f"{value}†"]
+    assert "†: more than 50% of the estimates" in drawing.caption
 
 
 def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting):

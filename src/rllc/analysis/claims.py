@@ -13,6 +13,7 @@ PASSES = {"fails": 0, "passes": 1, "not_reached": -1}
 VARIABLES = {
     "value": ("the statistic of the claim, less or over what it is compared with", "as the statistic"),
     "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
+    "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
     "verdict": ("holds: all seeds; half: some; does not: none; not reached: too short, or no value", "1"),
     "at_least": ("least value that passes", "as the statistic"),
     "at_most": ("largest value that passes", "as the statistic"),
@@ -40,20 +41,22 @@ def judge(
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
-    Returns ``value``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached), ``verdict`` and the claim's
-    own entries (claim), and every statistic and ``last_step`` (experiment, seed), NaN where an experiment
-    lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in no mean; a claim
-    without a seed that is reached is "not reached".
+    Returns ``value``, ``untrusted``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached), ``verdict``
+    and the claim's own entries (claim), and every statistic and ``last_step`` (experiment, seed), NaN where
+    an experiment lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in no mean;
+    a claim without a seed that is reached is "not reached".
 
     Raises ValueError where there is no such experiment, or it has no such statistic.
     """
     joined = _join(summaries)
     seeds = joined["seed"].values
     values, passes = np.full((len(claims), seeds.size), np.nan), np.full((len(claims), seeds.size), -1, "i1")
-    against = np.full(len(claims), np.nan)
+    against, untrusted = np.full(len(claims), np.nan), np.full((len(claims), seeds.size), np.nan)
     for row, (name, claim) in enumerate(claims.items()):
         measured = _reached(joined, summaries, claim["experiment"], name, claim)
         values[row] = measured["value"]
+        if f"{claim['statistic']}_untrusted" in joined:
+            untrusted[row] = joined[f"{claim['statistic']}_untrusted"].sel(experiment=claim["experiment"])
         if claim.get("versus"):
             other = _reached(joined, summaries, claim["versus"], name, claim)
             against[row] = other["value"].where(other["reached"]).mean()
@@ -64,6 +67,7 @@ def judge(
     found = {
         "value": (("claim", "seed"), values),
         "passes": (("claim", "seed"), passes),
+        "untrusted": (("claim", "seed"), untrusted),
         "compared_with": ("claim", against),
         "verdict": ("claim", _text(verdict(row) for row in passes)),
         "experiment_of_claim": ("claim", _text(claim["experiment"] for claim in entries)),

@@ -12,9 +12,11 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import NAN, STATISTICS, Curve, smooth
+from rllc.verdicts import FAULTS, MISSING
 from rllc.vocabulary import describe
 
 VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
+UNTRUSTED = "share of its estimates that cannot be trusted"
 OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
 
 
@@ -30,10 +32,11 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
                 ``from_step``, ``window`` and the options of the function (``against``: as ``of``)
     datasets    name -> dataset with dims seed and step
 
-    Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured. A
+    Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; where the
+    curve's dataset has verdicts, ``<statistic>_untrusted`` (seed), the share of its estimates with a fault. A
     statistic whose curve the experiment has not is left out: why stands in the attribute
-    ``absent.<statistic>``, a ``window`` above 1 in an attribute of the statistic. Curves against each other
-    are taken over seeds that both have.
+    ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves against each
+    other are taken over seeds that both have.
     """
     found, reasons, ends = {}, {}, []
     for name, entry in statistics.items():
@@ -47,6 +50,11 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
         found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
         found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
+        doubts = [_untrusted(of, entry, datasets) for of in (entry["of"], entry.get("against")) if of]
+        if any(doubts):
+            shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
+            found[f"{name}_untrusted"] = xr.DataArray(shares, {"seed": seeds}, ["seed"])
+            found[f"{name}_untrusted"].attrs.update(long_name=f"{UNTRUSTED}: {entry['label']}", units="1")
         if entry.get("window", 1) > 1:
             found[name].attrs["window"] = entry["window"]
         ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
@@ -78,6 +86,18 @@ def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset
     kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0))
     rows = zip(values["seed"].values.tolist(), values.values.astype(float), kept, strict=True)
     return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
+
+
+def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, float]:
+    """Per seed the share of a curve's estimates with a fault; empty where the dataset has no verdicts."""
+    dataset, _, variable = of.rpartition(".")
+    held = datasets[dataset]
+    if "verdict" not in held or set(held["verdict"].dims) - set(held[variable].dims):
+        return {}
+    faults = held["verdict"].fillna(MISSING).astype(np.int64) & FAULTS
+    marked = held.assign({variable: (faults > 0).astype(float).where(np.isfinite(held[variable]))})
+    curves = _curves(of, entry, {dataset: marked})
+    return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
 
 
 def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None) -> float:

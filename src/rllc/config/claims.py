@@ -24,9 +24,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # What the claims table holds beside the statistics.
 RESERVED = (
-    "value", "passes", "compared_with", "verdict", "experiment_of_claim", "text", "source", "statistic",
-    "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim", "seed", "experiment",
-    "experiment_label",
+    "value", "passes", "untrusted", "compared_with", "verdict", "experiment_of_claim", "text", "source",
+    "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim", "seed",
+    "experiment", "experiment_label",
 )  # fmt: skip
 
 

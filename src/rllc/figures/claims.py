@@ -13,7 +13,7 @@ from matplotlib.patches import FancyBboxPatch
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import averaged, experiment_titles
+from rllc.figures.sorting_inputs import DOUBTED, averaged, doubts, experiment_titles
 
 # Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {
@@ -59,7 +59,9 @@ def claims_sorting(
     group = group if group in claims else "experiment"
     if group not in claims.variables or claims[group].dims != ("claim",):
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
-    also = [name for name in ("versus", "comparison", "compared_with", "reached") if name in claims]
+    also = [
+        name for name in ("untrusted", "versus", "comparison", "compared_with", "reached") if name in claims
+    ]
     taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
@@ -95,8 +97,9 @@ def claims_sorting(
                 row.top, row.top + row.height, 0.15 / width, 1 - 0.15 / width, color="#F6F6F6", linewidth=0
             )
         _draw(ax, row, columns)
+    doubted = "untrusted" in taken and bool((taken["untrusted"] > DOUBTED).any())
     said = averaged(claims, taken["statistic"].values.tolist())
-    return Drawing(figure, taken, captions.joined(_caption(taken), said))
+    return Drawing(figure, taken, captions.joined(_caption(taken), doubts("†") if doubted else "", said))
 
 
 def _in_words(taken: xr.Dataset, claims: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
@@ -155,7 +158,8 @@ def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
         color, sign = VERDICTS[
             "not reached" if not known or passed < 0 else "holds" if passed == 1 else "does not"
         ]
-        text = f"{number(value)} {sign}" if known else sign
+        doubted = "untrusted" in claim and float(claim["untrusted"].sel(seed=seed)) > DOUBTED
+        text = f"{number(value)}{'†' if doubted else ''} {sign}" if known else sign
         at = columns[f"seed {seed}"]
         ax.text(at, first, text, fontsize=8.5, color=color, ha="right", va="center")
     color, sign = VERDICTS.get(str(claim["verdict"].item()), VERDICTS["not reached"])

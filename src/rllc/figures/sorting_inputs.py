@@ -18,6 +18,7 @@ COLORS = {
     "overlap": "#A8326A",
     "regions": "#4D6470",
 }
+DOUBTED = 0.5  # share of estimates with a fault above which a number read from them is marked
 # Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
@@ -63,6 +64,14 @@ def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> d
     names = claims["experiment"].values.tolist() if "experiment" in claims.dims else list(titles or {})
     labels = claims["experiment_label"].values.tolist() if "experiment_label" in claims.coords else names
     return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
+
+
+def doubts(sign: str) -> str:
+    """A caption's sentence on values that are read from estimates most of which cannot be trusted."""
+    return (
+        f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from cannot be trusted "
+        "(rings in the curves), so it says how estimates under this setting behave."
+    )
 
 
 def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import COLORS, averaged, experiment_titles
+from rllc.figures.sorting_inputs import COLORS, DOUBTED, averaged, doubts, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
@@ -55,10 +55,9 @@ def sort_summary(
             _expect(ax, low, high, names.index(row))
         color = _color(variable)
         for n in range(len(runs)):
-            ax.plot(
-                values[:, n], np.arange(len(names)) + shift[n], linestyle="none", markersize=5, color=color,
-                marker=style.MARKERS[n % len(style.MARKERS)], markeredgecolor="white", markeredgewidth=0.5,
-            )  # fmt: skip
+            _points(
+                ax, values[:, n], np.arange(len(names)) + shift[n], doubted(claims, variable)[:, n], n, color
+            )
         limits = [edge for low, high, _ in expected.get(variable, []) for edge in (low, high)]
         _axis(ax, variable, np.concatenate([values.ravel(), limits]))
         for row in np.flatnonzero(~np.isfinite(values).any(1)):
@@ -85,9 +84,11 @@ def sort_summary(
     style.beside(axes[-1], keys)
     called = experiment_titles(claims, titles)
     said = [_told(taken, variable, title, called) for variable, title in shown.items()]
+    hollow = any(doubted(claims, name).any() for name in shown)
     caption = captions.joined(
         f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
         *said,
+        doubts("Hollow") if hollow else "",
         averaged(claims, list(shown)),
         "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
         "trained to."
@@ -97,6 +98,25 @@ def sort_summary(
         captions.seeds(taken),
     )
     return Drawing(figure, taken, caption)
+
+
+def doubted(claims: xr.Dataset, statistic: str) -> np.ndarray:
+    """Which values (experiment, seed) are read from estimates most of which cannot be trusted."""
+    share = claims.get(f"{statistic}_untrusted")
+    if share is None:
+        return np.zeros((claims.sizes["experiment"], claims.sizes["seed"]), dtype=bool)
+    return share.transpose("experiment", "seed").values > DOUBTED
+
+
+def _points(ax: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, run: int, color: str) -> None:
+    """The points of one seed."""
+    marker = style.MARKERS[run % len(style.MARKERS)]
+    for which, look in (
+        (~hollow, {"color": color, "markeredgecolor": "white", "markeredgewidth": 0.5}),
+        (hollow, {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": 1.2}),
+    ):
+        if which.any():
+            ax.plot(x[which], y[which], linestyle="none", markersize=5, marker=marker, **look)
 
 
 def _expected(
