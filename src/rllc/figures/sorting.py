@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
-from rllc.figures.sorting_inputs import given, llc_peak, one_seed
+from rllc.figures.sorting_inputs import given, has_peak, llc_peak, one_seed
 from rllc.figures.sorting_panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
 
 NOT_IN_EQUILIBRIUM = (
@@ -85,7 +85,7 @@ def _caption(found: Mapping[str, xr.Dataset], rows: Sequence[Panel], title: str,
     return captions.joined(
         f"{title + ': ' if title else ''}{', '.join(panel.title for panel in rows)}, against training step.",
         *said,
-        "" if llc is None else "The dotted vertical line is where the LLC is largest.",
+        "The dotted vertical line is where the LLC is largest." if llc is not None and has_peak(llc) else "",
         "llc.nc was not given, so no estimate is drawn." if llc is None else NOT_IN_EQUILIBRIUM,
         captions.BANDS if estimates else "",
         f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."

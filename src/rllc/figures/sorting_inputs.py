@@ -100,6 +100,11 @@ def llc_peak(llc: xr.Dataset) -> xr.DataArray | None:
     return known[int(known.argmax("step"))] if known.size and float(known.max()) > 0 else None
 
 
+def has_peak(llc: xr.Dataset) -> bool:
+    """Whether a largest value is marked in any seed."""
+    return any(llc_peak(llc.sel(seed=seed)) is not None for seed in llc["seed"].values)
+
+
 def holders(circuits: xr.Dataset) -> np.ndarray:
     """``token_head`` as whole numbers, -1 where it is missing."""
     return np.nan_to_num(circuits["token_head"].values.astype(float), nan=-1).astype(int)

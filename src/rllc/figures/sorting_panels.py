@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
-from rllc.figures.sorting_inputs import COLORS, head_looks, llc_peak, one_seed
+from rllc.figures.sorting_inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
@@ -216,7 +216,7 @@ def draw(
         ax.set_ylim(within)
     if panel.name in ("regions", "rank"):
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        ax.set_ylim(bottom=0)
+        style.from_zero(ax)
     peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         ax.axvline(float(peak["step"]), zorder=1, **PEAK)
@@ -228,7 +228,7 @@ def _few_decades(ax: Axes, drawn: Sequence[xr.DataArray]) -> None:
     values = values[np.isfinite(values) & (values > 0)]
     if not values.size or values.max() >= 100 * values.min():
         return
-    few = MaxNLocator(3) if values.max() < 5 * values.min() else LogLocator(subs=(1, 3))
+    few = MaxNLocator(3, steps=[1, 2, 5, 10]) if values.max() < 5 * values.min() else LogLocator(subs=(1, 3))
     ax.yaxis.set_major_locator(few)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -249,7 +249,7 @@ def entries(panel: Panel, found: Mapping[str, xr.Dataset], *, brief: bool = Fals
     ``brief``: without the reasons.
     """
     listed = [style.key(curve.label, **curve.look) for curve in panel.curves if curve.label]
-    if panel.name == "llc":
+    if panel.name == "llc" and has_peak(found["llc"]):
         listed.append(style.key("largest LLC", **PEAK))
     if panel.name in ("llc", "rllc"):
         reasons = ring_reasons((found[panel.name], panel.name))

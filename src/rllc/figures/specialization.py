@@ -13,7 +13,16 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import COLORS, HEAD_COLORS, head_looks, holders, llc_peak, on_lists, one_seed
+from rllc.figures.sorting_inputs import (
+    COLORS,
+    HEAD_COLORS,
+    has_peak,
+    head_looks,
+    holders,
+    llc_peak,
+    on_lists,
+    one_seed,
+)
 from rllc.figures.sorting_panels import PEAK
 
 DRAWN = ("token_head", "regions", "regions_min3", "vocabulary_share")
@@ -67,13 +76,14 @@ def sort_specialization(
     axes[2, 0].set_ylim(0, None)
     axes[2, 0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.align_ylabels(axes[:, 0])
-    _legends(axes[:, -1], looks, "llc" in found, "regions_min3" in taken)
+    marked = "llc" in found and has_peak(found["llc"])
+    _legends(axes[:, -1], looks, marked, "regions_min3" in taken)
     caption = captions.joined(
         f"{title + ': ' if title else ''}for each number the head with the largest entry on the diagonal of "
         "its OV circuit, at each checkpoint; below, how many runs of neighbouring numbers that makes and "
         "which share each head has.",
         *(_told(one_seed(found, seed)) for seed in names),
-        "The dotted line is where the LLC is largest." if "llc" in found else "",
+        "The dotted line is where the LLC is largest." if marked else "",
         captions.seeds(taken),
         "No uncertainty is drawn: the map is of the checkpoint's weights.",
     )
@@ -117,7 +127,7 @@ def _regions(ax: Axes, one: xr.Dataset) -> None:
     if "regions_min3" in one:
         style.curve(ax, one["regions_min3"], **(look | {"linestyle": "--", "linewidth": 1.1}))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    ax.set_ylim(bottom=0)
+    style.from_zero(ax)
 
 
 def _legends(column: np.ndarray, looks: Mapping[str, dict], peak: bool, long: bool) -> None:

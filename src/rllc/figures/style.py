@@ -168,6 +168,12 @@ def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
     return np.unique(candidates[[*kept, len(candidates) - 1]])
 
 
+def from_zero(ax: Axes) -> None:
+    """Counts: the vertical axis begins at 0, and ends as it would, also where other panels share it."""
+    ax.update_datalim([(ax.dataLim.x0, 0)])
+    ax.autoscale_view()
+
+
 def step_text(step: float) -> str:
     """0, 250, 1k, 1.5k, 50k, 2M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
