@@ -1,5 +1,8 @@
 """A private Slurm of one node, in namespaces of its own: two partitions, two pretended GPUs.
 
+Or three: with ``accounting`` also MariaDB and slurmdbd, as most clusters have, which let a job in only if its user
+has an account.
+
 Run as a program (`serve`) it is process 1 of the namespaces: it starts munge, slurmctld and slurmd and waits
 until its standard input closes, which happens when the tests end, however they end; then the kernel kills
 everything in the namespaces and drops their mounts. Nothing listens outside the namespace's loopback, and all
@@ -17,10 +20,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+ACCOUNTING = ("slurmdbd", "sacct", "sacctmgr", "mariadbd", "mariadb-install-db")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "ip", "unshare", "nsenter", "setpriv")
 HOME = Path("/etc/slurm")  # the plugin's job step drops SLURM_CONF, so the file must be where Slurm looks
 SOCKET = HOME / "munge" / "socket"
-CONTROL, NODE = 26817, 26818  # ports, inside the namespace
+CONTROL, NODE, DATABASE, STORAGE = 26817, 26818, 26819, 26820  # ports, inside the namespace
+ACCOUNT = "lab"  # of root, where there is accounting
 CPUS, MEGABYTES = 2, 16000  # what the node claims to have
 
 SLURM_CONF = f"""
@@ -53,25 +58,50 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=0
 CompleteWait=0
 KillWait=2
-MinJobAge=3600
 ReturnToService=2
 SlurmdTimeout=15
-AccountingStorageType=accounting_storage/none
+{{accounting}}
 GresTypes=gpu
 NodeName={{host}} NodeAddr=127.0.0.1 CPUs={CPUS} RealMemory={MEGABYTES} Gres=gpu:fake:2 State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
 """
+WITHOUT_DATABASE = "AccountingStorageType=accounting_storage/none\nMinJobAge=3600"
+# Ended jobs leave squeue so soon that only the database can tell of them.
+WITH_DATABASE = f"""
+MinJobAge=20
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={DATABASE}
+AccountingStoragePass={SOCKET}
+AccountingStorageEnforce=associations
+"""
+SLURMDBD_CONF = f"""
+AuthType=auth/munge
+AuthInfo=socket={SOCKET}
+DbdHost={{host}}
+DbdAddr=127.0.0.1
+DbdPort={DATABASE}
+SlurmUser=root
+PidFile={HOME}/slurmdbd.pid
+LogFile={HOME}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={STORAGE}
+StorageUser=root
+StorageLoc=slurm
+"""
 GRES_CONF = "Name=gpu Type=fake File=/dev/null\nName=gpu Type=fake File=/dev/zero\n"
 
 
-def why_not() -> str | None:
+def why_not(accounting: bool = False) -> str | None:
     """Why no cluster can be had on this machine; None where it can."""
-    missing = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
+    wanted = (*PROGRAMS, *ACCOUNTING) if accounting else PROGRAMS
+    missing = [name for name in wanted if shutil.which(name, path=_path()) is None]
     if missing:
         return (
-            f"no Slurm here ({', '.join(missing)} missing): as root, "
-            "apt-get install munge slurmctld slurmd slurm-client iproute2"
+            f"no Slurm here ({', '.join(missing)} missing): as root, apt-get install munge slurmctld slurmd "
+            f"slurm-client iproute2{' slurmdbd mariadb-server' if accounting else ''}"
         )
     if os.geteuid() != 0:
         return "a private Slurm needs root (namespaces, a mount on /etc/slurm)"
@@ -163,10 +193,10 @@ class Cluster:
 
 
 @contextmanager
-def started() -> Iterator[Cluster]:
+def started(accounting: bool = False) -> Iterator[Cluster]:
     """A cluster that ends with the block, or with this process, however that ends."""
     process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", *_unshare(), sys.executable, str(Path(__file__)), "serve"],
+        ["setpriv", "--pdeathsig", "KILL", *_unshare(), sys.executable, str(Path(__file__)), "serve", *(["accounting"] if accounting else [])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": _path()}, cwd="/",
     )  # fmt: skip
     try:
@@ -181,7 +211,7 @@ def started() -> Iterator[Cluster]:
         process.wait(timeout=30)
 
 
-def serve() -> None:
+def serve(accounting: bool) -> None:
     """Process 1 of the namespaces: start the daemons, wait for the end of the input."""
     _call("ip", "link", "set", "lo", "up")
     _call("ip", "addr", "add", "127.0.0.2/8", "dev", "lo")  # with 127.0.0.1 alone, Slurm resolves nothing
@@ -189,7 +219,8 @@ def serve() -> None:
     for folder in ("munge", "state", "spool"):
         (HOME / folder).mkdir()
     (HOME / "munge").chmod(0o755)
-    (HOME / "slurm.conf").write_text(SLURM_CONF.format(host=socket.gethostname()))
+    storage = WITH_DATABASE if accounting else WITHOUT_DATABASE
+    (HOME / "slurm.conf").write_text(SLURM_CONF.format(host=socket.gethostname(), accounting=storage))
     (HOME / "gres.conf").write_text(GRES_CONF)
     key = HOME / "munge" / "key"
     key.write_bytes(os.urandom(128))
@@ -198,11 +229,49 @@ def serve() -> None:
         "munged", f"--socket={SOCKET}", f"--key-file={key}", f"--log-file={HOME}/munge/log",
         f"--pid-file={HOME}/munge/pid", f"--seed-file={HOME}/munge/seed", "--force",
     )  # fmt: skip
+    if accounting:
+        _start_database()
     _call("slurmctld")
     _start_slurmd(_call)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # daemons' children become ours: none stays a zombie
     print("ready", flush=True)
     sys.stdin.read()
+
+
+def _start_database() -> None:
+    """MariaDB, slurmdbd, and an account that root may use."""
+    data = HOME / "database"
+    _call(
+        "mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db",
+        "--auth-root-authentication-method=normal",
+    )  # fmt: skip
+    log = (HOME / "mariadb.log").open("w")
+    subprocess.Popen(
+        ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={HOME}/mariadb.socket",
+         f"--port={STORAGE}", "--bind-address=127.0.0.1", f"--pid-file={HOME}/mariadb.pid"],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+    )  # fmt: skip
+    _wait_for_port(STORAGE)
+    file = HOME / "slurmdbd.conf"
+    file.write_text(SLURMDBD_CONF.format(host=socket.gethostname()))
+    file.chmod(0o600)
+    _call("slurmdbd")
+    _wait_for_port(DATABASE)
+    _call("sacctmgr", "--immediate", "add", "cluster", "test")
+    _call("sacctmgr", "--immediate", "add", "account", ACCOUNT)
+    _call("sacctmgr", "--immediate", "add", "user", "root", f"account={ACCOUNT}")
+    _call("sacctmgr", "--immediate", "modify", "user", "root", "set", f"defaultaccount={ACCOUNT}")
+
+
+def _wait_for_port(port: int, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    print(f"nothing listens on port {port}".replace("\n", " "), flush=True)
+    sys.exit(1)
 
 
 def _start_slurmd(call) -> None:
@@ -231,4 +300,4 @@ def _path() -> str:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(accounting="accounting" in sys.argv[1:])

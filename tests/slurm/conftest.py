@@ -47,6 +47,16 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def accounting() -> Iterator[Any]:
+    """A private cluster with a database of accounts."""
+    reason = clusters.why_not(accounting=True)
+    if reason:
+        pytest.skip(reason)
+    with clusters.started(accounting=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Everything that the tests of this process write, removed at the end: checkouts with results are large."""
     made = tmp_path_factory.mktemp("slurm with spaces")
@@ -101,20 +111,26 @@ def undisturbed(begun: Any, common: Path) -> Any:
     return study
 
 
-def _copy(study: Any, root: Path) -> Iterator[Any]:
+def _copy(study: Any, root: Path, cluster: Any) -> Iterator[Any]:
     logins.copied(study.root, root)
-    yield logins.Tiny(root, study.cluster, *study.overlays)
-    study.cluster.cancel_all()
+    yield logins.Tiny(root, cluster, *study.overlays)
+    cluster.cancel_all()
     shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.fixture
 def trained(begun: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
     """A copy of the tiny study as it is before anything is sampled; nothing is left in Slurm afterwards."""
-    yield from _copy(begun, folder / tmp_path.name)
+    yield from _copy(begun, folder / tmp_path.name, begun.cluster)
+
+
+@pytest.fixture
+def accounted(begun: Any, accounting: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
+    """The same, for the cluster with accounts."""
+    yield from _copy(begun, folder / tmp_path.name, accounting)
 
 
 @pytest.fixture
 def finished(undisturbed: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
     """A copy of the tiny study at its end; nothing is left in Slurm afterwards."""
-    yield from _copy(undisturbed, folder / tmp_path.name)
+    yield from _copy(undisturbed, folder / tmp_path.name, undisturbed.cluster)
