@@ -185,6 +185,27 @@ def test_specialization_shows_who_handles_each_number(two, misplaced):
     )
 
 
+def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
+    circuits = two["circuits"].copy(deep=True)
+    circuits["regions"].loc[{"seed": 1}] *= 3
+    drawing = sort_curves(two | {"circuits": circuits})
+    for seed in (0, 1):
+        low, high = panel(drawing, f"vocabulary regions, seed {seed}").get_ylim()
+        assert -0.1 * high < low <= 0
+        assert high >= float(circuits["regions"].max())
+
+
+def test_a_logarithmic_axis_of_less_than_two_decades_has_labels(sorting):
+    given = sorting.study(seeds=(0,))
+    loss = given["metrics"]["loss"]
+    for most in (2.2, 30):
+        scaled = 1.9 * (most / 1.9) ** ((loss - loss.min()) / (loss.max() - loss.min()))
+        ax = panel(sort_curves(given | {"metrics": given["metrics"].assign(loss=scaled)}), "held-out loss")
+        low, high = ax.get_ylim()
+        assert ax.get_yscale() == "log"
+        assert len([tick for tick in ax.get_yticks() if low <= tick <= high]) >= 2
+
+
 def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
     claims = sorting.claims()
     share = np.zeros((claims.sizes["experiment"], 2))
