@@ -157,6 +157,15 @@ def test_captions_speak_of_heads_where_there_are_some(name, datasets):
     assert "head" not in DRAW[name](whole).caption
 
 
+@pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
+def test_figure_and_caption_begin_with_the_title_and_say_what_is_drawn(name, datasets):
+    drawing = DRAW[name](datasets, title="two heads", seed=0, step=3000)
+    assert drawing.figure.get_suptitle() == "two heads"
+    assert drawing.caption.startswith("two heads: ")
+    assert "Training seed 0, step 3,000" in drawing.caption
+    assert not DRAW[name](datasets).caption.startswith(("two heads", ": "))
+
+
 def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
     drawing = DRAW["regime_map"](datasets)
     sweep = datasets["calibration"].sel(

@@ -86,11 +86,11 @@ def regime_map(
     )
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    for row, (variable, (title, palette, norm)) in zip(axes, MAPS.items(), strict=True):
+    for row, (variable, (called, palette, norm)) in zip(axes, MAPS.items(), strict=True):
         for ax, at in zip(row, columns, strict=True):
             _map(ax, maps[at][variable], maps[at]["trusted"], palette, norm)
             _mark(ax, chosen.sel(kind=at[0], distribution=at[1]))
-            ax.set_title(f"{title}\n{KIND_NAMES[at[0]]}, {style.short(labels[at[1]], 18)}", loc="left")
+            ax.set_title(f"{called}\n{KIND_NAMES[at[0]]}, {style.short(labels[at[1]], 18)}", loc="left")
         row[0].set_ylabel("localization")
     for ax in axes[-1]:
         ax.set_xlabel("n_beta")
