@@ -53,7 +53,7 @@ unit: env  ## unit tests
 workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -m workflow
 
-test-slurm: env  ## the profile and its faults, on private Slurms (root; Debian: munge slurmctld slurmd slurm-client; slurmdbd mariadb-server)
+test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
 	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm
 
 check: env  ## style, import contracts, Snakemake lint

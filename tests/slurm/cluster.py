@@ -195,8 +195,9 @@ class Cluster:
 @contextmanager
 def started(accounting: bool = False) -> Iterator[Cluster]:
     """A cluster that ends with the block, or with this process, however that ends."""
+    program = [sys.executable, str(Path(__file__)), "serve", *(["accounting"] if accounting else [])]
     process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", *_unshare(), sys.executable, str(Path(__file__)), "serve", *(["accounting"] if accounting else [])],
+        ["setpriv", "--pdeathsig", "KILL", *_unshare(), *program],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": _path()}, cwd="/",
     )  # fmt: skip
     try:
@@ -270,7 +271,7 @@ def _wait_for_port(port: int, seconds: float = 60) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    print(f"nothing listens on port {port}".replace("\n", " "), flush=True)
+    print(f"nothing listens on port {port}", flush=True)
     sys.exit(1)
 
 

@@ -12,11 +12,10 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import NAN, STATISTICS, Curve, smooth
-from rllc.verdicts import FAULTS, MISSING
+from rllc.verdicts import sound
 from rllc.vocabulary import describe
 
 VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
-UNTRUSTED = "share of its estimates that cannot be trusted"
 OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
 
 
@@ -54,7 +53,8 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         if any(doubts):
             shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
             found[f"{name}_untrusted"] = xr.DataArray(shares, {"seed": seeds}, ["seed"])
-            found[f"{name}_untrusted"].attrs.update(long_name=f"{UNTRUSTED}: {entry['label']}", units="1")
+            what = f"share of its estimates that cannot be trusted: {entry['label']}"
+            found[f"{name}_untrusted"].attrs.update(long_name=what, units="1")
         if entry.get("window", 1) > 1:
             found[name].attrs["window"] = entry["window"]
         ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
@@ -94,8 +94,7 @@ def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Data
     held = datasets[dataset]
     if "verdict" not in held or set(held["verdict"].dims) - set(held[variable].dims):
         return {}
-    faults = held["verdict"].fillna(MISSING).astype(np.int64) & FAULTS
-    marked = held.assign({variable: (faults > 0).astype(float).where(np.isfinite(held[variable]))})
+    marked = held.assign({variable: (~sound(held)).astype(float).where(np.isfinite(held[variable]))})
     curves = _curves(of, entry, {dataset: marked})
     return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
 

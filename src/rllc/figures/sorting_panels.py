@@ -204,7 +204,6 @@ def draw(
     if panel.scale == "log":
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
-        _few_decades(ax, [curve.of(one)[curve.variable] for curve in panel.curves])
     for curve in panel.curves:
         drawn = curve.of(one)
         wrong = None if curve.relative else faulty(drawn, curve.variable)
@@ -212,6 +211,8 @@ def draw(
         style.curve(ax, drawn[curve.variable], error, faulty=wrong, ring_look=RING, **curve.look)
         if within is not None:
             _beyond(ax, drawn[curve.variable], within)
+    if panel.scale == "log":
+        _few_decades(ax)
     if within is not None:
         ax.set_ylim(within)
     if panel.name in ("regions", "rank"):
@@ -222,13 +223,12 @@ def draw(
         ax.axvline(float(peak["step"]), zorder=1, **PEAK)
 
 
-def _few_decades(ax: Axes, drawn: Sequence[xr.DataArray]) -> None:
-    """Labels on a logarithmic axis that spans less than two powers of ten."""
-    values = np.concatenate([values.values.ravel() for values in drawn])
-    values = values[np.isfinite(values) & (values > 0)]
-    if not values.size or values.max() >= 100 * values.min():
+def _few_decades(ax: Axes) -> None:
+    """Labels on a logarithmic axis whose values span less than two powers of ten."""
+    low, high = ax.dataLim.minposy, ax.dataLim.y1
+    if not low < high < 100 * low:
         return
-    few = MaxNLocator(3, steps=[1, 2, 5, 10]) if values.max() < 5 * values.min() else LogLocator(subs=(1, 3))
+    few = MaxNLocator(3, steps=[1, 2, 5, 10]) if high < 5 * low else LogLocator(subs=(1, 3))
     ax.yaxis.set_major_locator(few)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 

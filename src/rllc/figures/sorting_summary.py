@@ -43,7 +43,10 @@ def sort_summary(
     """
     shown = dict(quantities or QUANTITIES)
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
-    taken = claims[list(shown)].transpose("experiment", "seed")
+    also = [f"{name}_untrusted" for name in shown if f"{name}_untrusted" in claims]
+    taken = claims[[*shown, *also]].transpose("experiment", "seed")
+    called = experiment_titles(claims, titles)
+    hollow = {name: _doubted(taken, name) for name in shown}
     expected = _expected(claims, shown, group)
     names, runs = taken["experiment"].values.tolist(), taken["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
@@ -55,9 +58,7 @@ def sort_summary(
             _expect(ax, low, high, names.index(row))
         color = _color(variable)
         for n in range(len(runs)):
-            _points(
-                ax, values[:, n], np.arange(len(names)) + shift[n], doubted(claims, variable)[:, n], n, color
-            )
+            _points(ax, values[:, n], np.arange(len(names)) + shift[n], hollow[variable][:, n], n, color)
         limits = [edge for low, high, _ in expected.get(variable, []) for edge in (low, high)]
         _axis(ax, variable, np.concatenate([values.ravel(), limits]))
         for row in np.flatnonzero(~np.isfinite(values).any(1)):
@@ -69,7 +70,7 @@ def sort_summary(
     for ax in axes:
         for row in range(len(names)):
             ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
-    axes[0].set_yticks(np.arange(len(names)), list(experiment_titles(claims, titles).values()))
+    axes[0].set_yticks(np.arange(len(names)), list(called.values()))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for ax in axes:
         ax.tick_params(axis="y", length=0)
@@ -82,13 +83,11 @@ def sort_summary(
     if expected:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    called = experiment_titles(claims, titles)
     said = [_told(taken, variable, title, called) for variable, title in shown.items()]
-    hollow = any(doubted(claims, name).any() for name in shown)
     caption = captions.joined(
         f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
         *said,
-        doubts("Hollow") if hollow else "",
+        doubts("Hollow") if any(marked.any() for marked in hollow.values()) else "",
         averaged(claims, list(shown)),
         "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
         "trained to."
@@ -100,12 +99,10 @@ def sort_summary(
     return Drawing(figure, taken, caption)
 
 
-def doubted(claims: xr.Dataset, statistic: str) -> np.ndarray:
+def _doubted(taken: xr.Dataset, statistic: str) -> np.ndarray:
     """Which values (experiment, seed) are read from estimates most of which cannot be trusted."""
-    share = claims.get(f"{statistic}_untrusted")
-    if share is None:
-        return np.zeros((claims.sizes["experiment"], claims.sizes["seed"]), dtype=bool)
-    return share.transpose("experiment", "seed").values > DOUBTED
+    share = taken.get(f"{statistic}_untrusted", xr.zeros_like(taken[statistic]))
+    return share.values > DOUBTED
 
 
 def _points(ax: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, run: int, color: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from rllc.config.sampling import DIVERGENCE_FACTOR, Sampling
 from rllc.config.study import Experiment, Study
 from rllc.plan import products
+from rllc.plan.layout import BASE_SETTING
 from rllc.plan.steps import chunks
 
 
@@ -64,7 +65,7 @@ def calibration(experiment: Experiment) -> dict[str, Any]:
     told = experiment.calibration.model_dump(include={"heads", "full", "probes"})
     for kind in ("heads", "full"):
         if told[kind]:
-            base = getattr(experiment.sampling, kind, None)
+            base = products.sampling(experiment, BASE_SETTING, kind)
             told[kind]["divergence_factor"] = base.divergence_factor if base else DIVERGENCE_FACTOR
     return told
 
