@@ -91,7 +91,8 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
     assert [told["settings"][kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
     assert told["settings"]["full"]["localization"] == experiment.sampling.full.localization
     assert "checkpoints" not in told
-    assert parameters.listed_steps(experiment, "calibration", 1900) == {"steps": [3000]}
+    steps = [parameters.listed_steps(experiment, "calibration", start) for start in (0, 1250)]
+    assert steps == [{"steps": []}, {"steps": [1342, 3000]}]
     known = parameters.known_settings(experiment)
     assert known["heads"]["likelihood"] == {"step_size": 1e-4, "n_beta": 3000, "localization": 1000}
     assert "likelihood" not in known["full"]
@@ -101,10 +102,10 @@ def test_the_cost_grows_with_the_grid(config):
     study = read(config)
     experiment = study.experiments["language"]
     small = read(changed(config, "heads.n_beta", [30])).experiments["language"]
-    one, few = (cost.calibration(study, each, 1900).cpu_seconds for each in (experiment, small))
+    one, few = (cost.calibration(study, each, 1250).cpu_seconds for each in (experiment, small))
     assert 60 < few < one < 900
     assert cost.calibration(study, experiment, 0).cpu_seconds == cost.START
-    assert cost.dependence(study, experiment, 1900).cpu_seconds > cost.START
+    assert cost.dependence(study, experiment, 1250).cpu_seconds > cost.START
 
 
 def test_the_dependence_refuses_a_base_setting_that_it_does_not_run(config):

@@ -93,7 +93,8 @@ def test_the_command_prints_an_overlay(config):
     edges = read(config).experiments["language"].checkpoints.chunks
     assert edges == overlay["experiments"]["language"]["checkpoints"]["chunks"]
     assert len(edges) > 3
-    assert "now 3 chunks" in done.stdout
+    before = next(line for line in done.stdout.splitlines() if line.startswith("  # now 2 chunks"))
+    assert f"here {len(edges)} chunks" in done.stdout[done.stdout.index(before) :].splitlines()[1]
     assert "(sample_heads)" in done.stdout
 
 

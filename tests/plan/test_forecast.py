@@ -7,7 +7,7 @@ from rllc.plan.study import read
 
 JOBS = [
     ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
-    ("train", SimpleNamespace(experiment="language", seed="0", start="800")),
+    ("train", SimpleNamespace(experiment="language", seed="0", start="1250")),
     ("draw", SimpleNamespace(figure="induction_onset")),
 ]
 
@@ -16,7 +16,7 @@ def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
     study = read(config)
     rows = forecast.by_rule(study, JOBS)
     assert list(rows) == ["train", "draw"]
-    costs = [cost.training(study, study.experiments["language"], start) for start in (0, 800)]
+    costs = [cost.training(study, study.experiments["language"], start) for start in (0, 1250)]
     assert rows["train"].jobs == 2
     assert rows["train"].cpu_hours == pytest.approx(sum(c.cpu_seconds for c in costs) / 3600)
     assert rows["train"].longest == pytest.approx(max(c.cpu_seconds for c in costs) / 3600)
