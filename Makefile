@@ -26,8 +26,8 @@ $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r envs/tests.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@# Where PYTHONDONTWRITEBYTECODE is set, every job would compile Snakemake and torch anew: 5 s at each start.
-	@# Some packages hold files for newer Pythons, which this one cannot compile and nothing imports.
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	@# Some packages hold files for newer Pythons, which this one cannot compile and nothing imports; nor their tests.
+	$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
 run: env  ## the default study, half an hour to an hour on two cores
