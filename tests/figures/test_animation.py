@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rllc.figures.animation import sort_animation
+from rllc.figures.sorting.animation import sort_animation
 from rllc.record.animation import LAST, _write_gif, write_animation
 
 STEPS = (0, 30, 100, 300, 1000, 3000)
@@ -122,7 +122,7 @@ def test_bad_rates_are_refused(motion, tmp_path):
 
 
 def test_drawing_imports_no_torch():
-    modules = "sorting, circuits, claims, specialization, sorting_summary, animation"
-    code = f"import sys; from rllc.figures import {modules}; print({{'torch'}} & set(sys.modules))"
+    modules = "animation, circuits, curves, specialization, summary"
+    code = f"import sys, rllc.figures.claims; from rllc.figures.sorting import {modules}; print({{'torch'}} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "set()"

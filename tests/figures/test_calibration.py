@@ -8,8 +8,8 @@ import xarray as xr
 
 from rllc.analysis.calibration import at_settings, recommend
 from rllc.analysis.regime import quantities
-from rllc.figures import calibration, dependence, traces
 from rllc.figures.drawing import save
+from rllc.figures.sampler import calibration, dependence, traces
 from rllc.vocabulary import STATUS
 
 DRAW = {

@@ -3,9 +3,9 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgb
 
-from rllc.figures.circuits import limit_text, sort_circuits, strip_colors
 from rllc.figures.drawing import save
-from rllc.figures.sorting_inputs import HEAD_COLORS
+from rllc.figures.sorting.circuits import limit_text, sort_circuits, strip_colors
+from rllc.figures.sorting.inputs import HEAD_COLORS
 
 
 @pytest.fixture(scope="module")

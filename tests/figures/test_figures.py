@@ -13,20 +13,20 @@ from rllc.figures.drawing import save
 from rllc.plan.figures import FIGURES as TABLE
 
 FIGURES = {
-    "rllc_fig2_wrllc_by_head": "rllc_curves",
-    "rllc_fig3_code_wdrllc": "rllc_curves",
-    "rllc_fig5_one_layer_drllc": "rllc_curves",
-    "rllc_by_distribution": "rllc_curves",
-    "induction_onset": "induction",
-    "rllc_fig7_kcomposition": "composition",
-    "rllc_fig14_hessian_trace": "curvature",
-    "rllc_fig17_ablations": "ablations",
-    "clusters_all_heads": "clusters",
-    "rllc_fig18_clusters_layer0": "clusters",
-    "rllc_fig19_clusters_layer1": "clusters",
+    "rllc_fig2_wrllc_by_head": "heads.rllc_curves",
+    "rllc_fig3_code_wdrllc": "heads.rllc_curves",
+    "rllc_fig5_one_layer_drllc": "heads.rllc_curves",
+    "rllc_by_distribution": "heads.rllc_curves",
+    "induction_onset": "heads.induction",
+    "rllc_fig7_kcomposition": "heads.composition",
+    "rllc_fig14_hessian_trace": "heads.curvature",
+    "rllc_fig17_ablations": "heads.ablations",
+    "clusters_all_heads": "heads.clusters",
+    "rllc_fig18_clusters_layer0": "heads.clusters",
+    "rllc_fig19_clusters_layer1": "heads.clusters",
     "stage_fig1a_lm": "stages",
     "stage_fig4b_heads": "stages",
-    "control_gradient_off": "controls",
+    "control_gradient_off": "heads.controls",
     "corpus_summary": "corpus",
 }
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.sorting import sort_curves
-from rllc.figures.sorting_summary import sort_summary
-from rllc.figures.specialization import sort_specialization
+from rllc.figures.sorting.curves import sort_curves
+from rllc.figures.sorting.specialization import sort_specialization
+from rllc.figures.sorting.summary import sort_summary
 from rllc.figures.style import DISTRUST
 from rllc.verdicts import FAULTS
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures import validation
 from rllc.figures.drawing import save
+from rllc.figures.sampler import validation
 from rllc.verdicts import MASKS, verdict_attributes
 
 

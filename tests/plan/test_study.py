@@ -297,7 +297,7 @@ def test_options_are_those_of_the_drawing_function(name):
 
 def test_a_figure_without_a_function_is_named():
     with pytest.raises(ValueError, match=r"curvature\.py has no function rllc_fig99"):
-        options(Figure("rllc.figures.curvature:rllc_fig99", ("hessian",)))
+        options(Figure("rllc.figures.heads.curvature:rllc_fig99", ("hessian",)))
 
 
 def test_every_key_says_what_it_means():

@@ -13,7 +13,7 @@ from matplotlib.patches import FancyBboxPatch
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import DOUBTED, averaged, doubts, experiment_titles
+from rllc.figures.summaries import DOUBTED, averaged, doubts, experiment_titles
 
 # Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {

@@ -1,10 +1,12 @@
-"""What every figure function returns, and how it is written."""
+"""What every figure function returns, and how a drawing is written."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import xarray as xr
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from rllc.figures.style import RC
@@ -20,6 +22,21 @@ class Drawing(NamedTuple):
 
     figure: Figure
     data: xr.Dataset
+    caption: str
+
+
+class Motion(NamedTuple):
+    """A figure that moves.
+
+    figure   laid out once; only what ``show`` returns changes
+    frames   how many there are
+    show     changes the figure to a frame, from 0, and returns the artists that changed, lowest first
+    caption  plain text
+    """
+
+    figure: Figure
+    frames: int
+    show: Callable[[int], Sequence[Artist]]
     caption: str
 
 

@@ -1,6 +1,6 @@
 """Every figure: the function that draws it and the datasets it reads. One line per figure.
 
-Drawing functions are ``rllc.figures.<module>:<function>`` and take the datasets by name.
+Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
 """
 
 import ast
@@ -44,7 +44,7 @@ def options(figure: Figure) -> dict[str, object]:
     Raises ValueError where the module has no such function.
     """
     module, _, function = figure.draws.removeprefix(f"{PACKAGE}.").partition(":")
-    file = FOLDER / f"{module}.py"
+    file = FOLDER / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
         raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.plan.figures")
@@ -67,15 +67,19 @@ def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
 
 def _validation(family: str) -> Figure:
     """Draws one dataset of the validation, which is of no experiment."""
-    return Figure(_at(f"validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+    return Figure(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+
+
+def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> Figure:
+    return Figure(_at(f"heads.{function}"), needs, uses, category)
 
 
 def _calibration(function: str, *needs: str) -> Figure:
-    return Figure(_at(function), needs, (), "calibration", "calibrate")
+    return Figure(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
 
 
 def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> Figure:
-    return Figure(_at(function), needs, uses, "sorting")
+    return Figure(_at(f"sorting.{function}"), needs, uses, "sorting")
 
 
 # Figures and animations that an experiment of a task has without being asked, if it declares what they need.
@@ -93,38 +97,38 @@ ANIMATIONS: dict[str, Figure] = {
 }
 
 FIGURES: dict[str, Figure] = {
-    "rllc_fig2_wrllc_by_head": Figure(_at("rllc_curves:rllc_fig2_wrllc_by_head"), ("rllc",), ("heads",)),
-    "rllc_fig3_code_wdrllc": Figure(_at("rllc_curves:rllc_fig3_code_wdrllc"), ("rllc",), ("heads",)),
-    "rllc_fig5_one_layer_drllc": Figure(_at("rllc_curves:rllc_fig5_one_layer_drllc"), ("rllc",), ("heads",)),
-    "rllc_by_distribution": Figure(_at("rllc_curves:rllc_by_distribution"), ("rllc",), ("heads",)),
-    "induction_onset": Figure(_at("induction:induction_onset"), ("rllc", "heads")),
-    "rllc_fig7_kcomposition": Figure(_at("composition:rllc_fig7_kcomposition"), ("heads",)),
-    "rllc_fig14_hessian_trace": Figure(
-        _at("curvature:rllc_fig14_hessian_trace"), ("hessian",), ("heads", "rllc"), "baselines"
+    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
+    "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
+    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
+    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
+    "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
+    "rllc_fig7_kcomposition": _heads("composition:rllc_fig7_kcomposition", "heads"),
+    "rllc_fig14_hessian_trace": _heads(
+        "curvature:rllc_fig14_hessian_trace", "hessian", uses=("heads", "rllc"), category="baselines"
     ),
-    "rllc_fig17_ablations": Figure(
-        _at("ablations:rllc_fig17_ablations"), ("ablation",), ("heads",), "baselines"
+    "rllc_fig17_ablations": _heads(
+        "ablations:rllc_fig17_ablations", "ablation", uses=("heads",), category="baselines"
     ),
-    "control_gradient_off": Figure(
-        _at("controls:control_gradient_off"), ("rllc",), ("rllc.*", "hessian", "heads"), "baselines"
+    "control_gradient_off": _heads(
+        "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
     ),
-    "clusters_all_heads": Figure(
-        _at("clusters:clusters_all_heads"), ("clusters", "rllc"), ("heads",), "clusters"
+    "clusters_all_heads": _heads(
+        "clusters:clusters_all_heads", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "rllc_fig18_clusters_layer0": Figure(
-        _at("clusters:rllc_fig18_clusters_layer0"), ("clusters", "rllc"), ("heads",), "clusters"
+    "rllc_fig18_clusters_layer0": _heads(
+        "clusters:rllc_fig18_clusters_layer0", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "rllc_fig19_clusters_layer1": Figure(
-        _at("clusters:rllc_fig19_clusters_layer1"), ("clusters", "rllc"), ("heads",), "clusters"
+    "rllc_fig19_clusters_layer1": _heads(
+        "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
     "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
     "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
     "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
-    "sort_curves": _sorting("sorting:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
+    "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
-    "sort_summary": _sorting("sorting_summary:sort_summary", *OF_CLAIMS),
-    "claims_sorting": _sorting("claims:claims_sorting", *OF_CLAIMS),
+    "sort_summary": _sorting("summary:sort_summary", *OF_CLAIMS),
+    "claims_sorting": Figure(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "stage_figA1": _calibration("traces:stage_figA1", "dependence"),
     "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),

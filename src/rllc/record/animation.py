@@ -12,7 +12,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from rllc.figures.animation import Motion
+from rllc.figures.drawing import Motion
 from rllc.figures.style import RC
 from rllc.record.store import whole
 

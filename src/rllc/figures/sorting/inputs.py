@@ -18,7 +18,6 @@ COLORS = {
     "overlap": "#A8326A",
     "regions": "#4D6470",
 }
-DOUBTED = 0.5  # share of estimates with a fault above which a number read from them is marked
 # Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
@@ -57,34 +56,6 @@ def given(
         if name != "metrics" and "seed" in dataset.dims and "step" in dataset.dims:
             found[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
     return found
-
-
-def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
-    """What every experiment is called: as given, as labelled, or by its name."""
-    names = claims["experiment"].values.tolist() if "experiment" in claims.dims else list(titles or {})
-    labels = claims["experiment_label"].values.tolist() if "experiment_label" in claims.coords else names
-    return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
-
-
-def doubts(sign: str) -> str:
-    """A caption's sentence on values that are read from estimates most of which cannot be trusted."""
-    return (
-        f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from cannot be trusted "
-        "(rings in the curves), so it says how estimates under this setting behave."
-    )
-
-
-def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
-    """A caption's sentence on statistics that are of a running mean."""
-    known = [claims[name].attrs for name in dict.fromkeys(statistics) if name in claims]
-    windows = sorted({int(attributes["window"]) for attributes in known if attributes.get("window")})
-    said = [
-        f"means over {window} neighbouring checkpoints, since a maximum of noisy ones lies too high: "
-        + ", ".join(a["long_name"] for a in known if a.get("window") == window)
-        for window in windows
-    ]
-    own = "The curves of each experiment, and what their captions tell, are of single checkpoints"
-    return f"Of {'; of '.join(said)}. {own}." if said else ""
 
 
 def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, xr.Dataset]:

@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.calibration import shades
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds
+from rllc.figures.sampler.calibration import shades
 
 BARS = "Error bars are one Monte Carlo standard error given the minibatches."
 FRESH_COLOR = "#BB5566"

@@ -7,8 +7,8 @@ import xarray as xr
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
-from rllc.figures.sorting_inputs import given, has_peak, llc_peak, one_seed
-from rllc.figures.sorting_panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
+from rllc.figures.sorting.inputs import given, has_peak, llc_peak, one_seed
+from rllc.figures.sorting.panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
 
 NOT_IN_EQUILIBRIUM = (
     "The chains are not in equilibrium: a checkpoint on its way, and the more so one trained with L2, is no "

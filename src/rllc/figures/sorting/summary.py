@@ -12,7 +12,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import COLORS, DOUBTED, averaged, doubts, experiment_titles
+from rllc.figures.sorting.inputs import COLORS
+from rllc.figures.summaries import DOUBTED, averaged, doubts, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need
-from rllc.figures.sorting_inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
+from rllc.figures.sorting.inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, ring_reasons
-from rllc.figures.sorting_inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
+from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one

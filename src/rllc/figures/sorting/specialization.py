@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.sorting_inputs import (
+from rllc.figures.sorting.inputs import (
     COLORS,
     HEAD_COLORS,
     has_peak,
@@ -23,7 +23,7 @@ from rllc.figures.sorting_inputs import (
     on_lists,
     one_seed,
 )
-from rllc.figures.sorting_panels import PEAK
+from rllc.figures.sorting.panels import PEAK
 
 DRAWN = ("token_head", "regions", "regions_min3", "vocabulary_share")
 

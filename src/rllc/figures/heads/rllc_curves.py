@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, differences, style
+from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
+from rllc.figures.heads import differences
 from rllc.figures.inputs import (
     distribution_labels,
     distribution_names,

@@ -1,6 +1,6 @@
 """Circuits beside the curves of training, moving from checkpoint to checkpoint (the list-sorting post)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,9 @@ from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 from rllc.figures import captions, style
-from rllc.figures.circuits import (
+from rllc.figures.drawing import Motion
+from rllc.figures.inputs import need
+from rllc.figures.sorting.circuits import (
     KINDS,
     color_bar,
     color_limit,
@@ -23,28 +25,12 @@ from rllc.figures.circuits import (
     strip,
     strip_colors,
 )
-from rllc.figures.inputs import need
-from rllc.figures.sorting_inputs import given, one_seed
-from rllc.figures.sorting_panels import Panel, draw, entries, limits, panels
+from rllc.figures.sorting.inputs import given, one_seed
+from rllc.figures.sorting.panels import Panel, draw, entries, limits, panels
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
 SHORT = {"llc": "LLC", "rank": "rank", "overlap": "overlap"}  # titles that leave room for a legend
 NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
-
-
-class Motion(NamedTuple):
-    """A figure that moves.
-
-    figure   laid out once; only what ``show`` returns changes
-    frames   how many there are
-    show     changes the figure to a frame, from 0, and returns the artists that changed, lowest first
-    caption  plain text
-    """
-
-    figure: Figure
-    frames: int
-    show: Callable[[int], Sequence[Artist]]
-    caption: str
 
 
 @style.styled
@@ -62,7 +48,7 @@ def sort_animation(
     datasets  ``circuits`` and ``metrics``; ``llc`` and what else ``curves`` draw, where it was given
     title     what the experiment is called
     seed      default the first
-    curves    names of the panels of ``sorting_panels.panels`` beside the circuits
+    curves    names of the panels of ``sorting.panels.panels`` beside the circuits
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
     """
     need(datasets, "circuits", "qk", "ov", "token_head")

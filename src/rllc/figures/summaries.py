@@ -1,0 +1,35 @@
+"""What is said of statistics of experiments, in the claims table and in summaries."""
+
+from collections.abc import Mapping, Sequence
+
+import xarray as xr
+
+DOUBTED = 0.5  # share of estimates with a fault above which a number read from them is marked
+
+
+def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
+    """What every experiment is called: as given, as labelled, or by its name."""
+    names = claims["experiment"].values.tolist() if "experiment" in claims.dims else list(titles or {})
+    labels = claims["experiment_label"].values.tolist() if "experiment_label" in claims.coords else names
+    return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
+
+
+def doubts(sign: str) -> str:
+    """A caption's sentence on values that are read from estimates most of which cannot be trusted."""
+    return (
+        f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from cannot be trusted "
+        "(rings in the curves), so it says how estimates under this setting behave."
+    )
+
+
+def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
+    """A caption's sentence on statistics that are of a running mean."""
+    known = [claims[name].attrs for name in dict.fromkeys(statistics) if name in claims]
+    windows = sorted({int(attributes["window"]) for attributes in known if attributes.get("window")})
+    said = [
+        f"means over {window} neighbouring checkpoints, since a maximum of noisy ones lies too high: "
+        + ", ".join(a["long_name"] for a in known if a.get("window") == window)
+        for window in windows
+    ]
+    own = "The curves of each experiment, and what their captions tell, are of single checkpoints"
+    return f"Of {'; of '.join(said)}. {own}." if said else ""
