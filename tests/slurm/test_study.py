@@ -35,9 +35,14 @@ DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_gradient_
 
 
 def fewer(root):
-    """Without most figures: they are drawn on the login node, and the tests of the workflow draw them all."""
+    """Every experiment, rule and distribution, but one chunk of checkpoints (the tiny study has two) and few
+    figures: they are drawn on the login node, and the tests of the workflow draw them all.
+    """
     declared = yaml.safe_load((root / "config/config.yaml").read_text())["figures"]
-    return {"figures": {name: None for name in declared if name not in DRAWN}}
+    return {
+        "experiments": {"language": {"checkpoints": {"chunks": [0]}}},
+        "figures": {name: None for name in declared if name not in DRAWN},
+    }
 
 
 def planned(login, study):
@@ -69,7 +74,7 @@ def config(study):
 
 @pytest.fixture(scope="module")
 def study(cluster, login, folder):
-    """The CI study with fewer figures, run by Slurm; beside it ``COMPARED``, run locally meanwhile."""
+    """The CI study with ``fewer`` jobs, run by Slurm; beside it ``COMPARED``, run locally meanwhile."""
     local, made = (
         login.Login(login.fresh(folder / name), cluster, login.CI, "config/fewer.yaml")
         for name in ("local", "cluster")
