@@ -47,6 +47,21 @@ def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
     assert "†: more than 50% of the estimates" in drawing.caption
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.00537, "0.0054"),
+        (0.0512, "0.0512"),
+        (0.9987, "0.9987"),
+        (12.34, "12.3"),
+        (1300.4, "1,300"),
+        (0.0, "0"),
+    ],
+)
+def test_numbers_are_short(value, text):
+    assert number(value) == text
+
+
 def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting):
     claims = sorting.claims()
     claims["versus"] = ("claim", ["sort_1head"] * claims.sizes["claim"])

@@ -101,7 +101,12 @@ def test_an_llc_that_does_not_fall_is_told_so(sorting):
     caption = sort_curves(given | {"llc": rising}).caption
     assert "its last checkpoint;" in caption
     assert "then falls" not in caption
-    assert "then falls" not in caption
+    level = rising.assign(
+        llc=rising["llc"].clip(max=10.0).where(rising["step"] != rising["step"][11], 10.001)
+    )
+    caption = sort_curves(given | {"llc": level}).caption
+    assert f"is largest at step {int(level['step'][11]):,}" in caption
+    assert ", and stays so;" in caption and "0.0%" not in caption
 
 
 def test_faults_have_rings_and_gaps_are_told(two):

@@ -193,12 +193,12 @@ def threshold(claim: xr.Dataset) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, whole numbers in full, four digits just below 1: 0.0512, 12.3, 1,300, 0.9987."""
+    """Three digits, two near 0, four just below 1, whole numbers in full: 0.0512, 0.0054, 0.9987, 12.3, 1,300."""
     if 0.9 <= value < 1:
         return f"{value:.4g}"
     if abs(value) >= 100 or value == round(value):
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def _caption(taken: xr.Dataset) -> str:

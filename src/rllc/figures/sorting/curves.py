@@ -16,6 +16,7 @@ NOT_IN_EQUILIBRIUM = (
     "setting's."
 )
 ROW = 1.25  # inches
+LEVEL = 5e-4  # a fall by less is 0.0 %
 
 
 @style.styled
@@ -159,8 +160,11 @@ def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
         return f"{where}, its last checkpoint"
     after = known.sel(step=slice(peak["step"], None))
     lowest = after[int(after.argmin("step"))]
+    fall = 1 - float(lowest) / float(peak)
+    if fall < LEVEL:
+        return f"{where}, and stays so"
     return (
-        f"{where}, then falls by {1 - float(lowest) / float(peak):.1%} until step {int(lowest['step']):,} "
+        f"{where}, then falls by {fall:.1%} until step {int(lowest['step']):,} "
         f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest at the end"
     )
 
