@@ -200,6 +200,16 @@ def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
         assert high >= float(circuits["regions"].max())
 
 
+def test_shares_of_the_vocabulary_begin_at_zero_and_no_seed_is_clipped(two):
+    circuits = two["circuits"].copy(deep=True)
+    circuits["vocabulary_share"].loc[{"seed": 1}] *= 1.4
+    drawing = sort_specialization(two | {"circuits": circuits})
+    for seed in (0, 1):
+        low, high = panel(drawing, f"share of the vocabulary, seed {seed}").get_ylim()
+        assert -0.1 * high < low < 0  # the markers of heads without a share are whole
+        assert high > 1.02 * float(circuits["vocabulary_share"].max())
+
+
 def test_a_logarithmic_axis_of_less_than_two_decades_has_labels(sorting):
     given = sorting.study(seeds=(0,))
     loss = given["metrics"]["loss"]

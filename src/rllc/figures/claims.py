@@ -193,7 +193,7 @@ def threshold(claim: xr.Dataset) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, two near 0, four just below 1, whole numbers in full: 0.0512, 0.0054, 0.9987, 12.3, 1,300."""
+    """Three digits, two near 0, four just below 1, whole numbers in full: 0.0512, 0.0054, 0.9987, 1,300."""
     if 0.9 <= value < 1:
         return f"{value:.4g}"
     if abs(value) >= 100 or value == round(value):

@@ -62,6 +62,7 @@ def sort_specialization(
         for head in heads:
             share = one["circuits"]["vocabulary_share"].sel(head=head)
             style.curve(column[2], share, **(looks[head] | {"markersize": 2.4}))
+        style.from_zero(column[2])
         column[2].set_title(f"share of the vocabulary{seed_text}", loc="left")
         peak = llc_peak(one["llc"]) if "llc" in one else None
         for ax in column:
@@ -73,7 +74,6 @@ def sort_specialization(
     axes[0, 0].invert_yaxis()
     axes[1, 0].set_ylabel("regions")
     axes[2, 0].set_ylabel("share of numbers")
-    axes[2, 0].set_ylim(0, None)
     axes[2, 0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.align_ylabels(axes[:, 0])
     marked = "llc" in found and has_peak(found["llc"])
