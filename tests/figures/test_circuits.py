@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 
 from rllc.figures.drawing import save
 from rllc.figures.sorting.circuits import limit_text, sort_circuits, strip_colors
@@ -21,8 +22,7 @@ def image(ax):
 def test_every_panel_is_a_circuit_with_symmetric_colours(heads, sorting, misplaced, tmp_path):
     given = sorting.study(seeds=(0, 1), n_heads=heads, vocabulary=12)
     drawing = sort_circuits(given, seed=1, steps=[200, 8000], quantile=0.9)
-    if heads == 4:
-        assert misplaced(drawing) == []
+    assert misplaced(drawing) == []
     axes = np.array([ax for ax in drawing.figure.axes if ax.get_images()]).reshape(2 * heads, 2)
     for row, line in enumerate(axes):
         kind = ("qk", "ov")[row % 2]
@@ -37,6 +37,16 @@ def test_every_panel_is_a_circuit_with_symmetric_colours(heads, sorting, misplac
         save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3])
+def test_headings_and_axes_have_room(heads, sorting, misplaced, tmp_path):
+    given = sorting.study(seeds=(0,), n_heads=heads, vocabulary=12)
+    drawing = sort_circuits(given, title="a title")
+    assert misplaced(drawing) == []
+    save(drawing, png=tmp_path / "a.png")
+    edges = imread(tmp_path / "a.png")[[0, -1]]
+    assert (edges == 1).all(), "something is cut at the top or the bottom"
 
 
 def test_a_circuit_that_looks_empty_says_how_large_it_is(two):

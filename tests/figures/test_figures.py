@@ -167,6 +167,19 @@ def test_captions_say_where_two_measures_are_one_number(datasets):
     assert "n_beta 3000" in caption
 
 
+def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_noise(datasets):
+    rllc = datasets["rllc"]
+    same = rllc["rllc_chain"].isel(chain=slice(2)).mean("chain")
+    sampling = json.dumps(json.loads(rllc.attrs["sampling"]) | {"control_chains": 2})
+    rllc = rllc.assign(rllc_gradient_off=same).assign_attrs(sampling=sampling)
+    captions = {
+        "control_gradient_off": "1 - on/off is 0.0% in the median (80 % of cells from 0.0% to 0.0%)",
+        "rllc_fig2_wrllc_by_head": "change by 0.0% in the median cell and by at most 0.0%",
+    }
+    for name, told in captions.items():
+        assert told in figure(name)({**datasets, "rllc": rllc}).caption
+
+
 def test_control_caption_has_the_measured_ratio_per_setting(datasets):
     drawing = figure("control_gradient_off")(datasets)
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):

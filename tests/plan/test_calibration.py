@@ -83,6 +83,7 @@ def test_its_datasets_and_figures_are_its_own_targets(config):
 
 def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
     config["experiments"]["language"]["sampling"]["full"]["divergence_factor"] = 1000
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
     experiment = read(config).experiments["language"]
     swept = parameters.calibration(experiment)
     assert set(swept) == {"heads", "full", "probes"}
@@ -99,6 +100,7 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
 
 
 def test_the_cost_grows_with_the_grid(config):
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
     study = read(config)
     experiment = study.experiments["language"]
     small = read(changed(config, "heads.n_beta", [30])).experiments["language"]

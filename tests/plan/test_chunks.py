@@ -88,14 +88,17 @@ def test_every_job_that_a_chunk_has_counts(config):
 
 def test_the_command_prints_an_overlay(config):
     done = call("--minutes", "1")
+    _, rule = chunks.slowest(read(config), "language", 0)
     overlay = yaml.safe_load(done.stdout)
     update_config(config, overlay)
     edges = read(config).experiments["language"].checkpoints.chunks
     assert edges == overlay["experiments"]["language"]["checkpoints"]["chunks"]
     assert len(edges) > 3
-    before = next(line for line in done.stdout.splitlines() if line.startswith("  # now 2 chunks"))
-    assert f"here {len(edges)} chunks" in done.stdout[done.stdout.index(before) :].splitlines()[1]
-    assert "(sample_heads)" in done.stdout
+    lines = done.stdout.splitlines()
+    own = next(number for number, line in enumerate(lines) if line.startswith("  language: "))
+    assert lines[own - 2].startswith("  # now 1 chunk, whose longest jobs take ")
+    assert lines[own - 2].endswith(f"({rule})")
+    assert lines[own - 1].startswith(f"  # here {len(edges)} chunks")
 
 
 @pytest.mark.parametrize(

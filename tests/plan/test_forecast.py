@@ -13,6 +13,7 @@ JOBS = [
 
 
 def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
     study = read(config)
     rows = forecast.by_rule(study, JOBS)
     assert list(rows) == ["train", "draw"]
@@ -28,6 +29,7 @@ def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
 
 def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(config):
     config["compute"] |= {"device": "cuda", "threads": 4}
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
     study = read(config)
     rows = forecast.by_rule(study, JOBS)
     assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)

@@ -325,7 +325,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
         "rllc", "llc", "rllc.likelihood", "hessian", "ablation", "heads", "metrics", "clusters",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
-    assert distributions(language, "rllc.likelihood") == ["mixture", "code"]
+    assert distributions(language, "rllc.likelihood") == ["mixture"]
     assert distributions(language, "metrics") == ["mixture", "english", "code", "one_layer"]
 
 

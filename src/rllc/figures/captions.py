@@ -23,6 +23,14 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
     return json.loads(dataset.attrs.get("sampling", "{}"))
 
 
+def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
+    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares."""
+    on, count = rllc["rllc"], sampling(rllc).get("control_chains")
+    if count is not None and "rllc_chain" in rllc:
+        on = rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
+    return shrinkage(on, rllc["rllc_gradient_off"])
+
+
 def setting(dataset: xr.Dataset) -> str:
     """ "Setting: n_beta 30, localization 200, ... (240 contexts per chain)."."""
     names = (
@@ -153,7 +161,7 @@ def localization_dominance(
     """
     said = []
     if "rllc_gradient_off" in rllc and rllc["rllc_gradient_off"].notnull().any():
-        change = np.abs(shrinkage(rllc["rllc"], rllc["rllc_gradient_off"]))
+        change = np.abs(change_by_gradient(rllc))
         median, most = change.quantile([0.5, 0.9]).values
         if median <= limit:
             said.append(

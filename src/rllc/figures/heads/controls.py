@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.comparison import rank_correlation, shrinkage
+from rllc.analysis.comparison import rank_correlation
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
 from rllc.figures.inputs import (
@@ -138,6 +138,8 @@ def _measures(
     for variable in ("rllc_se", "rllc_gradient_off", "curvature_prediction", "verdict"):
         if variable in one and one[variable].notnull().any():
             taken[variable] = one[variable]
+    if "rllc_gradient_off" in taken:
+        taken["shrinkage"] = captions.change_by_gradient(one.assign_attrs(rllc.attrs))
     return taken.transpose("step", "head", ...)
 
 
@@ -156,8 +158,7 @@ def _told(name: str, one: xr.Dataset, source: xr.Dataset) -> str:
     """What a setting's controls say, in numbers."""
     said: list[str] = []
     if "rllc_gradient_off" in one:
-        change = shrinkage(one["rllc"], one["rllc_gradient_off"]).values
-        low, middle, high = np.nanquantile(change, [0.1, 0.5, 0.9])
+        low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
         negative = int((one["rllc"] < 0).sum())
         said.append(
             f"Signed, 1 - on/off is {middle:.1%} in the median (80 % of cells from {low:.1%} to {high:.1%}), "

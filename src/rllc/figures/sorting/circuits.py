@@ -51,7 +51,7 @@ def sort_circuits(
     heads = taken["head"].values.tolist()
     rows = [(head, kind) for head in heads for kind in KINDS]
     figure = Figure(
-        figsize=(0.9 + 1.85 * len(chosen), 0.75 + 1.78 * len(rows) + (0.25 if title else 0)),
+        figsize=(0.9 + 1.85 * len(chosen), 0.95 + 1.78 * len(rows) + (0.25 if title else 0)),
         layout="constrained",
     )
     figure.get_layout_engine().set(wspace=0.02, hspace=0.02)
