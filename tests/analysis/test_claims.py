@@ -64,6 +64,20 @@ def test_versus_is_the_mean_over_the_other_experiments_seeds():
     assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not reached"
 
 
+def test_errors_of_differences_and_ratios():
+    """To first order; the mean over n seeds has the error sqrt(sum of squares) / n."""
+    others = {"b": summary(last_step=(100.0, 100, 50), seeds=(1, 2, 3), x=(10, 30, 90), x_se=(0.3, 0.4, 9))}
+    mine = {"a": summary(x=(50, 10), x_se=(2, NAN)), **others}
+    less = judge({"c": claim(at_least=0, versus="b", reached=100)}, mine)
+    np.testing.assert_allclose(less["value_se"].sel(seed=[0, 1]), [[np.hypot(2, 0.25), NAN]])
+    ratio = judge({"c": claim(at_least=0, versus="b", ratio=True, reached=100)}, mine)
+    expected = 2.5 * np.hypot(2 / 50, 0.25 / 20)
+    np.testing.assert_allclose(ratio["value_se"].sel(seed=[0, 1]), [[expected, NAN]])
+    alone = judge({"c": claim(at_least=0)}, mine)
+    np.testing.assert_array_equal(alone["value_se"].sel(seed=[0, 1]), [[2, NAN]])
+    assert verdict((5, 1), at_least=0)["value_se"].isnull().all()
+
+
 def test_experiments_are_called_by_their_labels_and_else_by_their_names():
     summaries = {"b": summary(x=(1, 2)), "a": summary(x=(1, 2))}
     found = judge({"c": claim(at_least=0)}, summaries, {"a": "one head"})

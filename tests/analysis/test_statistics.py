@@ -63,6 +63,13 @@ def test_steps_are_sorted_and_early_ones_left_out():
     assert summary(entry("llc.llc", "peak_step", from_step=101))["it"].values[0] == 1000
 
 
+def test_late_ones_left_out():
+    found = summary(entry("llc.llc", "fall", to_step=100))
+    np.testing.assert_allclose(found["it"], [0, 2 / 3])
+    assert found["last_step"].values.tolist() == [100, 100]
+    assert summary(entry("llc.llc", "peak_step", to_step=99))["it"].values.tolist() == [10, 10]
+
+
 def test_a_running_mean_comes_first():
     found = summary(entry("llc.llc", "last", window=3))
     np.testing.assert_allclose(found["it"], [16 / 3, 13 / 3])
@@ -81,6 +88,50 @@ def test_estimates_with_a_fault_are_counted_on_the_curve_alone():
     found = summary(both, {"llc": dataset, "circuits": circuits()})
     assert found["it_untrusted"].values.tolist() == [1 / 3, 1]
     assert "it_untrusted" not in summary(entry("llc.llc", "last"))
+
+
+def with_errors(errors):
+    """Curves of two seeds with standard errors, one per seed and step."""
+    return llc([(1.0, 2, 8, 6), (1, 9, 3, 2)]).assign(
+        llc_se=(("seed", "step", "distribution"), np.broadcast_to(errors, (2, 4))[..., None])
+    )
+
+
+def test_a_value_has_the_standard_error_of_its_checkpoint():
+    found = summary(entry("llc.llc", "last"), {"llc": with_errors([0.1, 0.2, 0.3, 0.5])})
+    np.testing.assert_allclose(found["it_se"], 0.5, rtol=0.1)
+    assert found["it_se"].attrs == {"long_name": "standard error of: a label", "units": "1"}
+
+
+def test_a_fall_between_two_clear_checkpoints_has_the_error_of_their_ratio():
+    """d(last / top) = ratio * sqrt((e_last / last)^2 + (e_top / top)^2), to first order."""
+    found = summary(entry("llc.llc", "fall"), {"llc": with_errors(0.05)})
+    first_order = [6 / 8 * np.hypot(0.05 / 6, 0.05 / 8), 2 / 9 * np.hypot(0.05 / 2, 0.05 / 9)]
+    np.testing.assert_allclose(found["it_se"], first_order, rtol=0.1)
+
+
+def test_a_running_mean_narrows_the_error():
+    found = summary(entry("llc.llc", "last", window=3), {"llc": with_errors(0.3)})
+    np.testing.assert_allclose(found["it_se"], 0.3 / np.sqrt(3), rtol=0.1)
+
+
+def test_errors_of_a_curve_that_it_is_held_against_count():
+    at = entry("circuits.head_overlap", "step_lead", against="llc.llc")
+    clear = summary(at, {"llc": with_errors(1e-6), "circuits": circuits()})
+    wide = summary(at, {"llc": with_errors([0, 0, 5, 5]), "circuits": circuits()})
+    np.testing.assert_allclose(clear["it_se"], 0, atol=1e-12)
+    assert (wide["it_se"] > 0.5).all()
+
+
+def test_no_error_where_there_is_none_to_take_it_from():
+    assert "it_se" not in summary(entry("llc.llc", "last"))
+    unknown = with_errors([[0.1, 0.1, np.nan, 0.1], [0.1] * 4])
+    found = summary(entry("llc.llc", "last"), {"llc": unknown})
+    assert found["it"].values.tolist() == [6, 2]
+    np.testing.assert_array_equal(found["it_se"].isnull(), [True, False])
+    heads = circuits().assign(anti_state_se=0 * circuits()["anti_state"] + 1)
+    found = summary(entry("circuits.anti_state", "last", over_heads="max"), {"circuits": heads})
+    assert "it_se" not in found
 
 
 @pytest.mark.parametrize("over", ["max", "min", "mean"])

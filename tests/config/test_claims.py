@@ -35,6 +35,7 @@ def test_reserved_names_are_those_of_the_claims_table():
         ({"statistic": "step_lead", "threshold": 1.0}, "step_lead takes no 'threshold'"),
         ({"statistic": "step_lead"}, "step_lead needs 'against'"),
         ({"window": 2}, "odd"),
+        ({"from_step": 100, "to_step": 99}, "from step 100 on and not after 99"),
         ({"of": "llc"}, "pattern"),
         ({"statistic": "falls"}, "fall"),
         ({"form_step": 5}, "did you mean 'from_step'"),

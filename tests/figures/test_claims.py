@@ -47,6 +47,19 @@ def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
     assert "†: more than 50% of the estimates" in drawing.caption
 
 
+def test_values_that_have_a_standard_error_show_it(sorting):
+    claims = sorting.claims()
+    assert not any("±" in text for text in texts(claims_sorting({"claims": claims})))
+    errors = np.full((claims.sizes["claim"], 2), np.nan)
+    errors[0], errors[1, 1] = (312, 1041), 0.0333
+    drawing = claims_sorting({"claims": claims.assign(value_se=(("claim", "seed"), errors))})
+    first, second = (claims["value"].isel(claim=n) for n in (0, 1))
+    expected = [f"{number(first.values[0])} ± 300", f"{number(first.values[1])} ± 1,000"]
+    expected.append(f"{number(float(second.sel(seed=1)))} ± 0.03")
+    assert [text[:-2] for text in texts(drawing) if "±" in text] == expected
+    assert "±: the standard error" in drawing.caption
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -11,6 +11,7 @@ import xarray as xr
 from rllc.analysis.clusters import cluster
 from rllc.figures.drawing import save
 from rllc.plan.figures import FIGURES as TABLE
+from rllc.verdicts import MASKS
 
 FIGURES = {
     "rllc_fig2_wrllc_by_head": "heads.rllc_curves",
@@ -202,8 +203,21 @@ def test_induction_onsets_are_measured(datasets):
     drawing = figure("induction_onset")(datasets)
     assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
     assert drawing.data["score_onset"].sel(seed=0).item() == 1750
+    assert drawing.data["rllc_onset_trusted"].sel(seed=0, distribution="code").item() == 1500
     assert "on code from step 1.5k" in drawing.caption
+    assert "without a ring alone" not in drawing.caption
     assert "its score leaves from step 1.75k" in drawing.caption
+
+
+def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
+    rllc = datasets["rllc"].copy(deep=True)
+    rllc["verdict"][:] = 0
+    rllc["verdict"].loc[{"seed": 0, "step": 1500, "distribution": "code", "head": "1:1"}] = MASKS["drifting"]
+    drawing = figure("induction_onset")(datasets | {"rllc": rllc})
+    code = drawing.data.sel(seed=0, distribution="code")
+    assert code["rllc_onset"].item() == 1500
+    assert code["rllc_onset_trusted"].item() == rllc["step"].values[rllc["step"] > 1500][0]
+    assert "by estimates without a ring alone from step" in drawing.caption
 
 
 def test_without_an_induction_head_the_figure_says_so(datasets):

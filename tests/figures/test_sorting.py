@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.collections import LineCollection
 
 from rllc.figures.sorting.curves import sort_curves
 from rllc.figures.sorting.specialization import sort_specialization
@@ -230,6 +231,23 @@ def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
     (hollow,) = [a for a in lines if a.get_markerfacecolor() == "white"]
     np.testing.assert_array_equal(hollow.get_xdata(), claims["llc_fall"].isel(experiment=[2]).sel(seed=1))
     assert "Hollow: more than 50%" in drawing.caption
+
+
+def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced):
+    claims = sorting.claims()
+    error = claims["llc_fall"].where(claims["seed"] == 1) * 0 + 0.3
+    drawing = sort_summary({"claims": claims.assign(llc_fall_se=error, llc_peak_step_se=error * 1000)})
+    assert misplaced(drawing) == []
+    ax = panel(drawing, "fall of the LLC after it")
+    bars = [line for c in ax.collections if isinstance(c, LineCollection) for line in c.get_segments()]
+    known = claims["llc_fall"].sel(seed=1).values
+    ends = sorted(line[:, 0].tolist() for line in bars if len(line) == 2 and np.isfinite(line).all())
+    np.testing.assert_allclose(ends, sorted([value - 0.3, value + 0.3] for value in known))
+    assert ax.get_xlim()[0] < known.min() - 0.3 and ax.get_xlim()[1] > known.max() + 0.3
+    assert "Bars: the standard error" in drawing.caption
+    steps = panel(drawing, "step of the largest LLC").collections
+    assert not any(isinstance(c, LineCollection) for c in steps)
+    assert "Bars" not in sort_summary({"claims": claims}).caption
 
 
 def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced):

@@ -1,7 +1,9 @@
 """What the README tells a user to do, and what they get when something is wrong."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -194,7 +196,9 @@ def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):
     overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
     call = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "config/ci.yaml", overlay]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    first = subprocess.Popen(call, cwd=checkout.root, env=checkout.environment(), **quiet)
+    first = subprocess.Popen(
+        call, cwd=checkout.root, env=checkout.environment(), start_new_session=True, **quiet
+    )
     try:
         deadline = time.monotonic() + 60
         while not any((checkout.root / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
@@ -205,5 +209,6 @@ def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):
         # on whether the first run's first job has begun.
         assert "cannot be locked" in done.stderr or "Incomplete files" in done.stderr
     finally:
-        first.terminate()
-        first.wait(timeout=120)
+        # SIGTERM may wait for ever: Snakemake's handler takes a lock that the thread it interrupts may hold.
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait(timeout=60)

@@ -35,6 +35,7 @@ rule sample_heads:
         )
     conda:
         ENVIRONMENT
+    priority: 6  # the longest jobs of a small study: first, so that none is left over at its end
     threads: STUDY.compute.threads
     resources:
         mem_mb=megabytes(sampling_cost("heads")),
@@ -70,6 +71,7 @@ rule sample_full:
         )
     conda:
         ENVIRONMENT
+    priority: 5
     threads: STUDY.compute.threads
     resources:
         mem_mb=megabytes(sampling_cost("full")),

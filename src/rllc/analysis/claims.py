@@ -12,6 +12,10 @@ VERDICTS = ("holds", "half", "does not", "not reached")
 PASSES = {"fails": 0, "passes": 1, "not_reached": -1}
 VARIABLES = {
     "value": ("the statistic of the claim, less or over what it is compared with", "as the statistic"),
+    "value_se": (
+        "standard error of the value, from those of the estimates; NaN: no such",
+        "as the statistic",
+    ),
     "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
     "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
     "verdict": ("holds: all seeds; half: some; does not: none; not reached: too short, or no value", "1"),
@@ -41,32 +45,34 @@ def judge(
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
-    Returns ``value``, ``untrusted``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached), ``verdict``
-    and the claim's own entries (claim), and every statistic and ``last_step`` (experiment, seed), NaN where
-    an experiment lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in no mean;
-    a claim without a seed that is reached is "not reached".
+    Returns ``value``, ``value_se``, ``untrusted``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached),
+    ``verdict`` and the claim's own entries (claim), and every statistic and ``last_step`` (experiment, seed),
+    NaN where an experiment lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in
+    no mean; a claim without a seed that is reached is "not reached". ``passes`` asks for the value alone. To
+    first order the error of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) /
+    |w|, with t = sqrt(sum of squared errors) / n for the mean w over n seeds.
 
     Raises ValueError where there is no such experiment, or it has no such statistic.
     """
     joined = _join(summaries)
     seeds = joined["seed"].values
     values, passes = np.full((len(claims), seeds.size), np.nan), np.full((len(claims), seeds.size), -1, "i1")
-    against, untrusted = np.full(len(claims), np.nan), np.full((len(claims), seeds.size), np.nan)
+    against, untrusted, errors = np.full(len(claims), np.nan), values.copy(), values.copy()
     for row, (name, claim) in enumerate(claims.items()):
         measured = _reached(joined, summaries, claim["experiment"], name, claim)
-        values[row] = measured["value"]
+        values[row], errors[row] = measured["value"], measured["error"]
         if f"{claim['statistic']}_untrusted" in joined:
             untrusted[row] = joined[f"{claim['statistic']}_untrusted"].sel(experiment=claim["experiment"])
         if claim.get("versus"):
             other = _reached(joined, summaries, claim["versus"], name, claim)
-            against[row] = other["value"].where(other["reached"]).mean()
-            values[row] = values[row] / against[row] if claim.get("ratio") else values[row] - against[row]
+            values[row], errors[row], against[row] = _compared(values[row], errors[row], other, claim)
         judged = measured["reached"].values & np.isfinite(values[row])
         passes[row, judged] = within(values[row, judged], claim)
     entries = list(claims.values())
     found = {
         "value": (("claim", "seed"), values),
         "passes": (("claim", "seed"), passes),
+        "value_se": (("claim", "seed"), errors),
         "untrusted": (("claim", "seed"), untrusted),
         "compared_with": ("claim", against),
         "verdict": ("claim", _text(verdict(row) for row in passes)),
@@ -106,6 +112,20 @@ def verdict(passes: np.ndarray) -> str:
     return "holds" if judged.all() else "half" if judged.any() else "does not"
 
 
+def _compared(
+    values: np.ndarray, errors: np.ndarray, other: xr.Dataset, claim: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Values less or over the mean of the other's seeds, their errors, and that mean."""
+    judged = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
+    if not judged.sizes["seed"]:
+        return np.full_like(values, np.nan), np.full_like(values, np.nan), float("nan")
+    mean = float(judged["value"].mean())
+    error = float(np.sqrt((judged["error"] ** 2).mean(skipna=False) / judged.sizes["seed"]))
+    if not claim.get("ratio"):
+        return values - mean, np.hypot(errors, error), mean
+    return values / mean, np.hypot(errors, values * error / mean) / abs(mean), mean
+
+
 def _comparison(claim: Mapping[str, Any]) -> str:
     return "" if not claim.get("versus") else "ratio" if claim.get("ratio") else "difference"
 
@@ -117,7 +137,7 @@ def _reached(
     name: str,
     claim: Mapping[str, Any],
 ) -> xr.Dataset:
-    """The claim's statistic in an experiment, and which of its seeds came to the step it speaks of."""
+    """The claim's statistic in an experiment, its error, and which seeds came to the step it speaks of."""
     statistic = claim["statistic"]
     if experiment not in summaries:
         raise ValueError(
@@ -129,7 +149,14 @@ def _reached(
             f"claim {name}: {experiment} has no {statistic} ({why}); correct the claim or the statistic"
         )
     one = joined.sel(experiment=experiment)
-    return xr.Dataset({"value": one[statistic], "reached": one["last_step"] >= (claim.get("reached") or 0)})
+    error = one.get(f"{statistic}_se", xr.full_like(one[statistic], np.nan))
+    return xr.Dataset(
+        {
+            "value": one[statistic],
+            "error": error,
+            "reached": one["last_step"] >= (claim.get("reached") or 0),
+        }
+    )
 
 
 def _join(summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -1,11 +1,13 @@
 """Named statistics of an experiment: one number per seed from the curve of a variable over training.
 
 An entry says which curve and what is read off it, in this order: the variable (``of``, at the labels ``at``,
-over heads as ``over_heads`` says), its finite checkpoints from ``from_step`` on, a running mean over
-``window`` of them, and one of the functions of ``rllc.analysis.curves``.
+over heads as ``over_heads`` says), its finite checkpoints from ``from_step`` to ``to_step``, a running mean
+over ``window`` of them, and one of the functions of ``rllc.analysis.curves``. Where the curve has standard
+errors, the statistic has one: its spread when every checkpoint is drawn anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from rllc.verdicts import sound
 from rllc.vocabulary import describe
 
 VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
+REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
 OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
 
 
@@ -28,14 +31,17 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
 
     statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
                 where wanted ``at`` (dim -> label; a dim with one label needs none), ``over_heads``,
-                ``from_step``, ``window`` and the options of the function (``against``: as ``of``)
+                ``from_step``, ``to_step``, ``window`` and the options of the function (``against``: as
+                ``of``)
     datasets    name -> dataset with dims seed and step
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; where the
-    curve's dataset has verdicts, ``<statistic>_untrusted`` (seed), the share of its estimates with a fault. A
-    statistic whose curve the experiment has not is left out: why stands in the attribute
-    ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves against each
-    other are taken over seeds that both have.
+    curve's dataset has verdicts, ``<statistic>_untrusted`` (seed), the share of its estimates with a fault.
+    Where it has standard errors of the variable (``llc_se`` of ``llc``; not over heads), ``<statistic>_se``
+    (seed): the standard deviation of the statistic over curves whose checkpoints are normal about the
+    estimates, independent of each other. A statistic whose curve the experiment has not is left out: why
+    stands in the attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic.
+    Curves against each other are taken over seeds that both have.
     """
     found, reasons, ends = {}, {}, []
     for name, entry in statistics.items():
@@ -49,6 +55,21 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
         found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
         found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
+        errors = _errors(entry["of"], entry, datasets)
+        against = _errors(entry["against"], entry, datasets) if entry.get("against") else {}
+        if errors or against:
+            spreads = [
+                _spread(
+                    partial(_value, entry),
+                    (curves[seed], None if other is None else other[seed]),
+                    (errors.get(seed), against.get(seed)),
+                )
+                for seed in seeds
+            ]
+            found[f"{name}_se"] = xr.DataArray(spreads, {"seed": seeds}, ["seed"])
+            found[f"{name}_se"].attrs.update(
+                long_name=f"standard error of: {entry['label']}", units=entry["unit"]
+            )
         doubts = [_untrusted(of, entry, datasets) for of in (entry["of"], entry.get("against")) if of]
         if any(doubts):
             shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
@@ -66,7 +87,7 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
 
 
 def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
-    """The finite checkpoints of every seed from ``from_step`` on. Raises Absent."""
+    """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
     dataset, _, variable = of.rpartition(".")
     if dataset not in datasets or variable not in datasets[dataset]:
         raise Absent(f"the experiment has no {of}")
@@ -83,7 +104,8 @@ def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset
         raise Absent(f"{of} has more than one {more or 'value'}: say which in 'at', or 'over_heads'")
     values = values.sortby("step").transpose("seed", "step")
     step = values["step"].values
-    kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0))
+    late = np.inf if entry.get("to_step") is None else entry["to_step"]
+    kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
     rows = zip(values["seed"].values.tolist(), values.values.astype(float), kept, strict=True)
     return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
 
@@ -97,6 +119,39 @@ def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Data
     marked = held.assign({variable: (~sound(held)).astype(float).where(np.isfinite(held[variable]))})
     curves = _curves(of, entry, {dataset: marked})
     return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
+
+
+def _errors(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
+    """Per seed the standard errors at a curve's checkpoints; empty where the dataset has none of them."""
+    dataset, _, variable = of.rpartition(".")
+    held, error = datasets[dataset], f"{variable}_se"
+    if error not in held or entry.get("over_heads"):
+        return {}
+    unknown = -1.0  # a curve has no missing values
+    values = held[error].fillna(unknown).where(held[variable].notnull())
+    curves = _curves(of, entry, {dataset: held.assign({variable: values})})
+    return {
+        seed: Curve(step, np.where(value == unknown, NAN, value)) for seed, (step, value) in curves.items()
+    }
+
+
+def _spread(
+    value: Callable[[Curve, Curve | None], float],
+    curves: tuple[Curve, Curve | None],
+    errors: tuple[Curve | None, Curve | None],
+) -> float:
+    """Standard deviation of ``value`` over curves with normal errors; NaN where one of these is not known."""
+    if any(not np.isfinite(error.value).all() for error in errors if error is not None):
+        return NAN
+    random = np.random.default_rng(0)
+
+    def redrawn(curve: Curve | None, error: Curve | None) -> Curve | None:
+        if curve is None or error is None:
+            return curve
+        return Curve(curve.step, random.normal(curve.value, error.value))
+
+    values = [value(*(redrawn(c, e) for c, e in zip(curves, errors, strict=True))) for _ in range(REDRAWS)]
+    return float(np.std(values, ddof=1))
 
 
 def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None) -> float:

@@ -24,9 +24,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # What the claims table holds beside the statistics.
 RESERVED = (
-    "value", "passes", "untrusted", "compared_with", "verdict", "experiment_of_claim", "text", "source",
-    "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim", "seed",
-    "experiment", "experiment_label",
+    "value", "value_se", "passes", "untrusted", "compared_with", "verdict", "experiment_of_claim", "text",
+    "source", "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim",
+    "seed", "experiment", "experiment_label",
 )  # fmt: skip
 
 
@@ -39,10 +39,11 @@ class Statistic(Section):
     statistic: Literal[
         "peak_step", "maximum", "last", "fall", "fall_to_minimum", "value_at", "first_step_reaching",
         "growth", "relative_range", "step_lead",
-    ] = key("which of rllc.analysis.statistics")  # fmt: skip
+    ] = key("which of rllc.analysis.curves")  # fmt: skip
     at: dict[Name, str | int] = key("label along each dim that has several", default={})
     over_heads: Literal["max", "min", "mean"] | None = key("one value of all heads", default=None)
     from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
+    to_step: Step | None = key("later checkpoints are left out; none: to the end", unit="steps", default=None)
     window: Count = key(
         "checkpoints in a running mean taken first, odd: a maximum of noisy values is too large", default=1
     )
@@ -60,6 +61,8 @@ class Statistic(Section):
                 raise ValueError(f"{self.statistic} takes no '{option}', only {takers} does; leave it out")
             if not given and option in takes:
                 raise ValueError(f"{self.statistic} needs '{option}'")
+        if self.to_step is not None and self.to_step < self.from_step:
+            raise ValueError(f"no checkpoint is from step {self.from_step} on and not after {self.to_step}")
         if self.window % 2 == 0:
             raise ValueError(f"window {self.window} has no middle checkpoint: expected an odd number")
         return self

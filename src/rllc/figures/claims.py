@@ -22,7 +22,14 @@ VERDICTS = {
     "does not": ("#C04A00", "✗"),
     "not reached": ("#6E6E6E", "–"),
 }
-WIDTHS = {"claim": 4.6, "statistic": 2.35, "threshold": 1.05, "seed": 0.78, "verdict": 1.15}  # inches
+WIDTHS = {
+    "claim": 4.6,
+    "statistic": 2.35,
+    "threshold": 1.05,
+    "seed": 0.78,
+    "error": 0.45,
+    "verdict": 1.15,
+}  # inches
 LETTERS, WORDS = 72, 38  # letters of a claim, and of a statistic, on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 
@@ -59,9 +66,8 @@ def claims_sorting(
     group = group if group in claims else "experiment"
     if group not in claims.variables or claims[group].dims != ("claim",):
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
-    also = [
-        name for name in ("untrusted", "versus", "comparison", "compared_with", "reached") if name in claims
-    ]
+    optional = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached")
+    also = [name for name in optional if name in claims]
     taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
     taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
@@ -70,7 +76,8 @@ def claims_sorting(
     named = taken[group].values.tolist()
     groups = [name for name in dict.fromkeys([*order, *named]) if name in named]
     rows, headings, bottom = _rows(_in_words(taken, claims, called), group, groups)
-    columns = _columns(names)
+    with_errors = "value_se" in taken and bool(taken["value_se"].notnull().any())
+    columns = _columns(names, WIDTHS["seed"] + with_errors * WIDTHS["error"])
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
     figure = Figure(figsize=(width, bottom + 0.15))
     ax = figure.add_axes((0, 0, 1, 1))
@@ -132,15 +139,15 @@ def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Ro
     return rows, headings, top
 
 
-def _columns(seeds: Sequence[int]) -> dict[str, float]:
-    """Where each column begins, in inches; those of seeds, where they end."""
+def _columns(seeds: Sequence[int], width: float) -> dict[str, float]:
+    """Where each column begins, in inches; those of seeds, of that width, where they end."""
     claim = 0.35
     judged_by = claim + WIDTHS["claim"]
     threshold = judged_by + WIDTHS["statistic"]
     values = threshold + WIDTHS["threshold"]
     found = {"claim": claim, "statistic": judged_by, "threshold": threshold}
-    found |= {f"seed {seed}": values + (n + 1) * WIDTHS["seed"] for n, seed in enumerate(seeds)}
-    return found | {"verdict": values + len(seeds) * WIDTHS["seed"] + 0.25}
+    found |= {f"seed {seed}": values + (n + 1) * width for n, seed in enumerate(seeds)}
+    return found | {"verdict": values + len(seeds) * width + 0.25}
 
 
 def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
@@ -159,7 +166,8 @@ def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
             "not reached" if not known or passed < 0 else "holds" if passed == 1 else "does not"
         ]
         doubted = "untrusted" in claim and float(claim["untrusted"].sel(seed=seed)) > DOUBTED
-        text = f"{number(value)}{'†' if doubted else ''} {sign}" if known else sign
+        error = float(claim["value_se"].sel(seed=seed)) if "value_se" in claim else np.nan
+        text = f"{with_error(value, error)}{'†' if doubted else ''} {sign}" if known else sign
         at = columns[f"seed {seed}"]
         ax.text(at, first, text, fontsize=8.5, color=color, ha="right", va="center")
     color, sign = VERDICTS.get(str(claim["verdict"].item()), VERDICTS["not reached"])
@@ -201,16 +209,24 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
+def with_error(value: float, error: float) -> str:
+    """A value and its standard error to one digit, where it is known: 0.0512 ± 0.04, 1,200 ± 400, 1 ± 0."""
+    return f"{number(value)} ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else number(value)
+
+
 def _caption(taken: xr.Dataset) -> str:
     found = taken["verdict"].values.tolist()
     counts = [f"{found.count(name)} {words}" for name, words in _COUNTED.items() if name in found]
     return captions.joined(
         f"{len(found)} claims: {', '.join(counts)}.",
-        "A threshold stood in the configuration before the value was seen; a value passes if it is within. "
+        "A value passes if it is within the thresholds, which stand in the configuration. "
         "A claim holds if every seed passes that came to the step it speaks of, and half holds if some do; "
         "it is not reached where none came so far or the statistic does not exist.",
         "Minus, or over, that of another experiment: of the mean over its seeds."
         if "versus" in taken and any(taken["versus"].values.tolist())
+        else "",
+        "±: the standard error of the value by those of the estimates; passing does not ask for it."
+        if "value_se" in taken and bool(taken["value_se"].notnull().any())
         else "",
         f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "
         f"{', '.join(map(str, taken['seed'].values.tolist()))}, each by itself.",

@@ -53,15 +53,21 @@ def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.D
             beside, errors="ignore"
         )
         ahead = ahead.assign(faulty=either)
-    when = [
-        onset(ahead["lead"].sel(distribution=name), threshold=ahead["half_width"].sel(distribution=name))
-        for name in one["distribution"].values
-    ]
+    trusted = ahead["lead"].where(~ahead["faulty"]) if wrong is not None else ahead["lead"]
     return ahead.assign(
-        rllc_onset=("distribution", when),
+        rllc_onset=("distribution", _onsets(ahead["lead"], ahead["half_width"])),
+        rllc_onset_trusted=("distribution", _onsets(trusted, ahead["half_width"])),
         score_lead=score,
         score_onset=onset(score, threshold=margin),
     )
+
+
+def _onsets(ahead: xr.DataArray, half_width: xr.DataArray) -> list[float]:
+    """On each distribution."""
+    return [
+        onset(ahead.sel(distribution=name), threshold=half_width.sel(distribution=name))
+        for name in ahead["distribution"].values
+    ]
 
 
 def _told(when: float) -> str:
@@ -161,7 +167,7 @@ def induction_onset(
     style.beside(axes[-2, -1], leads, title=f"{confidence:.0%} interval")
     style.beside(axes[-1, -1], [*marks, style.key("score", color="#333333")], title="onset of")
     along = xr.DataArray(list(found), dims="seed", name="seed")
-    kept = [*LEAD, "rllc_onset", "score_onset"]
+    kept = [*LEAD, "rllc_onset", "rllc_onset_trusted", "score_onset"]
     each = [story[kept].drop_vars("seed", errors="ignore") for story in stories.values()]
     told = xr.concat(each, dim=along)
     data = shown.drop_vars("rllc_chain").assign(told.sel(step=shown["step"]))
@@ -240,8 +246,10 @@ def _sentence(seed: int, head: str, story: xr.Dataset, one: xr.Dataset, labels: 
     score = one["prefix_matching"].sel(head=head)
     parts = []
     for name in story["distribution"].values.tolist():
-        when = float(story["rllc_onset"].sel(distribution=name))
+        when, trusted = (float(story[n].sel(distribution=name)) for n in ("rllc_onset", "rllc_onset_trusted"))
         at = f" (score {float(score.sel(step=when)):.2f} there)" if np.isfinite(when) else ""
+        if not np.array_equal(when, trusted, equal_nan=True):
+            at += f", by estimates without a ring alone from {_told(trusted)}"
         parts.append(f"on {labels[name]} from {_told(when)}{at}")
     return (
         f"Seed {seed}, head {head}: its rLLC leaves the others {', '.join(parts)}; its score leaves from "

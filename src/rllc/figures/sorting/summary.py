@@ -44,10 +44,15 @@ def sort_summary(
     """
     shown = dict(quantities or QUANTITIES)
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
-    also = [f"{name}_untrusted" for name in shown if f"{name}_untrusted" in claims]
+    also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
     taken = claims[[*shown, *also]].transpose("experiment", "seed")
     called = experiment_titles(claims, titles)
     hollow = {name: _doubted(taken, name) for name in shown}
+    errors = {
+        name: taken[f"{name}_se"].values
+        for name in shown
+        if f"{name}_se" in taken and not name.endswith("_step")  # steps have a logarithmic axis
+    }
     expected = _expected(claims, shown, group)
     names, runs = taken["experiment"].values.tolist(), taken["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
@@ -59,9 +64,14 @@ def sort_summary(
             _expect(ax, low, high, names.index(row))
         color = _color(variable)
         for n in range(len(runs)):
-            _points(ax, values[:, n], np.arange(len(names)) + shift[n], hollow[variable][:, n], n, color)
+            y = np.arange(len(names)) + shift[n]
+            if variable in errors:
+                bars = {"fmt": "none", "ecolor": color, "elinewidth": 0.8, "zorder": 1.5}
+                ax.errorbar(values[:, n], y, xerr=errors[variable][:, n], **bars)
+            _points(ax, values[:, n], y, hollow[variable][:, n], n, color)
+        error = np.nan_to_num(errors.get(variable, 0.0))
         limits = [edge for low, high, _ in expected.get(variable, []) for edge in (low, high)]
-        _axis(ax, variable, np.concatenate([values.ravel(), limits]))
+        _axis(ax, variable, np.concatenate([(values - error).ravel(), (values + error).ravel(), limits]))
         for row in np.flatnonzero(~np.isfinite(values).any(1)):
             ax.annotate(
                 "–", (0.02, row), xycoords=("axes fraction", "data"), va="center", color="#888888", fontsize=9
@@ -89,6 +99,7 @@ def sort_summary(
         f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
         *said,
         doubts("Hollow") if any(marked.any() for marked in hollow.values()) else "",
+        "Bars: the standard error of a value by those of the estimates." if errors else "",
         averaged(claims, list(shown)),
         "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
         "trained to."
