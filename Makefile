@@ -43,7 +43,7 @@ partial: env  ## datasets and figures of what is finished, in <results>/partial/
 	$(BIN)/snakemake --cores $(CORES) --nolock --keep-going $(if $(CONFIG),--configfile $(CONFIG)) -- partial
 
 chunks: env  ## checkpoints.chunks such that jobs take about MINUTES (30): CONFIG=<overlays>
-	@$(BIN)/python -m rllc.plan.chunks $(CONFIG) --minutes $(MINUTES)
+	@$(BIN)/python -m rllc.plan.costs.chunks $(CONFIG) --minutes $(MINUTES)
 
 test: env check unit workflow-test  ## all checks and tests
 

@@ -24,7 +24,8 @@ from typing import NamedTuple
 import yaml
 from snakemake.utils import update_config
 
-from rllc.plan import chunks, forecast, steps
+from rllc.plan import steps
+from rllc.plan.costs import chunks, forecast
 from rllc.plan.study import read
 
 # One job, as a node starts it, without doing it.

@@ -2,7 +2,8 @@ import copy
 
 import pytest
 
-from rllc.plan import cost, parameters
+from rllc.plan import parameters
+from rllc.plan.costs import cost
 from rllc.plan.figures import FIGURES, asked_by
 from rllc.plan.products import calibrated, calibration_distributions, datasets
 from rllc.plan.study import ConfigError, read

@@ -3,7 +3,7 @@ import json
 import pytest
 import xarray as xr
 
-from rllc.plan.sidecars import broken, drop_broken
+from rllc.plan.runs.sidecars import broken, drop_broken
 from rllc.record import manifest
 from rllc.record.datasets import write_dataset
 from rllc.record.store import UnreadableResult

@@ -16,7 +16,7 @@ def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, undi
 
 def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
     """The cost model is made to promise far too little: three times as much is enough."""
-    trained.edit("src/rllc/plan/cost.py", "START + seconds, 900 +", "START + seconds, 260 +")
+    trained.edit("src/rllc/plan/costs/cost.py", "START + seconds, 900 +", "START + seconds, 260 +")
     said = trained.snakemake(trained.PART)
     asked = {n: cluster.job(n)["MinMemoryNode"] for n in trained.submitted(said, "sample_heads")}
     assert len(asked) > 1, said[-3000:]
@@ -27,7 +27,7 @@ def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
 def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, undisturbed):
     # Slurm's shortest limit is a minute, and it looks every thirty seconds: one checkpoint fits, two do not.
     trained.slow(45)
-    trained.edit("src/rllc/plan/cost.py", "limit = max(10,", "limit = max(1,")
+    trained.edit("src/rllc/plan/costs/cost.py", "limit = max(10,", "limit = max(1,")
     said = trained.snakemake(trained.PART)
     jobs = {n: cluster.job(n) for n in trained.submitted(said, "sample_heads")}
     assert {"TIMEOUT", "COMPLETED"} == {job["JobState"] for job in jobs.values()}

@@ -12,7 +12,7 @@ import xarray as xr
 import yaml
 from snakemake.utils import update_config
 
-from rllc.plan import forecast
+from rllc.plan.costs import forecast
 from rllc.plan.study import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")

@@ -8,18 +8,20 @@ from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.plan import cost, leftover, parameters, planned, products, slurm
+from rllc.plan import parameters, products
 from rllc.plan.command import command
-from rllc.plan.environment import forget_secrets, prepare
+from rllc.plan.costs import cost
+from rllc.plan.costs.forecast import by_rule, forecast, table
 from rllc.plan.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
 from rllc.plan.fingerprint import fingerprint
-from rllc.plan.forecast import by_rule, forecast, table
-from rllc.plan.layout import BASE_SETTING, Layout
-from rllc.plan.leftover import drop_leftover
-from rllc.plan.parameters import as_json
-from rllc.plan.sidecars import drop_broken
 from rllc.plan.imported import imported_files
-from rllc.plan.presence import missing_files
+from rllc.plan.layout import BASE_SETTING, Layout
+from rllc.plan.parameters import as_json
+from rllc.plan.runs import leftover, planned, slurm
+from rllc.plan.runs.environment import forget_secrets, prepare
+from rllc.plan.runs.leftover import drop_leftover
+from rllc.plan.runs.presence import missing_files
+from rllc.plan.runs.sidecars import drop_broken
 from rllc.plan.steps import chunks
 from rllc.plan.study import ConfigError, read
 from rllc.seeds import derive

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from rllc.plan import planned
+from rllc.plan.runs import planned
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

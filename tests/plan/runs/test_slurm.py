@@ -3,7 +3,15 @@ import re
 
 import pytest
 
-from rllc.plan.slurm import Job, SlurmError, cancel, jobs_here, refuse_names, refuse_orphans, status_source
+from rllc.plan.runs.slurm import (
+    Job,
+    SlurmError,
+    cancel,
+    jobs_here,
+    refuse_names,
+    refuse_orphans,
+    status_source,
+)
 
 SCONTROL = "AccountingStorageType   = accounting_storage/{storage}\nMinJobAge               = {age} sec\n"
 

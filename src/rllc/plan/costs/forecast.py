@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from rllc.config.study import Study
-from rllc.plan import cost, products
-from rllc.plan.cost import GPU, Cost
+from rllc.plan import products
+from rllc.plan.costs import cost
+from rllc.plan.costs.cost import GPU, Cost
 
 SMALL = Cost(cpu_seconds=2.5)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rllc.plan.status import Job, comment, report, stand
+from rllc.plan.runs.status import Job, comment, report, stand
 
 
 @pytest.fixture

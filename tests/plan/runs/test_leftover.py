@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rllc.plan import leftover
+from rllc.plan.runs import leftover
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.utils import update_config
 
-from rllc.plan import chunks, forecast, steps
+from rllc.plan import steps
+from rllc.plan.costs import chunks, forecast
 from rllc.plan.study import read
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def partitions(count):
@@ -117,5 +118,5 @@ def test_mistakes_are_named(given, said):
 
 def call(*given):
     return subprocess.run(
-        [sys.executable, "-m", "rllc.plan.chunks", *given], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "rllc.plan.costs.chunks", *given], cwd=ROOT, capture_output=True, text=True
     )

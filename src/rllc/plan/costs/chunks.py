@@ -16,7 +16,8 @@ import yaml
 from snakemake.utils import update_config
 
 from rllc.config.study import Experiment, Study
-from rllc.plan import forecast, products, steps
+from rllc.plan import products, steps
+from rllc.plan.costs import forecast
 from rllc.plan.study import ConfigError, read
 
 MEASURES = {
@@ -115,7 +116,7 @@ def _range(study: Study, name: str) -> str:
 def main() -> None:
     """Print the chunks of every experiment of a config."""
     parser = argparse.ArgumentParser(
-        prog="python -m rllc.plan.chunks", description=__doc__.partition("\n")[0]
+        prog="python -m rllc.plan.costs.chunks", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("overlays", nargs="*", type=Path, help="as given to --configfile")
     parser.add_argument("--minutes", type=float, required=True, help="that a job should take, about")

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rllc.plan import cost, forecast
+from rllc.plan.costs import cost, forecast
 from rllc.plan.study import read
 
 JOBS = [

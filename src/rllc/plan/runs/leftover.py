@@ -9,8 +9,8 @@ import os
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from rllc.plan.planned import FOLDER
-from rllc.plan.sidecars import DATASETS, MANIFESTS
+from rllc.plan.runs.planned import FOLDER
+from rllc.plan.runs.sidecars import DATASETS, MANIFESTS
 
 MARK = FOLDER / "running"
 RECORDS = Path(".snakemake/metadata")
