@@ -129,6 +129,12 @@ def test_no_error_where_there_is_none_to_take_it_from():
     found = summary(entry("llc.llc", "last"), {"llc": unknown})
     assert found["it"].values.tolist() == [6, 2]
     np.testing.assert_array_equal(found["it_se"].isnull(), [True, False])
+    without = entry("llc.llc", "first_step_reaching", threshold=8)  # which some redrawn curves do not
+    assert summary(without, {"llc": with_errors(0.5)})["it_se"].isnull().all()
+    shared = with_errors(0.5).assign_attrs(sampling='{"seeded": true}')
+    assert "it_se" not in summary(entry("llc.llc", "last"), {"llc": shared})
+    infinite = with_errors([0.1, 0.1, 0.1, np.inf])
+    assert summary(entry("llc.llc", "last"), {"llc": infinite})["it_se"].isnull().all()
     heads = circuits().assign(anti_state_se=0 * circuits()["anti_state"] + 1)
     found = summary(entry("circuits.anti_state", "last", over_heads="max"), {"circuits": heads})
     assert "it_se" not in found

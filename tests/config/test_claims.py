@@ -78,3 +78,7 @@ def test_a_claim_about_what_is_not_there_is_refused(change, said):
         refuse_unknown(statistics, {"c": Claim(**{**good, **change})}, experiments)
     with pytest.raises(ValueError, match="cannot be called 'verdict'"):
         refuse_unknown({"verdict": Statistic(**STATISTIC)}, {}, experiments)
+    for taken in ("x_se", "x_untrusted"):
+        refuse_unknown({taken: Statistic(**STATISTIC)}, {}, experiments)
+        with pytest.raises(ValueError, match=f"cannot be called '{taken}': x has a variable of that name"):
+            refuse_unknown({**statistics, taken: Statistic(**STATISTIC)}, {}, experiments)

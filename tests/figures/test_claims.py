@@ -92,13 +92,16 @@ def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting
 
 @pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3)])
 def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
-    drawing = claims_sorting({"claims": sorting.claims(seeds=seeds, repeat=repeat)})
-    drawing.figure.draw_without_rendering()
-    page = drawing.figure.bbox
-    boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
-    assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= page.x1 and b.y1 <= page.y1 for b in boxes)
-    clashes = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n] if a.overlaps(b)]
-    assert not clashes
+    claims = sorting.claims(seeds=seeds, repeat=repeat)
+    longest = claims.assign(value_se=4e3 + 0 * claims["value"], untrusted=1 + 0 * claims["value"])
+    for given in (claims, longest):
+        drawing = claims_sorting({"claims": given})
+        drawing.figure.draw_without_rendering()
+        page = drawing.figure.bbox
+        boxes = [text.get_window_extent() for text in drawing.figure.axes[0].texts]
+        assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= page.x1 and b.y1 <= page.y1 for b in boxes)
+        clashes = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n] if a.overlaps(b)]
+        assert not clashes
 
 
 def test_claims_that_name_no_experiment_are_refused(sorting):

@@ -174,7 +174,7 @@ def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_no
     sampling = json.dumps(json.loads(rllc.attrs["sampling"]) | {"control_chains": 2})
     rllc = rllc.assign(rllc_gradient_off=same).assign_attrs(sampling=sampling)
     captions = {
-        "control_gradient_off": "1 - on/off is 0.0% in the median (80 % of cells from 0.0% to 0.0%)",
+        "control_gradient_off": "1 - on/off over the chains with a control is 0.0% in the median (80 % of cells from 0.0% to 0.0%)",
         "rllc_fig2_wrllc_by_head": "change by 0.0% in the median cell and by at most 0.0%",
     }
     for name, told in captions.items():
@@ -186,7 +186,7 @@ def test_control_caption_has_the_measured_ratio_per_setting(datasets):
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
-        assert f"1 - on/off is {middle:.1%} in the median" in drawing.caption
+        assert f"1 - on/off over the chains with a control is {middle:.1%} in the median" in drawing.caption
         np.testing.assert_array_equal(
             drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
             one["rllc"].transpose("step", "head"),

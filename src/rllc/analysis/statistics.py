@@ -6,6 +6,7 @@ over ``window`` of them, and one of the functions of ``rllc.analysis.curves``. W
 errors, the statistic has one: its spread when every checkpoint is drawn anew.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -37,11 +38,14 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; where the
     curve's dataset has verdicts, ``<statistic>_untrusted`` (seed), the share of its estimates with a fault.
-    Where it has standard errors of the variable (``llc_se`` of ``llc``; not over heads), ``<statistic>_se``
-    (seed): the standard deviation of the statistic over curves whose checkpoints are normal about the
-    estimates, independent of each other. A statistic whose curve the experiment has not is left out: why
-    stands in the attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic.
-    Curves against each other are taken over seeds that both have.
+    Where it has standard errors of the variable (``llc_se`` of ``llc``; not over heads, nor where all steps
+    share their noise), ``<statistic>_se`` (seed): the standard deviation of the statistic over curves whose
+    checkpoints are normal about the estimates, NaN where an error is not known or such a curve has no value.
+    The errors are taken as independent. Checkpoints share their minibatches, though, and what these do to
+    all of them cancels in a fall, whose error is rather too large. It holds nothing of the bias of a maximum
+    (``rllc.analysis.curves``). A statistic whose curve the experiment has not is left out: why stands in the
+    attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves
+    against each other are taken over seeds that both have.
     """
     found, reasons, ends = {}, {}, []
     for name, entry in statistics.items():
@@ -55,8 +59,8 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
         found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
         found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
-        errors = _errors(entry["of"], entry, datasets)
-        against = _errors(entry["against"], entry, datasets) if entry.get("against") else {}
+        errors = _errors(entry["of"], entry, datasets, curves)
+        against = {} if other is None else _errors(entry["against"], entry, datasets, other)
         if errors or against:
             spreads = [
                 _spread(
@@ -86,8 +90,8 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
     return describe(joined, VARIABLES).assign_attrs(reasons)
 
 
-def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
-    """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
+def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> xr.DataArray:
+    """A variable (seed, step), its steps ascending. Raises Absent."""
     dataset, _, variable = of.rpartition(".")
     if dataset not in datasets or variable not in datasets[dataset]:
         raise Absent(f"the experiment has no {of}")
@@ -102,11 +106,16 @@ def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset
     if set(values.dims) != {"seed", "step"}:
         more = ", ".join(str(d) for d in values.dims if d not in ("seed", "step"))
         raise Absent(f"{of} has more than one {more or 'value'}: say which in 'at', or 'over_heads'")
-    values = values.sortby("step").transpose("seed", "step")
+    return values.sortby("step").transpose("seed", "step").astype(float)
+
+
+def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
+    """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
+    values = _table(of, entry, datasets)
     step = values["step"].values
     late = np.inf if entry.get("to_step") is None else entry["to_step"]
     kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
-    rows = zip(values["seed"].values.tolist(), values.values.astype(float), kept, strict=True)
+    rows = zip(values["seed"].values.tolist(), values.values, kept, strict=True)
     return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
 
 
@@ -121,17 +130,20 @@ def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Data
     return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
 
 
-def _errors(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
-    """Per seed the standard errors at a curve's checkpoints; empty where the dataset has none of them."""
-    dataset, _, variable = of.rpartition(".")
-    held, error = datasets[dataset], f"{variable}_se"
-    if error not in held or entry.get("over_heads"):
+def _errors(
+    of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset], curves: Mapping[int, Curve]
+) -> dict[int, Curve]:
+    """Per seed the standard errors at a curve's checkpoints; none where there are none or all share one."""
+    sampling = json.loads(datasets[of.rpartition(".")[0]].attrs.get("sampling", "{}"))
+    try:
+        errors = None if entry.get("over_heads") else _table(f"{of}_se", entry, datasets)
+    except Absent:
+        errors = None
+    if errors is None or sampling.get("seeded"):
         return {}
-    unknown = -1.0  # a curve has no missing values
-    values = held[error].fillna(unknown).where(held[variable].notnull())
-    curves = _curves(of, entry, {dataset: held.assign({variable: values})})
     return {
-        seed: Curve(step, np.where(value == unknown, NAN, value)) for seed, (step, value) in curves.items()
+        seed: Curve(curve.step, errors.sel(seed=seed, step=curve.step).values)
+        for seed, curve in curves.items()
     }
 
 
@@ -140,7 +152,10 @@ def _spread(
     curves: tuple[Curve, Curve | None],
     errors: tuple[Curve | None, Curve | None],
 ) -> float:
-    """Standard deviation of ``value`` over curves with normal errors; NaN where one of these is not known."""
+    """Standard deviation of ``value`` over curves with normal errors.
+
+    NaN where one of these is not known, or one of the curves has no value.
+    """
     if any(not np.isfinite(error.value).all() for error in errors if error is not None):
         return NAN
     random = np.random.default_rng(0)

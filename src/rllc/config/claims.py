@@ -28,6 +28,7 @@ RESERVED = (
     "source", "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim",
     "seed", "experiment", "experiment_label",
 )  # fmt: skip
+ENDINGS = ("_se", "_untrusted")  # of the variables that go with a statistic
 
 
 class Statistic(Section):
@@ -43,7 +44,9 @@ class Statistic(Section):
     at: dict[Name, str | int] = key("label along each dim that has several", default={})
     over_heads: Literal["max", "min", "mean"] | None = key("one value of all heads", default=None)
     from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
-    to_step: Step | None = key("later checkpoints are left out; none: to the end", unit="steps", default=None)
+    to_step: Step | None = key(
+        "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
+    )
     window: Count = key(
         "checkpoints in a running mean taken first, odd: a maximum of noisy values is too large", default=1
     )
@@ -103,6 +106,12 @@ def refuse_unknown(
     for name in statistics:
         if name in RESERVED:
             raise ValueError(f"a statistic cannot be called '{name}': the claims table has that; rename it")
+        for ending in ENDINGS:
+            of = name.removesuffix(ending)
+            if of != name and of in statistics:
+                raise ValueError(
+                    f"a statistic cannot be called '{name}': {of} has a variable of that name; rename it"
+                )
     for name, claim in claims.items():
         if claim.statistic not in statistics:
             hint = nearest(claim.statistic, statistics)

@@ -225,7 +225,8 @@ def _caption(taken: xr.Dataset) -> str:
         "Minus, or over, that of another experiment: of the mean over its seeds."
         if "versus" in taken and any(taken["versus"].values.tolist())
         else "",
-        "±: the standard error of the value by those of the estimates; passing does not ask for it."
+        "±: the standard error of the value by those of the estimates; passing does not ask for it, and it "
+        "holds nothing of the bias of a maximum."
         if "value_se" in taken and bool(taken["value_se"].notnull().any())
         else "",
         f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "

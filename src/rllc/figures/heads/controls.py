@@ -108,9 +108,9 @@ def control_gradient_off(
     data["head_type"] = kinds.drop_vars("seed", errors="ignore")
     label = first.attrs["distribution_label"]
     caption = captions.joined(
-        f"Each head's refined LLC on {label} beside the same chains without the loss gradient (same noise, "
-        "same minibatches), and beside what curvature predicts where the localization alone shapes the "
-        f"posterior; training seed {first['seed'].item()}.",
+        f"Each head's refined LLC on {label} beside chains without the loss gradient (the noise and "
+        "minibatches of its first chains, as many as have a control), and beside what curvature predicts "
+        f"where the localization alone shapes the posterior; training seed {first['seed'].item()}.",
         *(_told(name, one, settings[name]) for name, one in drawn.items()),
         ""
         if "curvature_prediction" in present
@@ -161,7 +161,7 @@ def _told(name: str, one: xr.Dataset, source: xr.Dataset) -> str:
         low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
         negative = int((one["rllc"] < 0).sum())
         said.append(
-            f"Signed, 1 - on/off is {middle:.1%} in the median (80 % of cells from {low:.1%} to {high:.1%}), "
+            f"Signed, 1 - on/off over the chains with a control is {middle:.1%} in the median (80 % of cells from {low:.1%} to {high:.1%}), "
             f"and {negative} estimates are negative; orderings of heads by estimate and by control agree "
             f"with Spearman {_orderings(one['rllc'], one['rllc_gradient_off'])}"
         )

@@ -51,7 +51,7 @@ def sort_summary(
     errors = {
         name: taken[f"{name}_se"].values
         for name in shown
-        if f"{name}_se" in taken and not name.endswith("_step")  # steps have a logarithmic axis
+        if f"{name}_se" in taken and not name.endswith("_step")  # of a few checkpoints: no interval
     }
     expected = _expected(claims, shown, group)
     names, runs = taken["experiment"].values.tolist(), taken["seed"].values.tolist()
@@ -99,7 +99,10 @@ def sort_summary(
         f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
         *said,
         doubts("Hollow") if any(marked.any() for marked in hollow.values()) else "",
-        "Bars: the standard error of a value by those of the estimates." if errors else "",
+        "Bars: the standard error of a value by those of the estimates (none for steps), which holds nothing "
+        "of the bias of a maximum."
+        if any(np.isfinite(each).any() for each in errors.values())
+        else "",
         averaged(claims, list(shown)),
         "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
         "trained to."
