@@ -161,9 +161,10 @@ def _told(name: str, one: xr.Dataset, source: xr.Dataset) -> str:
         low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
         negative = int((one["rllc"] < 0).sum())
         said.append(
-            f"Signed, 1 - on/off over the chains with a control is {middle:.1%} in the median (80 % of cells from {low:.1%} to {high:.1%}), "
-            f"and {negative} estimates are negative; orderings of heads by estimate and by control agree "
-            f"with Spearman {_orderings(one['rllc'], one['rllc_gradient_off'])}"
+            f"Signed, 1 - on/off over the chains with a control is {middle:.1%} in the median (80 % of cells "
+            f"from {low:.1%} to {high:.1%}), and {negative} estimates are negative; orderings of heads by "
+            "estimate and by control agree with Spearman "
+            f"{_orderings(one['rllc'], one['rllc_gradient_off'])}"
         )
         if max(abs(low), abs(high)) <= 0.05:
             said.append("so the figures of the estimate and of its control are nearly the same")
