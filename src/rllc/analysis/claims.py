@@ -60,9 +60,7 @@ def judge(
     against, untrusted, errors = np.full(len(claims), np.nan), values.copy(), values.copy()
     for row, (name, claim) in enumerate(claims.items()):
         measured = _reached(joined, summaries, claim["experiment"], name, claim)
-        values[row], errors[row] = measured["value"], measured["error"]
-        if f"{claim['statistic']}_untrusted" in joined:
-            untrusted[row] = joined[f"{claim['statistic']}_untrusted"].sel(experiment=claim["experiment"])
+        values[row], errors[row], untrusted[row] = (measured[n] for n in ("value", "error", "untrusted"))
         if claim.get("versus"):
             other = _reached(joined, summaries, claim["versus"], name, claim)
             values[row], errors[row], against[row] = _compared(values[row], errors[row], other, claim)
@@ -137,7 +135,7 @@ def _reached(
     name: str,
     claim: Mapping[str, Any],
 ) -> xr.Dataset:
-    """The claim's statistic in an experiment, its error, and which seeds came to the step it speaks of."""
+    """The claim's statistic in an experiment, what goes with it, and which seeds came to the claim's step."""
     statistic = claim["statistic"]
     if experiment not in summaries:
         raise ValueError(
@@ -149,11 +147,12 @@ def _reached(
             f"claim {name}: {experiment} has no {statistic} ({why}); correct the claim or the statistic"
         )
     one = joined.sel(experiment=experiment)
-    error = one.get(f"{statistic}_se", xr.full_like(one[statistic], np.nan))
+    unknown = xr.full_like(one[statistic], np.nan)
     return xr.Dataset(
         {
             "value": one[statistic],
-            "error": error,
+            "error": one.get(f"{statistic}_se", unknown),
+            "untrusted": one.get(f"{statistic}_untrusted", unknown),
             "reached": one["last_step"] >= (claim.get("reached") or 0),
         }
     )

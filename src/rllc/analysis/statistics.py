@@ -7,8 +7,7 @@ errors, the statistic has one: its spread when every checkpoint is drawn anew.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,9 +63,7 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
         if errors or against:
             spreads = [
                 _spread(
-                    partial(_value, entry),
-                    (curves[seed], None if other is None else other[seed]),
-                    (errors.get(seed), against.get(seed)),
+                    entry, *((c[seed], e.get(seed)) for c, e in ((curves, errors), (other, against)) if c)
                 )
                 for seed in seeds
             ]
@@ -147,29 +144,22 @@ def _errors(
     }
 
 
-def _spread(
-    value: Callable[[Curve, Curve | None], float],
-    curves: tuple[Curve, Curve | None],
-    errors: tuple[Curve | None, Curve | None],
-) -> float:
-    """Standard deviation of ``value`` over curves with normal errors.
+def _spread(entry: Mapping[str, Any], *known: tuple[Curve, Curve | None]) -> float:
+    """Standard deviation of the statistic over curves with normal errors, each of them beside its own.
 
     NaN where one of these is not known, or one of the curves has no value.
     """
-    if any(not np.isfinite(error.value).all() for error in errors if error is not None):
+    if any(not np.isfinite(error.value).all() for _, error in known if error is not None):
         return NAN
     random = np.random.default_rng(0)
 
-    def redrawn(curve: Curve | None, error: Curve | None) -> Curve | None:
-        if curve is None or error is None:
-            return curve
-        return Curve(curve.step, random.normal(curve.value, error.value))
+    def redrawn(curve: Curve, error: Curve | None) -> Curve:
+        return curve if error is None else Curve(curve.step, random.normal(curve.value, error.value))
 
-    values = [value(*(redrawn(c, e) for c, e in zip(curves, errors, strict=True))) for _ in range(REDRAWS)]
-    return float(np.std(values, ddof=1))
+    return float(np.std([_value(entry, *(redrawn(*pair) for pair in known)) for _ in range(REDRAWS)], ddof=1))
 
 
-def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None) -> float:
+def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None = None) -> float:
     """The statistic of one seed; NaN where fewer checkpoints are measured than the window has."""
     window = entry.get("window", 1)
     if any(c.step.size < window for c in (curve, against) if c is not None):
