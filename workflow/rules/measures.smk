@@ -33,9 +33,9 @@ rule sample_heads:
         AT.benchmark(
             "sample_heads", "experiment", "setting", "distribution", "seed", "start"
         )
+    priority: 6  # the longest jobs of a small study: first, so that none is left over at its end
     conda:
         ENVIRONMENT
-    priority: 6  # the longest jobs of a small study: first, so that none is left over at its end
     threads: STUDY.compute.threads
     resources:
         mem_mb=megabytes(sampling_cost("heads")),
@@ -69,9 +69,9 @@ rule sample_full:
         AT.benchmark(
             "sample_full", "experiment", "setting", "distribution", "seed", "start"
         )
+    priority: 5
     conda:
         ENVIRONMENT
-    priority: 5
     threads: STUDY.compute.threads
     resources:
         mem_mb=megabytes(sampling_cost("full")),
