@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rllc.plan.fingerprint import fingerprint
+from rllc.record.memory import keep_freed_memory
 
 log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
@@ -46,6 +47,7 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
         modules = [given[module_flag].partition(":")[0]] if module_flag else []
         given["code"] = _same_code(script, given["code"], modules)
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
+        keep_freed_memory()
         started = time.monotonic()
         main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
         log.info("done in %.1f s", time.monotonic() - started)
