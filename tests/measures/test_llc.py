@@ -70,6 +70,31 @@ def test_gradient_off_is_a_constant_loss_recorded_on_the_real_one():
     assert ds.loss[0, 0].values == pytest.approx(expected, rel=5 * np.sqrt(2 / 30_000))
 
 
+@pytest.mark.parametrize("sampler", ["sgld", "rmsprop"])
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(sampler, thinning):
+    calls = []
+
+    def counted(weights, batch):
+        calls.append(weights["w"].requires_grad)
+        return well(weights, batch)
+
+    how = {"burn_in": 4, "init_batches": [torch.zeros(3)], "sampler": sampler, "thinning": thinning}
+    on = estimate(**args(**how))
+    alone = estimate(**args(**how, chains=2, gradient=False))
+    control = estimate(**args(**how, chains=2, control_of=on, loss=counted))
+    read = {"draw": slice(4, None)}
+    xr.testing.assert_identical(control.drop_vars(["loss"]), alone.drop_vars(["loss"]))
+    assert np.array_equal(control.loss.isel(read), alone.loss.isel(read))
+    if sampler == "sgld":
+        assert control.loss.isel(draw=slice(4)).isnull().all()
+        assert len(calls) - 2 == 2 * 2 * (
+            12 - 4
+        )  # two to see that it is a mean; components, chains, kept draws
+    with pytest.raises(ValueError, match="control_of has 12 draws, its control 9"):
+        estimate(**args(**how, control_of=on) | {"draws": 9})
+
+
 def test_an_unstable_step_is_found_and_a_relaxing_chain_is_not():
     zero = {"w": torch.zeros(3), "v": torch.zeros(1)}
     flat = {"loss": lambda w, b: 0.5 * (H * w["w"] ** 2).sum(), "weights": zero, "components": {"full": None}}

@@ -153,6 +153,25 @@ def test_control_without_the_gradient():
     assert float(abs(on.llc - fast.llc).min()) > 1e-3
 
 
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning, monkeypatch):
+    how = SETTING | {"burn_in": 2, "thinning": thinning, "init_batches": language(SMALL, count=1)}
+    given = model(SMALL), SMALL, language(SMALL, count=9)
+    on, alone = estimate_heads(*given, **how), estimate_heads(*given, **how, gradient=False)
+    walked, walk = [], refined.walk
+    monkeypatch.setattr(refined, "walk", lambda *a: walked.append(1) or walk(*a))
+    control = estimate_heads(*given, **how | {"chains": 1}, control_of=on)
+    assert len(walked) == 5 - 2  # draws kept
+    assert control.loss.isel(draw=slice(2)).isnull().all()
+    assert np.array_equal(control.loss[..., 2:], alone.loss[:, :1, 2:])
+    assert np.array_equal(control.loss_at_center, alone.loss_at_center)
+    assert float(control.init_loss) == float(alone.init_loss)
+    assert np.array_equal(control.llc_chain, alone.llc_chain[:, :1])
+    assert (control.status == 0).all()
+    with pytest.raises(ValueError, match="control_of has 5 draws, its control 4"):
+        estimate_heads(*given, **how | {"draws": 4}, control_of=on)
+
+
 def test_chosen_heads_and_fewer_chains_are_the_same_draws():
     batches = language(SMALL)
     everything = estimate_heads(model(SMALL), SMALL, batches, **SETTING)

@@ -16,11 +16,11 @@ CHAIN = (
 
 
 def made(curvature=5.0, name="rllc", keep_traces=False, **changes):
-    def estimator(*, chains, gradient):
+    def estimator(*, chains, control_of=None):
         mask = {head: {"w": torch.arange(60) // 30 == i} for i, head in enumerate(("0:0", "1:0"))}
         return estimate(
             lambda w, b: 50 + curvature / 2 * w["w"].square().sum(), {"w": torch.zeros(60)}, [None],
-            components=mask, chains=chains, gradient=gradient, **{**SETTING, **changes},
+            components=mask, chains=chains, control_of=control_of, **{**SETTING, **changes},
         )  # fmt: skip
 
     return with_control(estimator, name=name, chains=4, control_chains=2, keep_traces=keep_traces)

@@ -18,7 +18,7 @@ from rllc.measures.samplers.admissible import (
 )
 from rllc.measures.samplers.chains import Traces
 from rllc.measures.samplers.coordinates import Weights, coordinates
-from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
+from rllc.measures.summary import DIVERGENCE_FACTOR, known_from, summarise
 
 __all__ = ["DIVERGENCE_FACTOR", "SAMPLERS", "check_setting", "estimate", "mean_center_loss", "summarise"]
 
@@ -59,6 +59,7 @@ def estimate(
     device: str | torch.device | None = None,
     max_memory: int | None = None,
     divergence_factor: float = DIVERGENCE_FACTOR,
+    control_of: xr.Dataset | None = None,
 ) -> xr.Dataset:
     """The (refined) local learning coefficient of every component, around the weights w*.
 
@@ -97,6 +98,9 @@ def estimate(
     max_memory    bytes that the chains' vectors may take; the result does not depend on it (with
                   ``vectorize`` but for rounding)
     divergence_factor  see ``summary.summarise``
+    control_of    an estimate whose control this is: the same arguments, but without the gradient and with any
+                  number of chains. What it found at w* is not computed again; ``loss`` is NaN in the burn-in,
+                  where nothing reads it.
 
     Returns the variables of ``summary.summarise``: ``llc``, ``llc_se`` (component) and their diagnostics,
     ``llc_chain``, ``status`` (component, chain), ``loss`` (component, chain, draw; burn-in included),
@@ -104,13 +108,15 @@ def estimate(
 
     Raises ValueError where an argument is out of range, a weight is not finite, a mask does not fit, there
     is nothing to sample, or the loss is not a finite scalar at w*, is a sum over the batch instead of a mean,
-    or does not read the weights of a component (found by its gradients: not without them).
+    or does not read the weights of a component (found by its gradients: not without them), or where
+    ``control_of`` has another number of draws.
     """
     check_setting(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
         burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
         max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
     )  # fmt: skip
+    known = known_from(control_of, draws=draws, burn_in=burn_in)
     options = _options(sampler, sampler_options or {})
     if not weights or not components:
         raise ValueError("nothing to sample: expected at least one weight and one component")
@@ -120,19 +126,22 @@ def estimate(
     check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
     setting = {
         "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
-        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient, **options,
+        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
+        **options,
     }  # fmt: skip
     traces = SAMPLERS[sampler].sample(
-        loss, weights, batches, components=selected, vectorize=vectorize, max_memory=max_memory, **setting
-    )
+        loss, weights, batches, components=selected, vectorize=vectorize, max_memory=max_memory,
+        unread=known.unread, at_center=known.at_center, **setting
+    )  # fmt: skip
     return summarise(
         traces,
         components=list(components),
         sizes=[part.size for part in selected.values()],
-        init_loss=mean_center_loss(loss, weights, init_batches),
+        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
         burn_in=burn_in,
         baseline=baseline,
         divergence_factor=divergence_factor,
+        unread=known.unread,
         setting={**setting, "sampler": sampler},
     )
 

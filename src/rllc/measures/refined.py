@@ -28,7 +28,7 @@ from rllc.measures.samplers.admissible import (
 )
 from rllc.measures.samplers.chains import Here, Traces, noise_stream, normals
 from rllc.measures.samplers.sgld import Departure, advance
-from rllc.measures.summary import DIVERGENCE_FACTOR, summarise
+from rllc.measures.summary import DIVERGENCE_FACTOR, known_from, summarise
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, Weights, attention_inputs, embed, shapes
 from rllc.tasks.batch import Batch
@@ -60,6 +60,7 @@ def estimate_heads(
     device: str | torch.device | None = None,
     max_memory: int | None = None,
     divergence_factor: float = DIVERGENCE_FACTOR,
+    control_of: xr.Dataset | None = None,
 ) -> xr.Dataset:
     """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
 
@@ -79,23 +80,29 @@ def estimate_heads(
         burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
         max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
     )  # fmt: skip
+    known = known_from(control_of, draws=draws, burn_in=burn_in)
     labels = _check_heads(heads, architecture)
     _check_weights(weights, architecture)
     weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
     check_finite(weights)
     setting = {
         "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
-        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient,
+        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
     }  # fmt: skip
-    traces = sample_heads(weights, architecture, batches, heads=labels, max_memory=max_memory, **setting)
+    traces = sample_heads(
+        weights, architecture, batches, heads=labels, max_memory=max_memory, unread=known.unread,
+        at_center=known.at_center, **setting,
+    )  # fmt: skip
+    loss = next_token_loss(architecture)
     return summarise(
         traces,
         components=labels,
         sizes=[len(gather(weights, 0, 0))] * len(labels),
-        init_loss=mean_center_loss(next_token_loss(architecture), weights, init_batches),
+        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
         burn_in=burn_in,
         baseline=baseline,
         divergence_factor=divergence_factor,
+        unread=known.unread,
         setting={**setting, "sampler": "sgld"},
     )
 
@@ -126,10 +133,13 @@ def sample_heads(
     gradient: bool = True,
     max_memory: int | None = None,
     together: bool | None = None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
 ) -> Traces:
     """Traces of the heads' SGLD chains: components are ``heads``; else as ``sgld.sample``.
 
-    together  all chains that fit in one launch (None: on a GPU), or one after the other
+    together          all chains that fit in one launch (None: on a GPU), or one after the other
+    unread, at_center  as in ``chains.walk``
 
     State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
     and results are not: on a CPU to bf16, on a GPU to TF32.
@@ -140,6 +150,7 @@ def sample_heads(
             weights, architecture, batches, heads=heads, n_beta=n_beta, localization=localization,
             step_size=step_size, chains=chains, draws=draws, seed=seed, thinning=thinning, gradient=gradient,
             max_memory=max_memory, together=device.type != "cpu" if together is None else together,
+            unread=unread, at_center=at_center,
         )  # fmt: skip
 
 
@@ -171,6 +182,8 @@ def _sampled(
     gradient: bool,
     max_memory: int | None,
     together: bool,
+    unread: int,
+    at_center: Tensor | None,
 ) -> Traces:
     layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
     model = Model(weights, architecture, layers, fold_unembedding(weights, architecture))
@@ -189,29 +202,36 @@ def _sampled(
     }
     departures: dict[str, Departure | None] = dict.fromkeys(heads)
     traces = Traces.unknown(len(heads), chains, draws, device=device)
+    if at_center is not None:
+        traces.at_center.copy_(at_center)
     for number in range(moves + 1):
-        batch = to_device(batches[number % len(batches)], device)
         draw, skipped = divmod(number, thinning)
-        targets = targets_of(batch.targets, model.unembedding)
-        passed, at_center = walk(model, batch, targets, limits)
-        if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
-            check_at_center(at_center)
-        if not skipped:
-            traces.at_center[draw] = at_center
+        read = gradient or (not skipped and draw >= unread)
+        passed, here_at_center = [], None
+        if read or (not skipped and at_center is None):
+            batch = to_device(batches[number % len(batches)], device)
+            targets = targets_of(batch.targets, model.unembedding)
+            passed, here_at_center = walk(model, batch, targets, limits)
+            if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+                check_at_center(here_at_center)
+            if not skipped and at_center is None:
+                traces.at_center[draw] = here_at_center
         for row, head in enumerate(heads):
             layer, index = _place(head)
-            higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
-            losses, slope = losses_and_gradients(
-                states[head], passed[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
-                Above(higher, model.unembedding, targets, architecture), limits,
-                gradient=gradient and number < moves,
-            )  # fmt: skip
-            if not skipped:
+            losses = slope = None
+            if read:
+                higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
+                losses, slope = losses_and_gradients(
+                    states[head], passed[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
+                    Above(higher, model.unembedding, targets, architecture), limits,
+                    gradient=gradient and number < moves,
+                )  # fmt: skip
+            if read and not skipped:
                 traces.loss[row, :, draw] = losses
             if number == moves:
                 continue
             here = Here(
-                states[head], centers[head], losses, slope, noise[head], at_center,
+                states[head], centers[head], losses, slope, noise[head], here_at_center,
                 arrived=not skipped, leaving=(number + 1) % thinning == 0,
             )  # fmt: skip
             accepted, departures[head] = advance(here, departures[head], **setting)

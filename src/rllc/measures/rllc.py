@@ -42,7 +42,7 @@ def with_control(
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
-    estimate        ``estimate(chains=, gradient=)``: ``measures.llc.estimate`` or
+    estimate        ``estimate(chains=, control_of=)``: ``measures.llc.estimate`` or
                     ``measures.refined.estimate_heads`` with everything else given
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
@@ -54,8 +54,8 @@ def with_control(
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
     where the estimate is the localization's alone.
     """
-    on = estimate(chains=chains, gradient=True)
-    off = estimate(chains=control_chains, gradient=False)
+    on = estimate(chains=chains)
+    off = estimate(chains=control_chains, control_of=on)
     renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
     dataset = on[[*renamed, *KEPT]].rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]

@@ -1,10 +1,12 @@
 """From traces to the estimate: means, errors, diagnostics, verdict, in one labelled dataset."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 from rllc.measures.diagnostics.acceptance import acceptance_null
 from rllc.measures.diagnostics.drift import drift
@@ -44,6 +46,34 @@ VARIABLES = {
 DIVERGENCE_FACTOR = 5.0
 
 
+class Known(NamedTuple):
+    """What need not be computed again, or not at all.
+
+    unread     draws at the start whose losses nobody reads
+    at_center  [draw]: losses at the centre; None: not known
+    init_loss  their mean over the init batches; NaN: not known, or there are none
+    """
+
+    unread: int = 0
+    at_center: Tensor | None = None
+    init_loss: float = float("nan")
+
+
+def known_from(estimate: xr.Dataset | None, *, draws: int, burn_in: int) -> Known:
+    """What the control of an estimate need not compute (None: this is no control).
+
+    Raises ValueError where the estimate has another number of draws.
+    """
+    if estimate is None:
+        return Known()
+    if estimate.sizes["draw"] != draws:
+        raise ValueError(
+            f"control_of has {estimate.sizes['draw']} draws, its control {draws}: expected the same setting"
+        )
+    at_center = torch.from_numpy(estimate["loss_at_center"].values)
+    return Known(burn_in, at_center, float(estimate["init_loss"]))
+
+
 def summarise(
     traces: Traces,
     *,
@@ -55,6 +85,7 @@ def summarise(
     init_loss: float = float("nan"),
     divergence_factor: float = DIVERGENCE_FACTOR,
     limits: Limits = LIMITS,
+    unread: int = 0,
 ) -> xr.Dataset:
     """From traces to the labelled estimate.
 
@@ -76,6 +107,7 @@ def summarise(
     baseline   "paired" (r above) or "init": loss less ``init_loss``
     init_loss  mean loss at the centre over the init batches
     limits     of the verdict
+    unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
     Returns (component): ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
     ``acceptance``, ``acceptance_null``, ``verdict``; (component, chain): ``llc_chain``, ``status``,
@@ -84,12 +116,16 @@ def summarise(
     """
     n_beta = setting["n_beta"]
     loss, at_center = (values.cpu().numpy() for values in (traces.loss, traces.at_center))
-    loss = np.where(np.cumsum(~np.isfinite(loss), axis=-1) > 0, np.nan, loss)
+    lost = ~np.isfinite(loss)
+    lost[..., :unread] = False
+    loss = np.where(np.cumsum(lost, axis=-1) > 0, np.nan, loss)
     rise = loss - at_center
     level = abs(float(np.mean(at_center)))
     meaningful = n_beta * level >= 1
     scale = np.full(len(sizes), level) if meaningful else np.asarray(sizes) / n_beta
-    status = chain_status(loss, rise, scale=scale[:, None], divergence_factor=divergence_factor)
+    status = chain_status(
+        loss[..., unread:], rise[..., unread:], scale=scale[:, None], divergence_factor=divergence_factor
+    )
     ok = status == OK
     kept = np.where(ok[..., None], rise[..., burn_in:], np.nan)
     above_init = np.where(ok, loss[..., burn_in:].mean(-1), np.nan) - init_loss

@@ -22,7 +22,8 @@ NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains that move together
 class Traces(NamedTuple):
     """What a sampler returns, float64, draw t after t * thinning moves.
 
-    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre
+    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
+                nothing needs it: at ``unread`` draws of chains without the gradient
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
                 NaN where it is not computed: at draw 0, at the last draw (whose gradient is not computed),
@@ -62,7 +63,7 @@ class Here(NamedTuple):
 
     positions  [chain, n], to be moved in place
     center     [n]
-    loss       [chain], of the batch at the positions
+    loss       [chain], of the batch at the positions; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
     at_center  loss at the centre on the same batch; None where neither ``arrived`` nor ``leaving``
@@ -72,7 +73,7 @@ class Here(NamedTuple):
 
     positions: Tensor
     center: Tensor
-    loss: Tensor
+    loss: Tensor | None
     gradient: Tensor | None
     noise: Iterator[Tensor]
     at_center: Tensor | None
@@ -99,14 +100,19 @@ def walk(
     gradient: bool,
     vectorize: bool,
     max_memory: int | None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
 ) -> Traces:
     """Traces of chains that start at ``weights`` and are moved by ``advance``.
 
-    batches     move m of every chain uses ``batches[m % len(batches)]``, asked for once per move
+    batches     move m of every chain uses ``batches[m % len(batches)]``, asked for once per move, and not
+                where neither a loss nor a gradient is computed
     gradient    whether ``advance`` is given gradients
     vectorize   all chains of a component in one call of the loss, by ``torch.func.vmap``
     max_memory  bytes that the chains' vectors may take (None: no bound). Chains beyond it are sampled in a
                 further pass over the batches, with the same result.
+    unread      draws at the start whose losses nobody reads: computed only where the gradient is
+    at_center   [draw]: losses at the centre of the draws' batches, where they are known
 
     All tensors lie on the weights' device; batches are moved there. Raises ValueError where the loss is not
     a scalar, is not finite at the centre, or does not read the weights of a component.
@@ -115,29 +121,34 @@ def walk(
     device = next(iter(weights.values())).device
     traces = Traces.unknown(len(components), chains, draws, device=device)
     last, known = (draws - 1) * thinning, {}
+    if at_center is not None:
+        known = {draw * thinning % len(batches): value for draw, value in enumerate(at_center.to(device))}
     for group in _passes(weights, components, chains, seed, last, vectorize, max_memory):
         for number in range(last + 1):
-            index = number % len(batches)
-            batch = to_device(batches[index], device)
+            index, draw = number % len(batches), number // thinning
             arrived, leaving = number % thinning == 0, (number + 1) % thinning == 0
-            if index not in known and (arrived or leaving):
+            read = gradient or (arrived and draw >= unread)
+            wanted = index not in known and (arrived or (gradient and leaving))
+            batch = to_device(batches[index], device) if read or wanted else None
+            if wanted:
                 known[index] = center_loss(loss, weights, batch).double()
-            at_center = known.get(index)
+            here_at_center = known.get(index)
             if arrived:
-                draw = number // thinning
-                traces.at_center[draw] = at_center
+                traces.at_center[draw] = here_at_center
             for walkers in group:
-                values, slopes = losses_and_gradients(
-                    loss, weights, walkers.selected, walkers.positions, batch,
-                    component=walkers.component, gradient=gradient and number < last, vectorize=vectorize,
-                )  # fmt: skip
-                if arrived:
+                values = slopes = None
+                if read:
+                    values, slopes = losses_and_gradients(
+                        loss, weights, walkers.selected, walkers.positions, batch,
+                        component=walkers.component, gradient=gradient and number < last, vectorize=vectorize,
+                    )  # fmt: skip
+                if read and arrived:
                     traces.loss[walkers.row, walkers.chains, draw] = values
                 if number == last:
                     continue
                 accepted, walkers.memory = advance(
                     Here(
-                        walkers.positions, walkers.center, values, slopes, walkers.noise, at_center,
+                        walkers.positions, walkers.center, values, slopes, walkers.noise, here_at_center,
                         arrived, leaving,
                     ),
                     walkers.memory,

@@ -60,6 +60,8 @@ def sample(
     gradient: bool = True,
     vectorize: bool = False,
     max_memory: int | None = None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
     decay: float = DECAY,
     stabilizer: float = STABILIZER,
 ) -> Traces:
@@ -81,7 +83,7 @@ def sample(
         loss, weights, batches,
         advance=partial(advance, decay=decay, stabilizer=stabilizer, **constants),
         components=components, chains=chains, draws=draws, thinning=thinning, seed=seed, gradient=True,
-        vectorize=vectorize, max_memory=max_memory,
+        vectorize=vectorize, max_memory=max_memory, unread=unread, at_center=at_center,
     )  # fmt: skip
 
 

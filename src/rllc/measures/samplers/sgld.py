@@ -52,6 +52,8 @@ def sample(
     gradient: bool = True,
     vectorize: bool = False,
     max_memory: int | None = None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
 ) -> Traces:
     """Traces of SGLD chains started at ``weights``; arguments and errors as in ``chains.walk``.
 
@@ -62,7 +64,7 @@ def sample(
         loss, weights, batches,
         advance=partial(advance, n_beta=n_beta, localization=localization, step_size=step_size),
         components=components, chains=chains, draws=draws, thinning=thinning, seed=seed, gradient=gradient,
-        vectorize=vectorize, max_memory=max_memory,
+        vectorize=vectorize, max_memory=max_memory, unread=unread, at_center=at_center,
     )  # fmt: skip
 
 
