@@ -16,3 +16,10 @@ def _default():
 def config(_default):
     """The default config, to be changed."""
     return copy.deepcopy(_default)
+
+
+@pytest.fixture
+def chunked(config):
+    """The same with the language model's checkpoints in two chunks, from 0 and from 1250."""
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
+    return config

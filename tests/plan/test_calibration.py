@@ -82,10 +82,9 @@ def test_its_datasets_and_figures_are_its_own_targets(config):
         read(config)
 
 
-def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
-    config["experiments"]["language"]["sampling"]["full"]["divergence_factor"] = 1000
-    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
-    experiment = read(config).experiments["language"]
+def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
+    chunked["experiments"]["language"]["sampling"]["full"]["divergence_factor"] = 1000
+    experiment = read(chunked).experiments["language"]
     swept = parameters.calibration(experiment)
     assert set(swept) == {"heads", "full", "probes"}
     assert [swept[kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
@@ -100,11 +99,10 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(config):
     assert "likelihood" not in known["full"]
 
 
-def test_the_cost_grows_with_the_grid(config):
-    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
-    study = read(config)
+def test_the_cost_grows_with_the_grid(chunked):
+    study = read(chunked)
     experiment = study.experiments["language"]
-    small = read(changed(config, "heads.n_beta", [30])).experiments["language"]
+    small = read(changed(chunked, "heads.n_beta", [30])).experiments["language"]
     one, few = (cost.calibration(study, each, 1250).cpu_seconds for each in (experiment, small))
     assert 60 < few < one < 900
     assert cost.calibration(study, experiment, 0).cpu_seconds == cost.START

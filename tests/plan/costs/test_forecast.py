@@ -12,9 +12,8 @@ JOBS = [
 ]
 
 
-def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
-    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
-    study = read(config)
+def test_jobs_are_counted_by_rule_and_their_cost_added_up(chunked):
+    study = read(chunked)
     rows = forecast.by_rule(study, JOBS)
     assert list(rows) == ["train", "draw"]
     costs = [cost.training(study, study.experiments["language"], start) for start in (0, 1250)]
@@ -27,10 +26,9 @@ def test_jobs_are_counted_by_rule_and_their_cost_added_up(config):
     assert forecast.table(rows).splitlines()[1].split()[:2] == ["train", "2"]
 
 
-def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(config):
-    config["compute"] |= {"device": "cuda", "threads": 4}
-    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
-    study = read(config)
+def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(chunked):
+    chunked["compute"] |= {"device": "cuda", "threads": 4}
+    study = read(chunked)
     rows = forecast.by_rule(study, JOBS)
     assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)
     assert rows["draw"].gpu_hours == 0
