@@ -43,7 +43,7 @@ partial: env  ## datasets and figures of what is finished, in <results>/partial/
 	$(BIN)/snakemake --cores $(CORES) --nolock --keep-going $(if $(CONFIG),--configfile $(CONFIG)) -- partial
 
 chunks: env  ## checkpoints.chunks such that jobs take about MINUTES (30): CONFIG=<overlays>
-	@$(BIN)/python -m rllc.plan.costs.chunks $(CONFIG) --minutes $(MINUTES)
+	@$(BIN)/python -m rllc.run.chunks $(CONFIG) --minutes $(MINUTES)
 
 test: env check unit workflow-test  ## all checks and tests
 
@@ -64,7 +64,7 @@ check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/snakemake --lint
 
 docs: env  ## what is generated from the config sections: the schema, the keys in config/README.md
-	$(BIN)/python -m rllc.config.document
+	$(BIN)/python -m rllc.study.document
 
 PEER := .venv-peer
 
@@ -81,7 +81,7 @@ bench: env $(PEER)/.ready  ## speed against devinterp and how cost grows, about 
 
 lock: env  ## resolve envs/requirements.in anew
 	$(BIN)/python -m pip install --upgrade -r envs/requirements.in
-	$(BIN)/python -m rllc.config.lock
+	$(BIN)/python -m rllc.run.lock
 
 clean:  ## remove the environment and all results
 	rm -rf $(VENV) .snakemake

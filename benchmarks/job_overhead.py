@@ -24,9 +24,9 @@ from typing import NamedTuple
 import yaml
 from snakemake.utils import update_config
 
-from rllc.plan import steps
-from rllc.plan.costs import chunks, forecast
-from rllc.plan.study import read
+from rllc.run import chunks, forecast
+from rllc.study import steps
+from rllc.study.reading import read
 
 # One job, as a node starts it, without doing it.
 START = (

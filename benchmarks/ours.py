@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 from cases import read
 
-from rllc.measures.llc import estimate
-from rllc.measures.refined import estimate_heads
+from rllc.estimator.llc import estimate
+from rllc.estimator.refined import estimate_heads
 from rllc.models.components import kind, masks
 from rllc.models.device import computing
 from rllc.models.loss import next_token_loss

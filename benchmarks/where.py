@@ -16,7 +16,7 @@ from cases import make, read
 from minutes import processor
 from torch.profiler import ProfilerActivity, profile
 
-from rllc.measures.refined import sample_heads
+from rllc.estimator.refined import sample_heads
 
 CASES = {
     "lists": ["0:0", "0:1"],

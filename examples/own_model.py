@@ -5,7 +5,7 @@ Run: python examples/own_model.py
 
 import torch
 
-from rllc.measures.llc import estimate
+from rllc.estimator.llc import estimate
 from rllc.verdicts import reasons
 
 torch.manual_seed(0)

@@ -1,11 +1,35 @@
 """One thread, as every job has: results depend on it, and waiting threads of a shared machine cost most."""
 
+import copy
 import os
+from pathlib import Path
 
 for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 
+import pytest  # noqa: E402
+import yaml  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("untimed")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def _default():
+    return yaml.safe_load((ROOT / "config/config.yaml").read_text())
+
+
+@pytest.fixture
+def config(_default):
+    """The default config, to be changed."""
+    return copy.deepcopy(_default)
+
+
+@pytest.fixture
+def chunked(config):
+    """The same with the language model's checkpoints in two chunks, from 0 and from 1250."""
+    config["experiments"]["language"]["checkpoints"]["chunks"] = [0, 1250]
+    return config

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from rllc.plan.command import command
-from rllc.record import manifest
-from rllc.record.datasets import write_dataset
-from rllc.record.store import write_text
+from rllc.run.command import command
+from rllc.store import manifest
+from rllc.store.datasets import write_dataset
+from rllc.store.whole import write_text
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [

@@ -21,7 +21,7 @@ from snakemake.api import (
 from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
-from rllc.plan.runs import slurm, status
+from rllc.run import slurm, status
 
 FOLDER = Path(".snakemake")
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from rllc.figures.sorting.animation import sort_animation
-from rllc.record.animation import LAST, _write_gif, write_animation
+from rllc.store.animation import LAST, _write_gif, write_animation
 
 STEPS = (0, 30, 100, 300, 1000, 3000)
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from rllc.analysis.clusters import cluster
 from rllc.figures.drawing import save
-from rllc.plan.figures import FIGURES as TABLE
+from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
 
 FIGURES = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from rllc.estimator.llc import estimate
 from rllc.measures.dependence import by_batch_size, by_dataset_size, by_noise_seed, on_new_batches
-from rllc.measures.llc import estimate
 
 MASKS = {"w": {"w": torch.ones(3, dtype=torch.bool)}}
 SETTING = {

@@ -16,7 +16,7 @@ def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, undi
 
 def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
     """The cost model is made to promise far too little: three times as much is enough."""
-    trained.edit("src/rllc/plan/costs/cost.py", "START + seconds, 900 +", "START + seconds, 260 +")
+    trained.edit("src/rllc/study/cost.py", "START + seconds, 900 +", "START + seconds, 260 +")
     said = trained.snakemake(trained.PART)
     asked = {n: cluster.job(n)["MinMemoryNode"] for n in trained.submitted(said, "sample_heads")}
     assert len(asked) > 1, said[-3000:]
@@ -27,7 +27,7 @@ def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
 def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, undisturbed):
     # Slurm's shortest limit is a minute, and it looks every thirty seconds: one checkpoint fits, two do not.
     trained.slow(45)
-    trained.edit("src/rllc/plan/costs/cost.py", "limit = max(10,", "limit = max(1,")
+    trained.edit("src/rllc/study/cost.py", "limit = max(10,", "limit = max(1,")
     said = trained.snakemake(trained.PART)
     jobs = {n: cluster.job(n) for n in trained.submitted(said, "sample_heads")}
     assert {"TIMEOUT", "COMPLETED"} == {job["JobState"] for job in jobs.values()}
@@ -50,7 +50,7 @@ def test_no_job_runs_under_code_that_it_was_not_planned_with(trained, cluster, u
     try:
         run = trained.start(trained.PART, "--retries", "0")
         cluster.wait_for(trained.SAMPLING, "PENDING", folder=str(trained.root))
-        trained.edit("src/rllc/measures/samplers/sgld.py", "\ndef ", "\nMORE = 1\n\n\ndef ")
+        trained.edit("src/rllc/estimator/samplers/sgld.py", "\ndef ", "\nMORE = 1\n\n\ndef ")
     finally:
         cluster.run("scontrol", "update", "PartitionName=cpu", "State=UP")
     said = run.end(check=False)

@@ -12,8 +12,8 @@ import xarray as xr
 import yaml
 from snakemake.utils import update_config
 
-from rllc.plan.costs import forecast
-from rllc.plan.study import read
+from rllc.run import forecast
+from rllc.study.reading import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from rllc.plan.figures import FIGURES
+from rllc.study.figures import FIGURES
 from rllc.verdicts import sound
 
 OWN = {

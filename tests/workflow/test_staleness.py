@@ -2,7 +2,7 @@
 
 import os
 
-from rllc.record import manifest
+from rllc.store import manifest
 
 AFTER_SAMPLING = {"gather", "gather_traces", "cluster", "draw", "animate"}
 CLAIMS = {"summarise", "judge"}
@@ -16,7 +16,7 @@ def test_a_second_run_does_nothing(finished):
 
 
 def test_docstrings_comments_and_readme_change_nothing(checkout):
-    checkout.edit("src/rllc/measures/samplers/sgld.py", '"""', '"""Edited. ')
+    checkout.edit("src/rllc/estimator/samplers/sgld.py", '"""', '"""Edited. ')
     checkout.edit("workflow/scripts/train.py", "def main(", "# a comment\ndef main(")
     checkout.write("README.md", "edited")
     checkout.write("config/README.md", "edited")
@@ -33,12 +33,12 @@ def test_a_figure_edit_draws_that_figure(checkout):
 
 
 def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
-    checkout.edit("src/rllc/measures/samplers/sgld.py", "import ", "import math\nimport ")
+    checkout.edit("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ")
     assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING | CLAIMS
 
 
 def test_an_edit_of_the_head_path_leaves_the_whole_model_alone(checkout, rules):
-    checkout.edit("src/rllc/measures/refined.py", "\nimport ", "\nimport math\nimport ")
+    checkout.edit("src/rllc/estimator/refined.py", "\nimport ", "\nimport math\nimport ")
     assert rules(checkout.plan()) == {"sample_heads"} | AFTER_SAMPLING
 
 

@@ -70,7 +70,7 @@ def test_edited_text_is_read_again(checkout):
 
 def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):
     """The same weights, by way of a folder of state dicts: equal to the bit."""
-    from rllc.record.checkpoints import load, read_metadata
+    from rllc.store.checkpoints import load, read_metadata
 
     source = checkout.root / "results/ci/language/checkpoints/seed0"
     folder = checkout.root / "my models" / "run 0"

@@ -1,6 +1,6 @@
 """Animations: each its own target, `figures/<name>.gif`, with an MP4 beside it where ffmpeg is there.
 
-Which function draws an animation and which datasets it reads stands in `rllc.plan.figures`.
+Which function draws an animation and which datasets it reads stands in `rllc.study.figures`.
 """
 
 

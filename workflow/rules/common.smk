@@ -8,22 +8,22 @@ from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.plan import parameters, products
-from rllc.plan.command import command
-from rllc.plan.costs import cost
-from rllc.plan.costs.forecast import by_rule, forecast, table
-from rllc.plan.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
-from rllc.plan.fingerprint import fingerprint
-from rllc.plan.imported import imported_files
-from rllc.plan.layout import BASE_SETTING, Layout
-from rllc.plan.parameters import as_json
-from rllc.plan.runs import leftover, planned, slurm
-from rllc.plan.runs.environment import forget_secrets, prepare
-from rllc.plan.runs.leftover import drop_leftover
-from rllc.plan.runs.presence import missing_files
-from rllc.plan.runs.sidecars import drop_broken
-from rllc.plan.steps import chunks
-from rllc.plan.study import ConfigError, read
+from rllc.study import parameters, datasets as products
+from rllc.run.command import command
+from rllc.study import cost
+from rllc.run.forecast import by_rule, forecast, table
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
+from rllc.run.fingerprint import fingerprint
+from rllc.study.imported import imported_files
+from rllc.study.layout import BASE_SETTING, Layout
+from rllc.study.parameters import as_json
+from rllc.run import leftover, planned, slurm
+from rllc.run.environment import forget_secrets, prepare
+from rllc.run.leftover import drop_leftover
+from rllc.run.presence import missing_files
+from rllc.run.sidecars import drop_broken
+from rllc.study.steps import chunks
+from rllc.study.reading import ConfigError, read
 from rllc.seeds import derive
 
 ROOT = Path(workflow.basedir)

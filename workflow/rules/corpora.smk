@@ -5,7 +5,7 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
 """
 
-from rllc.plan import texts
+from rllc.study import texts
 
 SUMMARISED = products.texts(STUDY)  # text -> the tokenizer it is read with
 CORPORA = list(SUMMARISED)

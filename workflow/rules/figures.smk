@@ -1,6 +1,6 @@
 """Figures: each its own target, `figures/<name>.png`, with PDF, the dataset drawn and the caption.
 
-Which function draws a figure and which datasets it reads stands in `rllc.plan.figures`.
+Which function draws a figure and which datasets it reads stands in `rllc.study.figures`.
 """
 
 

@@ -3,7 +3,7 @@
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
-from rllc.plan import unfinished
+from rllc.study import unfinished
 
 # --- text
 

@@ -6,7 +6,7 @@ job. Weight refinement is the kind of component, data refinement the distributio
 """
 
 BATCH_STREAM = derive(STUDY.seed, "batches")
-# What every measuring script is told (rllc.record.measuring.Measuring), before what is its own.
+# What every measuring script is told (rllc.job.measuring.Measuring), before what is its own.
 JOB_FLAGS = (
     "input.checkpoints",
     "input.blocks",

@@ -1,8 +1,8 @@
 """Zero, mean and resample ablation of every head: one seed, one distribution, one chunk."""
 
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.measures.ablation import ablations
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 
 
 def main(job: Measuring, ablation: dict) -> None:

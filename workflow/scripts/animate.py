@@ -3,10 +3,10 @@
 import importlib
 from pathlib import Path
 
-from rllc.record.animation import write_animation
-from rllc.record.named import read_named
-from rllc.record.provenance import attributes
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.animation import write_animation
+from rllc.store.named import read_named
+from rllc.store.provenance import attributes
 
 
 def main(

@@ -3,11 +3,11 @@
 import xarray as xr
 
 from rllc.analysis.regime import quantities
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.measures.calibration import at_center, estimator, joined, sweep
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 from rllc.vocabulary import head_labels
 
 GRID = ("n_beta", "localization", "step_size", "chains", "control_chains")

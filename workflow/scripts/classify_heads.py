@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from rllc.analysis.head_types import head_types
-from rllc.record.datasets import read_dataset, write_dataset
-from rllc.record.gathering import gather
-from rllc.record.provenance import attributes, stamp
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.gathering import gather
+from rllc.store.provenance import attributes, stamp
 
 
 def main(parts: list[Path], thresholds: dict, output: Path) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from rllc.analysis.clusters import cluster
-from rllc.record import manifest
-from rllc.record.datasets import read_dataset, write_dataset
-from rllc.record.provenance import attributes, stamp
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store import manifest
+from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.provenance import attributes, stamp
 
 
 def main(rllc: Path, clustering: dict, stream: int, code: str, output: Path) -> None:

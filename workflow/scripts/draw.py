@@ -3,10 +3,10 @@
 import importlib
 from pathlib import Path
 
-from rllc.record.figure import Files, write_figure
-from rllc.record.named import read_named
-from rllc.record.provenance import attributes
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.figure import Files, write_figure
+from rllc.store.named import read_named
+from rllc.store.provenance import attributes
 
 
 def main(function: str, names: dict, datasets: list[Path], options: dict, code: str, files: Files) -> None:

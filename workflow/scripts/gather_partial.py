@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from rllc.analysis.head_types import head_types
-from rllc.record.datasets import read_dataset, write_dataset
-from rllc.record.gathering import agrees, gather, whole_grid
-from rllc.record.provenance import stamp
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.gathering import agrees, gather, whole_grid
+from rllc.store.provenance import stamp
 
 
 def main(

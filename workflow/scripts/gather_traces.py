@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from rllc.record.datasets import read_dataset, write_dataset
-from rllc.record.gathering import gather, traces_of
-from rllc.record.provenance import stamp
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.gathering import gather, traces_of
+from rllc.store.provenance import stamp
 
 
 def main(parts: list[Path], labels: dict, output: Path) -> None:

@@ -3,12 +3,12 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from rllc.models.transformer import Architecture
-from rllc.record import manifest
-from rllc.record.checkpoints import checkpoint_metadata, save
-from rllc.record.imported import imported_run, imported_weights
-from rllc.record.segments import weights_file
-from rllc.record.stage import run
+from rllc.job.segments import weights_file
+from rllc.job.stage import run
+from rllc.models.attention_only import Architecture
+from rllc.store import manifest
+from rllc.store.checkpoints import checkpoint_metadata, save
+from rllc.store.imported import imported_run, imported_weights
 
 
 def main(folder: Path, architecture: dict, steps: dict, seed: int, checkpoints: Path) -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rllc.record.blocks import write_blocks
-from rllc.record.documents import read_documents
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.blocks import write_blocks
+from rllc.store.documents import read_documents
 from rllc.tasks.language import documents
 from rllc.tasks.language import tokenizer as tokenizers
 from rllc.tasks.language.blocks import blocks as cut

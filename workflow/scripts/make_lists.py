@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rllc.record.blocks import write_blocks
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.blocks import write_blocks
 from rllc.tasks.arrow import as_lists
 from rllc.tasks.sorting.lists import draw_lists, sorting_blocks
 from rllc.tasks.sorting.sums import draw_sums

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rllc.record.documents import read_documents
-from rllc.record.stage import run
-from rllc.record.store import whole
+from rllc.job.stage import run
+from rllc.store.documents import read_documents
+from rllc.store.whole import whole
 from rllc.tasks.language import tokenizer
 
 

@@ -1,8 +1,8 @@
 """Loss, loss by position, weight norm, ICL score, accuracy: one seed, one distribution, one chunk."""
 
-from rllc.measures.behaviour import behaviour
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
+from rllc.measures.metrics import behaviour
 
 
 def main(job: Measuring, metrics: dict) -> None:

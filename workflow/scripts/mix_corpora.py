@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from rllc.record.documents import read_documents, write_documents
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.documents import read_documents, write_documents
 from rllc.tasks.arrow import read_manifest
 from rllc.tasks.language.mixture import mix
 

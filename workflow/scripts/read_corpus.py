@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from rllc.record.documents import write_documents
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.documents import write_documents
 from rllc.tasks.language import documents, sources
 
 

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from rllc.measures.llc import estimate as estimate_llc
-from rllc.measures.rllc import step_at, with_control
+from rllc.estimator.llc import estimate as estimate_llc
+from rllc.estimator.rllc import step_at, with_control
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 
 
 def main(job: Measuring, sampling: dict) -> None:

@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from rllc.measures.llc import estimate
-from rllc.measures.refined import estimate_heads
-from rllc.measures.rllc import by_head, step_at, with_control
+from rllc.estimator.llc import estimate
+from rllc.estimator.refined import estimate_heads
+from rllc.estimator.rllc import by_head, step_at, with_control
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 from rllc.vocabulary import head_labels
 
 

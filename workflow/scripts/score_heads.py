@@ -4,10 +4,10 @@ from pathlib import Path
 
 import xarray as xr
 
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.measures.composition import composition_scores
-from rllc.measures.patterns import head_scores, repeat_gap
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
+from rllc.measures.heads import head_scores, repeat_gap
 from rllc.tasks.language.tokenizer import bos_id, load
 
 

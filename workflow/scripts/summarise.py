@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from rllc.analysis.statistics import summarise
-from rllc.record.datasets import write_dataset
-from rllc.record.named import read_named
-from rllc.record.provenance import attributes
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.datasets import write_dataset
+from rllc.store.named import read_named
+from rllc.store.provenance import attributes
 
 
 def main(statistics: dict, datasets: list[Path], names: dict, code: str, output: Path) -> None:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from rllc.record import manifest
-from rllc.record.blocks import read_blocks
-from rllc.record.datasets import write_dataset
-from rllc.record.documents import read_documents
-from rllc.record.provenance import attributes, stamp
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store import manifest
+from rllc.store.blocks import read_blocks
+from rllc.store.datasets import write_dataset
+from rllc.store.documents import read_documents
+from rllc.store.provenance import attributes, stamp
 from rllc.tasks.language.summary import corpus_summary
 
 

@@ -1,8 +1,8 @@
 """Full circuits of every head and what is read off them: one seed, one chunk of checkpoints."""
 
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.measures.circuits import circuits as measure_circuits
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 
 
 def main(job: Measuring, tokens: int, circuits: dict) -> None:

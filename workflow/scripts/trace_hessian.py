@@ -1,10 +1,10 @@
 """Hutchinson traces of the Hessian, whole and of every head: one seed, one distribution, one chunk."""
 
-from rllc.measures.curvature import hessian_traces
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
+from rllc.measures.hessian import hessian_traces
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 from rllc.vocabulary import head_labels
 
 

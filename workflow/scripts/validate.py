@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from rllc.measures.validation import networks, wells
-from rllc.record.datasets import write_dataset
-from rllc.record.provenance import attributes
-from rllc.record.stage import run
+from rllc.job.stage import run
+from rllc.store.datasets import write_dataset
+from rllc.store.provenance import attributes
+from rllc.validation import networks, wells
 
 FAMILIES = {
     "quadratic": wells.quadratic,

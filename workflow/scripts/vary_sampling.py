@@ -4,9 +4,9 @@ from functools import partial
 
 import xarray as xr
 
+from rllc.job.measuring import Measuring
+from rllc.job.stage import run
 from rllc.measures.dependence import vary
-from rllc.record.measuring import Measuring
-from rllc.record.stage import run
 from rllc.seeds import derive
 
 OF_SETTING = ("step_size", "n_beta", "localization", "batch_size", "divergence_factor")

@@ -7,8 +7,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.models.loss import token_losses
-from rllc.models.transformer import (
+from rllc.models.attention_only import (
     Architecture,
     Weights,
     attention,
@@ -17,6 +16,7 @@ from rllc.models.transformer import (
     head_outputs,
     unembed,
 )
+from rllc.models.loss import token_losses
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import NATS, describe, head_coords, head_labels

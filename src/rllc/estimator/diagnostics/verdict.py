@@ -1,0 +1,108 @@
+"""One verdict on each estimate, from all diagnostics: bits of ``rllc.verdicts``."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import xarray as xr
+
+from rllc.estimator.diagnostics.heidelberger_welch import ALPHA
+from rllc.verdicts import MASKS, verdict_attributes
+from rllc.vocabulary import STATUS
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond what a diagnostic counts against an estimate; recorded as attributes of ``verdict``.
+
+    The chains of a study are short (4 of 20 kept draws in the default one), so limits of noisy diagnostics
+    are where independent draws of that number pass, not where long runs ought to.
+
+    rhat              R-hat above it: not_mixed. 1.2 is Brooks and Gelman's (1998); 400 times 4 chains of 20
+                      independent draws stayed below 1.13, the 1.01 of long runs would fail them all
+    ess               fewer: few_effective_draws. At 12 the standard error is itself uncertain by a fifth
+                      (1 / sqrt(2 ess))
+    drift_errors      |drift| above so many of its standard errors, and above ``drift_share`` of |llc|:
+    drift_share       drifting. Both, so that neither noise nor a drift that does not matter counts
+    acceptance_share  mean acceptance below this share of its null: rejecting. Minibatches alone lower it:
+                      heads at a quarter of their null changed by 9 +- 8 % at a quarter of the step
+    acceptance_null   where the null itself is lower, as after a start at w* in many dimensions, there is
+                      nothing to compare with
+    geweke            |z| above it counts as a failed chain. 3, not 1.96: with windows of 10 to 20 draws the
+                      test at 1.96 rejects 8 to 30 % of stationary chains
+    failing_chains    not_stationary where more than this share of the chains that can be tested fail
+                      Geweke's test or are nowhere stationary by Heidelberger and Welch's
+    nonlocal_share    mean rise of the loss above this share of the loss at w*: nonlocal. The published
+                      setting of heads takes a whole model to 0.45, and leaves most heads under 0.1
+    prior_share       |1 - estimate/control| below it: prior_dominated
+    negative_errors   an estimate below minus so many standard errors: negative
+    """
+
+    rhat: float = 1.2
+    ess: float = 12.0
+    drift_errors: float = 3.0
+    drift_share: float = 0.1
+    acceptance_share: float = 0.1
+    acceptance_null: float = 0.05
+    geweke: float = 3.0
+    failing_chains: float = 0.5
+    nonlocal_share: float = 0.2
+    prior_share: float = 0.1
+    negative_errors: float = 2.0
+
+
+LIMITS = Limits()
+
+
+def judge(estimate: xr.Dataset, *, level: float, limits: Limits = LIMITS) -> xr.DataArray:
+    """Verdict of each component: int16 bit field, 0 is sound.
+
+    estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
+              ``acceptance_null`` (component); ``status``, ``geweke``, ``heidelberger_welch_p``
+              (component, chain); attribute ``n_beta``
+    level     loss at w*, to which a rise is compared; NaN where it is no scale (0, as of a noiseless fit)
+
+    A diagnostic that could not be computed (NaN) sets no bit but, for R-hat and ESS, ``undiagnosed``.
+    """
+    ok = estimate["status"] == STATUS.index("ok")
+    rise = estimate["llc"] / estimate.attrs["n_beta"]
+    drift = abs(estimate["drift"])
+    null = estimate["acceptance_null"]
+    reasons = {
+        "chain_failed": (~ok).any("chain"),
+        "all_chains_failed": (~ok).all("chain"),
+        "not_mixed": estimate["rhat"] > limits.rhat,
+        "few_effective_draws": estimate["ess"] < limits.ess,
+        "drifting": (drift > limits.drift_errors * estimate["drift_se"])
+        & (drift > limits.drift_share * abs(estimate["llc"])),
+        "rejecting": (null >= limits.acceptance_null)
+        & (estimate["acceptance"] < limits.acceptance_share * null),
+        "not_stationary": _share_not_stationary(estimate, limits) > limits.failing_chains,
+        "nonlocal": rise > limits.nonlocal_share * level,
+        "negative": estimate["llc"] < -limits.negative_errors * estimate["llc_se"],
+        "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
+    }
+    attributes = {**verdict_attributes(), **{f"limit_{key}": value for key, value in asdict(limits).items()}}
+    return _bits(reasons).assign_attrs(attributes)
+
+
+def judge_against_control(
+    verdict: xr.DataArray, estimate: xr.DataArray, control: xr.DataArray, *, limits: Limits = LIMITS
+) -> xr.DataArray:
+    """``verdict`` with ``prior_dominated`` where |1 - estimate / control| is below its limit."""
+    shrinkage = 1 - estimate / control.where(control != 0)
+    return (verdict | _bits({"prior_dominated": abs(shrinkage) < limits.prior_share})).assign_attrs(
+        verdict.attrs
+    )
+
+
+def _share_not_stationary(estimate: xr.Dataset, limits: Limits) -> xr.DataArray:
+    """Share of the chains with a test of stationarity that fail one; NaN where none has one."""
+    z, p = estimate["geweke"], estimate["heidelberger_welch_p"]
+    never = p.notnull() & (p <= ALPHA)
+    tested = z.notnull() | p.notnull()
+    return ((abs(z) > limits.geweke) | never).where(tested).mean("chain")
+
+
+def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
+    total = sum(MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
+    return total.astype(np.int16).reset_coords(drop=True)

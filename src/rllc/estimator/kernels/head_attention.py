@@ -1,0 +1,152 @@
+"""One attention head's chains: what they hand to W_O at given inputs, and the gradients of their weights.
+
+In layer 0 the inputs depend on token and position alone. Where few such pairs occur, projections are computed
+once for each and handed round.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from rllc.estimator.kernels.attention import Asked, attend
+from rllc.models.attention_only import Architecture
+
+
+class Head(NamedTuple):
+    """A head's weights per chain, in the order of the flat state: W_* [chain, ., .], b_* [chain, d_head]."""
+
+    W_K: Tensor
+    W_O: Tensor
+    W_Q: Tensor
+    W_V: Tensor
+    b_K: Tensor
+    b_Q: Tensor
+    b_V: Tensor
+
+
+class Lookup(NamedTuple):
+    """Which row of a table stands at each position."""
+
+    index: Tensor  # [row], of the table
+    order: Tensor  # [row], rows sorted by index
+    starts: Tensor  # [table], where in ``order`` each one's rows begin
+
+
+class Read(NamedTuple):
+    """What a head reads on a minibatch: rows (batch, position), or a table of different ones."""
+
+    query: Tensor  # [row or table, model], at the asked positions
+    key: Tensor  # [row or table, model]
+    value: Tensor  # [row or table, model]
+    query_lookup: Lookup | None
+    lookup: Lookup | None
+
+
+def view_head(state: Tensor, architecture: Architecture) -> Head:
+    """The flat states [chain, n] as a head's weights, without copying."""
+    model, width = architecture.d_model, architecture.d_head
+    W_K, W_O, W_Q, W_V, *biases = state.split([model * width] * 4 + [width] * 3, dim=1)
+    read = (1, (model, width))
+    return Head(
+        W_K.unflatten(*read), W_O.unflatten(1, (width, model)), W_Q.unflatten(*read), W_V.unflatten(*read),
+        *biases,
+    )  # fmt: skip
+
+
+def what_heads_read(
+    inputs: tuple[Tensor, Tensor], asked: Asked, tokens: Tensor | None, architecture: Architecture
+) -> Read:
+    """From what queries and keys, and values, read: both [batch, context, model].
+
+    tokens  [batch, context] where the inputs depend on them and the position alone; else None
+    """
+    query_key, value = inputs
+    _, context, model = value.shape
+    if tokens is not None:
+        pairs = tokens + torch.arange(context, device=tokens.device) * architecture.d_vocab
+        found, index = torch.unique(pairs, return_inverse=True)
+        if 2 * len(found) <= index.numel():
+            where = index.new_empty(len(found)).scatter_(
+                0, index.flatten(), torch.arange(index.numel(), device=index.device)
+            )
+            table, values = query_key.reshape(-1, model)[where], value.reshape(-1, model)[where]
+            lookups = _lookup(index[:, asked.positions], len(found)), _lookup(index, len(found))
+            return Read(table, table, values, *lookups)
+    at_query = query_key[:, asked.positions].reshape(-1, model)
+    return Read(at_query, query_key.reshape(-1, model), value.reshape(-1, model), None, None)
+
+
+class Projections:
+    """Queries, keys and values of a head's chains on a minibatch, and what gradients they gather.
+
+    b_K adds one number to all scores of a query, which the softmax does not see: it is left out. b_V could be
+    added after the pattern, whose rows sum to 1.
+    """
+
+    def __init__(self, head: Head, read: Read, asked: Asked, batch: int, *, gradient: bool) -> None:
+        self._read, self._asked = read, asked
+        chains, self._width = head.b_Q.shape
+        query = _each(read.query, head.W_Q).add_(head.b_Q[:, None]).mul_(self._width**-0.5)
+        key, value = _each(read.key, head.W_K), _each(read.value, head.W_V).add_(head.b_V[:, None])
+        self._rows = query, key, value
+        self._lookups = read.query_lookup, read.lookup, read.lookup
+        counts = (len(asked.positions), asked.mask.shape[1], asked.mask.shape[1])
+        self._shapes = [(chains, batch, count, self._width) for count in counts]
+        self._d = [query.new_empty(shape) for shape in self._shapes] if gradient else None
+
+    def attend(self, chains: slice, contexts: slice) -> tuple[Tensor, Callable[[Tensor], None] | None]:
+        """What the head hands to W_O: z [chain, (batch, asked), d_head] of some chains and contexts.
+
+        Also what takes its gradient.
+        """
+        parts = []
+        for rows, lookup, shape in zip(self._rows, self._lookups, self._shapes, strict=True):
+            if lookup is None:
+                part = rows.view(shape)[chains, contexts]
+            else:
+                index = lookup.index.view(shape[1], -1)[contexts]
+                part = rows[chains].index_select(1, index.flatten()).unflatten(1, index.shape)
+            parts.append(part.flatten(0, 1)[:, None])  # [(chain, batch), head, position, d_head]
+        z, through = attend(*parts, self._asked, gradient=self._d is not None)
+        some = z.shape[0] // len(range(*contexts.indices(self._shapes[0][1])))
+
+        def backward(d_z: Tensor) -> None:
+            for d, gradient in zip(self._d, through(d_z.view(z.shape)), strict=True):
+                into = d[chains, contexts]
+                into.copy_(gradient.view(into.shape))
+
+        return z.reshape(some, -1, self._width), backward if self._d is not None else None
+
+    def gradients(self, into: Head) -> None:
+        """Write the gradients of W_K, W_Q, W_V and the biases, all contexts having been gone through."""
+        d_query, d_key, d_value = (
+            d.flatten(1, 2) if lookup is None else _collect(d.flatten(1, 2), lookup)
+            for d, lookup in zip(self._d, self._lookups, strict=True)
+        )
+        d_query *= self._width**-0.5
+        into.W_K.copy_(_each(self._read.key.T, d_key))
+        into.W_Q.copy_(_each(self._read.query.T, d_query))
+        into.W_V.copy_(_each(self._read.value.T, d_value))
+        into.b_K.zero_()
+        into.b_Q.copy_(d_query.sum(1))
+        into.b_V.copy_(d_value.sum(1))
+
+
+def _each(x: Tensor, W: Tensor) -> Tensor:
+    """x [., k] times every chain's W [chain, k, .]."""
+    return torch.bmm(x.expand(len(W), -1, -1), W)
+
+
+def _lookup(index: Tensor, size: int) -> Lookup:
+    index = index.flatten()
+    ordered, order = index.sort(stable=True)
+    starts = torch.searchsorted(ordered, torch.arange(size, device=index.device))
+    return Lookup(index, order, starts)
+
+
+def _collect(d: Tensor, lookup: Lookup) -> Tensor:
+    """Gradient of a table from that of what was looked up: [chain, row, .] -> [chain, table, .]."""
+    return torch.stack([embedding_bag(lookup.order, rows, lookup.starts, mode="sum") for rows in d])

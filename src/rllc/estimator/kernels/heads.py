@@ -1,0 +1,240 @@
+"""Losses of one attention head's chains and their gradients, written out, for ``refined.estimate_heads``.
+
+Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
+contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
+(measures/kernels/folded.py); rows are (batch, position) pairs, in that order.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rllc.estimator.kernels.attention import Asked
+from rllc.estimator.kernels.cross_entropy import Targets, blocks, exponentials, loss_of
+from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, scale_of, through_scale
+from rllc.estimator.kernels.frozen_layers import first_layer, further_layer
+from rllc.estimator.kernels.head_attention import Projections, Read, view_head
+from rllc.models.attention_only import Architecture
+
+
+class Layer(NamedTuple):
+    """One layer at w* on one minibatch; ``asked`` is context, or in the last layer scored."""
+
+    read: Read  # what heads read
+    asked: Asked  # where its queries are
+    z: Tensor  # [head, (batch, asked), d_head], what heads hand to W_O
+    residual: Tensor  # [batch, asked, model], what leaves the layer, centred
+    onward: Tensor  # [batch, asked, .]: the same times W of the unembedding, or W_QKV of the layer above
+
+
+class Bounds(NamedTuple):
+    """Bytes at once, at least those of one chain and row, or context; many chains in one launch or not."""
+
+    logits: int
+    activations: int
+    together: bool
+
+
+class Above(NamedTuple):
+    """What a head writes to, on a minibatch."""
+
+    layers: list[tuple[Frozen, Asked]]  # attention layers above its own
+    unembedding: Unembedding
+    targets: Targets
+    architecture: Architecture
+
+
+def losses_and_gradients(
+    state: Tensor, layer: Layer, index: int, W_O: Tensor, above: Above, limits: Bounds, *, gradient: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Losses [chain] of a minibatch and, if asked for, gradients [chain, n] at the states [chain, n].
+
+    index, W_O  the head's place in its layer, and its weights [d_head, model] at w*
+    """
+    head, batch = view_head(state, above.architecture), len(layer.residual)
+    projections = Projections(head, layer.read, layer.asked, batch, gradient=gradient)
+    kind = EarlierLayer if above.layers else LastLayer
+    reader = kind(head.W_O, layer, index, W_O, above, limits, gradient=gradient)
+    each = state.new_empty(len(state), batch, len(above.targets.offset) // batch)
+    context = layer.asked.mask.shape[1]
+    at_once = limits.activations // (context * reader.width * state.element_size())
+    for chains, contexts in blocks(len(state), batch, at_once, together=limits.together):
+        z, backward = projections.attend(chains, contexts)
+        losses, d_z = reader.block(z, chains, contexts)
+        each[chains, contexts] = losses.view(each[chains, contexts].shape)
+        if gradient:
+            backward(d_z)
+    losses = each.flatten(1).double().mean(-1) - above.targets.entropy
+    if not gradient:
+        return losses, None
+    slope = torch.empty_like(state)
+    into = view_head(slope, above.architecture)
+    projections.gradients(into)
+    into.W_O.copy_(reader.gradient_of_own())
+    return losses, slope
+
+
+class LastLayer:
+    """From z of a last layer's head to the loss.
+
+    Logits are a low-rank change of ones computed once: with ``base`` the residual without this head and
+    x = base + z W_O, logits = scale(x) (base W + z (W_O W)) + c.
+    """
+
+    def __init__(
+        self,
+        own: Tensor,
+        layer: Layer,
+        index: int,
+        W_O: Tensor,
+        above: Above,
+        limits: Bounds,
+        *,
+        gradient: bool,
+    ) -> None:
+        self._above, self._limits, self._gradient = above, limits, gradient
+        W, a = above.unembedding.W, above.architecture
+        self._base, self._logits = _without(layer, index, centred(W_O, a), W)
+        self._W_O = centred(own, a)
+        self._M = self._W_O @ W
+        self._d_M = torch.zeros_like(self._M) if gradient else None
+        self._d_W_O = torch.zeros_like(own) if gradient else None
+        self._buffer = W.new_empty(0)
+        self._rows = len(above.targets.offset)
+        self.width = a.d_model
+
+    def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
+        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
+        asked, vocab = self._base.shape[1], self._M.shape[2]
+        first, at_once = contexts.start * asked, self._limits.logits // (vocab * z.element_size())
+        losses, d_z = z.new_empty(z.shape[:2]), torch.empty_like(z) if self._gradient else None
+        for some, rows in blocks(*z.shape[:2], at_once, together=self._limits.together):
+            own = slice(chains.start + some.start, chains.start + some.stop)
+            placed = slice(first + rows.start, first + rows.stop)
+            losses[some, rows], d = self._piece(z[some, rows], own, placed)
+            if d is not None:
+                d_z[some, rows] = d
+        return losses, d_z
+
+    def _piece(self, z: Tensor, chains: slice, rows: slice) -> tuple[Tensor, Tensor | None]:
+        c, target = self._above.unembedding.c, self._above.targets.given[rows]
+        base, base_logits = self._base.flatten(0, 1)[rows], self._logits.flatten(0, 1)[rows]
+        W_O, M = self._W_O[chains], self._M[chains]
+        x = torch.bmm(z, W_O).add_(base)
+        scale = scale_of(x, self._above.architecture)
+        scaled = z if scale is None else z * scale
+        shape = (*z.shape[:2], len(c))
+        if self._buffer.numel() < shape[0] * shape[1] * shape[2]:
+            self._buffer = z.new_empty(shape[0] * shape[1] * shape[2])
+        logits = self._buffer[: shape[0] * shape[1] * shape[2]].view(shape)
+
+        def fill() -> Tensor:
+            if scale is None:
+                logits.copy_(base_logits).add_(c)
+            else:
+                torch.addcmul(c, base_logits, scale, out=logits)
+            return logits.baddbmm_(scaled, M)
+
+        def hit() -> Tensor:
+            if target.ndim == 2:
+                return torch.linalg.vecdot(logits, target)
+            return logits.gather(-1, target.expand(shape[:2])[..., None]).squeeze(-1)
+
+        log_total, total, hits = exponentials(fill, hit)
+        losses = log_total - hits
+        if not self._gradient:
+            return losses, None
+        if target.ndim == 2:  # logits become their gradient times total and number of rows
+            logits.addcmul_(target, total, value=-1)
+        else:
+            logits.scatter_add_(-1, target.expand(shape[:2])[..., None], -total)
+        weight = 1 / (total * self._rows)
+        d_z = torch.bmm(logits, M.mT)
+        self._d_M[chains].baddbmm_((scaled * weight).mT, logits)
+        if scale is None:  # base W does not depend on z, and x enters in no other way
+            return losses, d_z.mul_(weight)
+        reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
+        by_scale = through_scale(reach[..., None] * weight, scale, x.shape[-1])
+        self._d_W_O[chains].baddbmm_((z * by_scale).mT, x)
+        return losses, d_z.mul_(weight * scale).addcmul_(torch.bmm(x, W_O.mT), by_scale)
+
+    def gradient_of_own(self) -> Tensor:
+        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
+        return self._d_W_O.add_(self._d_M @ self._above.unembedding.W_T)
+
+
+class EarlierLayer:
+    """From z of a head below other layers to the loss: they are run again."""
+
+    def __init__(
+        self,
+        own: Tensor,
+        layer: Layer,
+        index: int,
+        W_O: Tensor,
+        above: Above,
+        limits: Bounds,
+        *,
+        gradient: bool,
+    ) -> None:
+        self._above, self._limits, self._gradient = above, limits, gradient
+        a, (self._first, self._asked) = above.architecture, above.layers[0]
+        self._base, self._base_QKV = _without(layer, index, centred(W_O, a), self._first.W_QKV)
+        self._W_O = centred(own, a)
+        self._d_W_O = torch.zeros_like(own) if gradient else None
+        self.width = self._first.W_QKV.shape[1]
+
+    def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
+        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
+        a, batch, model = self._above.architecture, len(self._base), self._base.shape[2]
+        how = {"gradient": self._gradient}
+        x, into_head = first_layer(
+            z, self._W_O[chains], self._base[contexts], self._base_QKV[contexts], self._first, self._asked, a,
+            **how,
+        )  # fmt: skip
+        tape = []
+        for frozen, asked in self._above.layers[1:]:
+            x, through = further_layer(x, frozen, asked, a, **how)
+            tape.append(through)
+        scale = scale_of(x, a)
+        if scale is not None:
+            x *= scale
+        targets = self._above.targets
+        part = Targets(
+            targets.mean.view(batch, -1, model)[contexts].flatten(0, 1),
+            targets.offset.view(batch, -1)[contexts].flatten(),
+            targets.entropy,
+            targets.given,
+        )
+        losses, d = loss_of(
+            x.flatten(1, 2),
+            self._above.unembedding,
+            part,
+            limit=self._limits.logits,
+            together=self._limits.together,
+            **how,
+        )
+        if not self._gradient:
+            return losses, None
+        d = d.view(x.shape).mul_(x.shape[1] / batch)
+        if scale is not None:  # x is normalised now
+            d = torch.addcmul(d, x, torch.linalg.vecdot(d, x)[..., None] / -model).mul_(scale)
+        for through in reversed(tape):
+            d = through(d)
+        d_z, d_W_O = into_head(d)
+        self._d_W_O[chains] += d_W_O
+        return losses, d_z
+
+    def gradient_of_own(self) -> Tensor:
+        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
+        return self._d_W_O
+
+
+def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> tuple[Tensor, Tensor]:
+    """What leaves the layer less what one head writes, and the same times ``onward``."""
+    z = layer.z[index]
+    return tuple(
+        torch.addmm(whole.flatten(0, 1), z, part, alpha=-1).view(whole.shape)
+        for whole, part in ((layer.residual, W_O), (layer.onward, W_O @ onward))
+    )

@@ -1,0 +1,160 @@
+"""The local learning coefficient of any loss at any weights, by SGLD around them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.estimator.samplers import rmsprop, sgld
+from rllc.estimator.samplers.admissible import (
+    Loss,
+    check_finite,
+    check_mean,
+    check_setting,
+    mean_center_loss,
+    to_device,
+)
+from rllc.estimator.samplers.chains import Traces
+from rllc.estimator.samplers.coordinates import Weights, coordinates
+from rllc.estimator.summary import DIVERGENCE_FACTOR, known_from, summarise
+
+__all__ = ["DIVERGENCE_FACTOR", "SAMPLERS", "check_setting", "estimate", "mean_center_loss", "summarise"]
+
+
+class Sampler(NamedTuple):
+    """A sampler and its own constants with their defaults, passed on as keywords."""
+
+    sample: Callable[..., Traces]
+    options: Mapping[str, float]
+
+
+SAMPLERS = {
+    "sgld": Sampler(sgld.sample, {}),
+    "rmsprop": Sampler(rmsprop.sample, {"decay": rmsprop.DECAY, "stabilizer": rmsprop.STABILIZER}),
+}
+
+
+def estimate(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    components: Mapping[str, Mapping[str, Tensor] | None],
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    burn_in: int = 0,
+    seed: int = 0,
+    baseline: str = "paired",
+    init_batches: Sequence[Any] | None = None,
+    sampler: str = "sgld",
+    sampler_options: Mapping[str, float] | None = None,
+    thinning: int = 1,
+    gradient: bool = True,
+    vectorize: bool = False,
+    device: str | torch.device | None = None,
+    max_memory: int | None = None,
+    divergence_factor: float = DIVERGENCE_FACTOR,
+    control_of: xr.Dataset | None = None,
+) -> xr.Dataset:
+    """The (refined) local learning coefficient of every component, around the weights w*.
+
+    Each chain starts at w* and moves the component's coordinates, and only these, by (samplers/sgld.py)::
+
+        w <- w - (step_size/2) (n_beta grad L_batch(w) + localization (w - w*)) + sqrt(step_size) N(0, I)
+        llc = n_beta * mean over chains and draws >= burn_in of (loss_t - baseline_t)
+
+    (Lau et al. 2023, arXiv 2308.12108; refined: arXiv 2410.02984, sec. 2.2.) The loss of draw t is taken
+    before the move, so draw 0 is at w*, and counts when ``burn_in`` is 0.
+
+    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible
+    weights       the centre w*, by name, float32 or float64 where selected
+    batches       move m of every chain and component uses ``batches[m % len(batches)]``, fetched once per
+                  move (the first once more, to check the loss). With fewer batches than moves the result is
+                  the LLC of that finite set.
+    components    boolean masks by weight name, for each component; a weight not named is frozen; None in
+                  place of masks selects everything
+    n_beta        inverse temperature times sample size: what multiplies the mean loss
+    localization  strength of the pull to w*
+    step_size     epsilon
+    draws         positions recorded per chain, the first of them w*
+    burn_in       draws at the start of each chain that enter no estimate
+    seed          chain c of a component uses the normals of the stream (seed, component, c): its draws do
+                  not depend on the other components, on the number of chains, or on order
+    baseline      "paired": the loss at w* on the same minibatch; "init": the mean loss at w* over
+                  ``init_batches`` (the papers')
+    sampler       "sgld", or "rmsprop": preconditioned (measures/samplers/rmsprop.py says what its law is)
+    sampler_options  constants of the sampler where they are not the default: rmsprop has ``decay`` and
+                  ``stabilizer``
+    thinning      moves per draw
+    gradient      False drops the gradient's term: the control, same noise and batches
+    vectorize     all chains of a component in one call of the loss (``torch.func.vmap``): the same draws to
+                  rounding, many times faster where the loss is tiny and Python is what takes the time
+    device        where to compute (None: where the weights are)
+    max_memory    bytes that the chains' vectors may take; the result does not depend on it (with
+                  ``vectorize`` but for rounding)
+    divergence_factor  see ``summary.summarise``
+    control_of    an estimate whose control this is: the same arguments, but without the gradient and with any
+                  number of chains. What it found at w* is not computed again; ``loss`` is NaN in the burn-in,
+                  where nothing reads it.
+
+    Returns the variables of ``summary.summarise``: ``llc``, ``llc_se`` (component) and their diagnostics,
+    ``llc_chain``, ``status`` (component, chain), ``loss`` (component, chain, draw; burn-in included),
+    ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches); the settings as attributes.
+
+    Raises ValueError where an argument is out of range, a weight is not finite, a mask does not fit, there
+    is nothing to sample, or the loss is not a finite scalar at w*, is a sum over the batch instead of a mean,
+    or does not read the weights of a component (found by its gradients: not without them), or where
+    ``control_of`` has another number of draws.
+    """
+    check_setting(
+        n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
+        burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
+        max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
+    )  # fmt: skip
+    known = known_from(control_of, draws=draws, burn_in=burn_in)
+    options = _options(sampler, sampler_options or {})
+    if not weights or not components:
+        raise ValueError("nothing to sample: expected at least one weight and one component")
+    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
+    check_finite(weights)
+    selected = {name: coordinates(weights, masks, component=name) for name, masks in components.items()}
+    check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
+    setting = {
+        "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
+        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
+        **options,
+    }  # fmt: skip
+    traces = SAMPLERS[sampler].sample(
+        loss, weights, batches, components=selected, vectorize=vectorize, max_memory=max_memory,
+        unread=known.unread, at_center=known.at_center, **setting
+    )  # fmt: skip
+    return summarise(
+        traces,
+        components=list(components),
+        sizes=[part.size for part in selected.values()],
+        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
+        burn_in=burn_in,
+        baseline=baseline,
+        divergence_factor=divergence_factor,
+        unread=known.unread,
+        setting={**setting, "sampler": sampler},
+    )
+
+
+def _options(sampler: str, given: Mapping[str, float]) -> dict[str, float]:
+    """The constants of a sampler: the defaults and what is given."""
+    if sampler not in SAMPLERS:
+        raise ValueError(f"unknown sampler {sampler!r}: expected one of {', '.join(SAMPLERS)}")
+    defaults = SAMPLERS[sampler].options
+    unknown = sorted(set(given) - set(defaults))
+    if unknown:
+        raise ValueError(
+            f"sampler {sampler!r} has no option {', '.join(map(repr, unknown))}: "
+            f"expected {', '.join(defaults) or 'none'}"
+        )
+    return {**defaults, **given}

@@ -1,0 +1,300 @@
+"""Refined LLCs of the attention heads of a transformer, much faster than by ``llc.estimate``.
+
+What chains would repeat is done once per minibatch, for all chains and heads of a layer: what lies upstream,
+the outputs of the other heads, and the logits that a last-layer head changes by a low-rank term. Only the
+head's own tensors are state; logits, and in the last layer queries, exist at scored positions only
+(measures/kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.estimator.kernels.attention import asked_at
+from rllc.estimator.kernels.cross_entropy import Targets, loss_of, targets_of
+from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
+from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_read
+from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
+from rllc.estimator.samplers.admissible import (
+    check_at_center,
+    check_finite,
+    check_setting,
+    mean_center_loss,
+    to_device,
+)
+from rllc.estimator.samplers.chains import Here, Traces, noise_stream, normals
+from rllc.estimator.samplers.sgld import Departure, advance
+from rllc.estimator.summary import DIVERGENCE_FACTOR, known_from, summarise
+from rllc.models.attention_only import Architecture, Weights, attention_inputs, embed, shapes
+from rllc.models.loss import next_token_loss
+from rllc.tasks.batch import Batch
+from rllc.vocabulary import head_labels
+
+# Bytes at once where max_memory does not say. On a CPU, blocks of logits and the activations of one context
+# or a few stay in a core's cache; on a GPU, few and large launches.
+LOGITS_BYTES = {"cpu": 2**22, "cuda": 2**31}
+ACTIVATION_BYTES = {"cpu": 2**21, "cuda": 2**32}
+
+
+def estimate_heads(
+    weights: Weights,
+    architecture: Architecture,
+    batches: Sequence[Batch],
+    *,
+    heads: Sequence[str] | None = None,
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    burn_in: int = 0,
+    seed: int = 0,
+    baseline: str = "paired",
+    init_batches: Sequence[Batch] | None = None,
+    thinning: int = 1,
+    gradient: bool = True,
+    device: str | torch.device | None = None,
+    max_memory: int | None = None,
+    divergence_factor: float = DIVERGENCE_FACTOR,
+    control_of: xr.Dataset | None = None,
+) -> xr.Dataset:
+    """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
+
+    Returns what ``llc.estimate`` does with the loss ``models.loss.next_token_loss(architecture)`` and the
+    masks of each head (index h of W_K, W_O, W_Q, W_V, b_K, b_Q, b_V), draw by draw, to float tolerance.
+    All arguments that both have mean the same.
+
+    weights     all weights of the model, by name
+    heads       labels ``"layer:head"`` (None: all heads)
+    max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row, or one
+                context, at least)
+
+    Raises ValueError as ``estimate``, and where a weight is missing or misshapen or a head is not there.
+    """
+    check_setting(
+        n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
+        burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
+        max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
+    )  # fmt: skip
+    known = known_from(control_of, draws=draws, burn_in=burn_in)
+    labels = _check_heads(heads, architecture)
+    _check_weights(weights, architecture)
+    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
+    check_finite(weights)
+    setting = {
+        "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
+        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
+    }  # fmt: skip
+    traces = sample_heads(
+        weights, architecture, batches, heads=labels, max_memory=max_memory, unread=known.unread,
+        at_center=known.at_center, **setting,
+    )  # fmt: skip
+    loss = next_token_loss(architecture)
+    return summarise(
+        traces,
+        components=labels,
+        sizes=[len(gather(weights, 0, 0))] * len(labels),
+        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
+        burn_in=burn_in,
+        baseline=baseline,
+        divergence_factor=divergence_factor,
+        unread=known.unread,
+        setting={**setting, "sampler": "sgld"},
+    )
+
+
+class Model(NamedTuple):
+    """A checkpoint as the kernels read it."""
+
+    weights: Weights
+    architecture: Architecture
+    layers: list[Frozen]
+    unembedding: Unembedding
+
+
+@torch.no_grad()
+def sample_heads(
+    weights: Weights,
+    architecture: Architecture,
+    batches: Sequence[Batch],
+    *,
+    heads: Sequence[str],
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    seed: int,
+    thinning: int = 1,
+    gradient: bool = True,
+    max_memory: int | None = None,
+    together: bool | None = None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
+) -> Traces:
+    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sgld.sample``.
+
+    together          all chains that fit in one launch (None: on a GPU), or one after the other
+    unread, at_center  as in ``chains.walk``
+
+    State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
+    and results are not: on a CPU to bf16, on a GPU to TF32.
+    """
+    device = next(iter(weights.values())).device
+    with _products(device):
+        return _sampled(
+            weights, architecture, batches, heads=heads, n_beta=n_beta, localization=localization,
+            step_size=step_size, chains=chains, draws=draws, seed=seed, thinning=thinning, gradient=gradient,
+            max_memory=max_memory, together=device.type != "cpu" if together is None else together,
+            unread=unread, at_center=at_center,
+        )  # fmt: skip
+
+
+@contextmanager
+def _products(device: torch.device) -> Iterator[None]:
+    """Lower precision inside products, in place of autocast, which would round their results as well."""
+    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
+    torch.set_float32_matmul_precision("medium" if lower else before)
+    try:
+        with torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _sampled(
+    weights: Weights,
+    architecture: Architecture,
+    batches: Sequence[Batch],
+    *,
+    heads: Sequence[str],
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    seed: int,
+    thinning: int,
+    gradient: bool,
+    max_memory: int | None,
+    together: bool,
+    unread: int,
+    at_center: Tensor | None,
+) -> Traces:
+    layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
+    model = Model(weights, architecture, layers, fold_unembedding(weights, architecture))
+    device = model.unembedding.W.device
+    limits = Bounds(
+        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
+        together=together,
+    )
+    setting = {"n_beta": n_beta, "localization": localization, "step_size": step_size}
+    moves = (draws - 1) * thinning
+    centers = {head: gather(weights, *_place(head)) for head in heads}
+    states = {head: center.repeat(chains, 1) for head, center in centers.items()}
+    noise = {
+        head: normals([noise_stream(seed, head, c, device) for c in range(chains)], center, moves=moves)
+        for head, center in centers.items()
+    }
+    departures: dict[str, Departure | None] = dict.fromkeys(heads)
+    traces = Traces.unknown(len(heads), chains, draws, device=device)
+    if at_center is not None:
+        traces.at_center.copy_(at_center)
+    for number in range(moves + 1):
+        draw, skipped = divmod(number, thinning)
+        read = gradient or (not skipped and draw >= unread)
+        passed, here_at_center = [], None
+        if read or (not skipped and at_center is None):
+            batch = to_device(batches[number % len(batches)], device)
+            targets = targets_of(batch.targets, model.unembedding)
+            passed, here_at_center = walk(model, batch, targets, limits)
+            if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+                check_at_center(here_at_center)
+            if not skipped and at_center is None:
+                traces.at_center[draw] = here_at_center
+        for row, head in enumerate(heads):
+            layer, index = _place(head)
+            losses = slope = None
+            if read:
+                higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
+                losses, slope = losses_and_gradients(
+                    states[head], passed[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
+                    Above(higher, model.unembedding, targets, architecture), limits,
+                    gradient=gradient and number < moves,
+                )  # fmt: skip
+            if read and not skipped:
+                traces.loss[row, :, draw] = losses
+            if number == moves:
+                continue
+            here = Here(
+                states[head], centers[head], losses, slope, noise[head], here_at_center,
+                arrived=not skipped, leaving=(number + 1) % thinning == 0,
+            )  # fmt: skip
+            accepted, departures[head] = advance(here, departures[head], **setting)
+            if accepted is not None:
+                traces.acceptance[row, :, draw] = accepted
+    check_at_center(traces.at_center)
+    return traces
+
+
+def gather(weights: Weights, layer: int, index: int) -> Tensor:
+    """A head's weights as one flat vector [n], in the order of ``Head``: names sorted, row-major."""
+    return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
+
+
+def walk(model: Model, batch: Batch, targets: Targets, limits: Bounds) -> tuple[list[Layer], Tensor]:
+    """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
+    weights, architecture = model.weights, model.architecture
+    residual, position = embed(weights, batch.tokens, architecture)
+    context, count = batch.tokens.shape[1], architecture.n_layers
+    everywhere = asked_at(None, context, residual)
+    scored = asked_at(batch.positions, context, residual)
+    layers = []
+    for layer in range(count):
+        asked = scored if layer == count - 1 else everywhere
+        inputs = attention_inputs(weights, layer, residual, position, architecture)
+        read = what_heads_read(inputs, asked, batch.tokens if layer == 0 else None, architecture)
+        name = f"blocks.{layer}.attn"
+        heads = Head(*(weights[f"{name}.{field}"] for field in Head._fields))
+        everyone, contexts = slice(0, architecture.n_heads), slice(0, len(batch.tokens))
+        z, _ = Projections(heads, read, asked, contexts.stop, gradient=False).attend(everyone, contexts)
+        written = torch.bmm(z, heads.W_O).sum(0) + weights[f"{name}.b_O"]
+        residual = residual[:, asked.positions] + written.view(contexts.stop, -1, architecture.d_model)
+        stream = centred(residual, architecture)
+        onward = model.unembedding.W if layer == count - 1 else model.layers[layer + 1].W_QKV
+        layers.append(Layer(read, asked, z, stream, stream @ onward))
+    scale = scale_of(stream, architecture)
+    x = stream if scale is None else stream * scale
+    losses, _ = loss_of(
+        x.view(1, -1, x.shape[-1]), model.unembedding, targets, limit=limits.logits,
+        together=limits.together, gradient=False,
+    )  # fmt: skip
+    return layers, losses.double().mean() - targets.entropy
+
+
+def _place(head: str) -> tuple[int, int]:
+    layer, index = map(int, head.split(":"))
+    return layer, index
+
+
+def _check_heads(heads: Sequence[str] | None, architecture: Architecture) -> list[str]:
+    known = head_labels(architecture.n_layers, architecture.n_heads)
+    chosen = known if heads is None else list(heads)
+    unknown = [head for head in chosen if head not in known]
+    if unknown or not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"heads {chosen}: expected different labels among {', '.join(known)}")
+    return chosen
+
+
+def _check_weights(weights: Weights, architecture: Architecture) -> None:
+    for name, shape in shapes(architecture).items():
+        if name not in weights:
+            raise ValueError(f"the weights lack {name!r}: expected all of {', '.join(shapes(architecture))}")
+        if tuple(weights[name].shape) != shape:
+            raise ValueError(
+                f"{name!r} has shape {list(weights[name].shape)}: the architecture expects {list(shape)}"
+            )

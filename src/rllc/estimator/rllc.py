@@ -1,0 +1,94 @@
+"""The refined LLC of a checkpoint with all that is reported beside it: baselines, control, diagnostics.
+
+Heads, the whole model and other components differ only in the estimator that is handed in.
+"""
+
+from collections.abc import Callable, Mapping
+
+import xarray as xr
+from torch import Tensor
+
+from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge_against_control
+from rllc.models.weights import weight_norm
+from rllc.vocabulary import NATS, describe, head_coords
+
+# variables of an estimate -> what they are called for a dataset named {name}
+RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
+KEPT = (
+    "verdict", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "geweke",
+    "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
+    "raftery_lewis_factor", "status", "init_loss",
+)  # fmt: skip
+CONTROL = {
+    "{name}_gradient_off": (
+        "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
+    ),
+    "{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+}  # fmt: skip
+TRACES = {
+    "trace_loss": ("minibatch loss of each draw, before the move", NATS),
+    "trace_paired_loss": ("the same minus the loss at the checkpoint on the same minibatch", NATS),
+}
+
+
+def with_control(
+    estimate: Callable[..., xr.Dataset],
+    *,
+    name: str,
+    chains: int,
+    control_chains: int,
+    keep_traces: bool,
+    limits: Limits = LIMITS,
+) -> xr.Dataset:
+    """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
+
+    estimate        ``estimate(chains=, control_of=)``: ``measures.llc.estimate`` or
+                    ``measures.refined.estimate_heads`` with everything else given
+    name            ``rllc`` or ``llc``: prefix of the variables
+    control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
+                    two are compared over these
+    keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
+    limits          of what the control adds to ``verdict``
+
+    Returns, with (component) or (component, chain) as in ``measures.summary.summarise``: the estimate under
+    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
+    where the estimate is the localization's alone.
+    """
+    on = estimate(chains=chains)
+    off = estimate(chains=control_chains, control_of=on)
+    renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
+    dataset = on[[*renamed, *KEPT]].rename(renamed)
+    dataset[f"{name}_gradient_off"] = off["llc"]
+    dataset[f"{name}_gradient_off_se"] = off["llc_se"]
+    both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control
+    pair = [each["llc_chain"].where(both).mean("chain") for each in (on, off)]
+    dataset["verdict"] = judge_against_control(on["verdict"], *pair, limits=limits)
+    if keep_traces:
+        dataset["trace_loss"] = on["loss"]
+        dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
+    words = {key.format(name=name): text for key, text in CONTROL.items()}
+    if name == "rllc":
+        for variable in dataset.data_vars.values():
+            long_name = variable.attrs.get("long_name", "")
+            variable.attrs["long_name"] = long_name.replace(
+                "local learning", "refined local learning"
+            ).replace("LLC", "rLLC")
+    return describe(dataset, {**words, **TRACES}).drop_attrs(deep=False)
+
+
+def step_at(weights: Mapping[str, Tensor], *, step_size: float, reference_norm: float | None) -> float:
+    """The step at a checkpoint: ``step_size``, or that times (norm of all weights / ``reference_norm``)^2.
+
+    A control. Layer norm makes a loss nearly invariant to the weights' scale, so that one step size moves a
+    small model further than a large one; with a step in proportion to the squared norm both move as far
+    relative to their size.
+    """
+    if reference_norm is None:
+        return step_size
+    return step_size * (weight_norm(weights) / reference_norm) ** 2
+
+
+def by_head(dataset: xr.Dataset) -> xr.Dataset:
+    """Components that are heads become the dim ``head``, with its layer and index."""
+    labels = [str(label) for label in dataset["component"].values]
+    return dataset.rename(component="head").assign_coords(head_coords(labels))

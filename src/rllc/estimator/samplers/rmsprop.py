@@ -1,0 +1,107 @@
+"""Preconditioned stochastic gradient Langevin dynamics (Li et al. 2016, arXiv 1512.07666).
+
+One move, on the flat vector w of the selected coordinates; squares, roots and products by coordinate::
+
+    g = grad L_batch(w)
+    V <- the mean of the g^2 up to now, the one of k moves ago weighted by decay^k
+    G = 1 / (stabilizer + sqrt(V))
+    w <- w - (step_size/2) G (n_beta g + localization (w - w*)) + sqrt(step_size G) N(0, I)
+
+so gradient, localisation and noise are all preconditioned. V is divided by the sum of its weights; in the
+paper it is not, and G is too large until V has filled.
+
+The stationary law. With G held fixed it is the same localised posterior exp(-U), U = n_beta L +
+localization/2 |w - w*|^2, to first order in step_size: plain SGLD with the step G_i step_size in coordinate
+i. With the running G it is not exactly that: the term Gamma_i = sum_j dG_ij/dw_j is dropped, as everybody
+does, and G is made of the very gradient that it multiplies. The bias goes to 0 where V averages over many
+autocorrelation times of the chain (decay near 1, steps not too small). In the other limit, a chain that
+moves slower than V forgets, G is a function of the position, and the law is exp(-U) / G by coordinate: too
+much mass where the gradient is large, so losses and LLC too large. For one quadratic coordinate and
+stabilizer 0 that limit has twice the LLC of the posterior. Small steps do not cure this bias, they cause it.
+
+Where the gradient at w* vanishes, as with a full batch at a minimum, the first move has G = 1 / stabilizer:
+step_size / stabilizer must then be a stable step of plain SGLD.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from rllc.estimator.samplers.admissible import Loss
+from rllc.estimator.samplers.chains import Here, Traces, walk
+from rllc.estimator.samplers.coordinates import Coordinates, Weights
+
+DECAY = 0.99  # as in the paper: V remembers about 100 moves
+STABILIZER = 0.1  # G is at most 10; the paper's 1e-5 lets G, and the move, be 1e5 where a gradient vanishes
+
+
+class Average(NamedTuple):
+    """A weighted mean of squared gradients: V = squares [chain, n] / weight."""
+
+    squares: Tensor
+    weight: float
+
+
+def sample(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    components: Mapping[str, Coordinates],
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    chains: int,
+    draws: int,
+    seed: int,
+    thinning: int = 1,
+    gradient: bool = True,
+    vectorize: bool = False,
+    max_memory: int | None = None,
+    unread: int = 0,
+    at_center: Tensor | None = None,
+    decay: float = DECAY,
+    stabilizer: float = STABILIZER,
+) -> Traces:
+    """Traces of preconditioned chains started at ``weights``; arguments and errors as in ``chains.walk``.
+
+    gradient    False drops the gradient from the move, not from V: the prior under the same kind of G
+    decay       weight of the past in V, 0 (no memory) to 1 excluded
+    stabilizer  added to sqrt(V), in units of the gradient; positive. step_size / stabilizer bounds the step.
+
+    ``acceptance`` is NaN: with a running G the reverse move has no density to compare with. Raises
+    ValueError also where decay or stabilizer is out of range.
+    """
+    if not 0 <= decay < 1:
+        raise ValueError(f"decay is {decay}: expected 0 (no memory) or more, below 1")
+    if not 0 < stabilizer < float("inf"):
+        raise ValueError(f"stabilizer is {stabilizer}: expected a positive finite number")
+    constants = {"n_beta": n_beta if gradient else 0.0, "localization": localization, "step_size": step_size}
+    return walk(
+        loss, weights, batches,
+        advance=partial(advance, decay=decay, stabilizer=stabilizer, **constants),
+        components=components, chains=chains, draws=draws, thinning=thinning, seed=seed, gradient=True,
+        vectorize=vectorize, max_memory=max_memory, unread=unread, at_center=at_center,
+    )  # fmt: skip
+
+
+def advance(
+    here: Here,
+    average: Average | None,
+    *,
+    n_beta: float,
+    localization: float,
+    step_size: float,
+    decay: float,
+    stabilizer: float,
+) -> tuple[None, Average]:
+    """Move the chains; the average of squared gradients is what is remembered."""
+    squares, weight = average or (here.gradient.new_zeros(here.gradient.shape), 0.0)
+    squares.mul_(decay).addcmul_(here.gradient, here.gradient, value=1 - decay)
+    weight = decay * weight + 1 - decay
+    step = squares.div(weight).sqrt_().add_(stabilizer).reciprocal_().mul_(step_size)
+    pull = (here.positions - here.center).mul_(localization).add_(here.gradient, alpha=n_beta)
+    here.positions.addcmul_(step, pull, value=-0.5).addcmul_(step.sqrt_(), next(here.noise))
+    return None, Average(squares, weight)

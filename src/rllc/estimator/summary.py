@@ -1,0 +1,212 @@
+"""From traces to the estimate: means, errors, diagnostics, verdict, in one labelled dataset."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.estimator.diagnostics.acceptance import acceptance_null
+from rllc.estimator.diagnostics.drift import drift
+from rllc.estimator.diagnostics.geweke import geweke
+from rllc.estimator.diagnostics.heidelberger_welch import heidelberger_welch
+from rllc.estimator.diagnostics.mixing import ess, rhat
+from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
+from rllc.estimator.diagnostics.status import OK, chain_status
+from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge
+from rllc.estimator.samplers.sgld import Traces
+from rllc.vocabulary import NATS, describe, status_attributes
+
+VARIABLES = {
+    "llc": ("local learning coefficient, mean over the ok chains", "1"),
+    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; it holds no data-sampling error", "1"),
+    "llc_init": ("LLC with the init batches' mean loss at the centre as baseline", "1"),
+    "llc_chain": ("local learning coefficient of one chain", "1"),
+    "rhat": ("rank-normalised split R-hat of the paired trace", "1"),
+    "ess": ("effective sample size of the mean of the paired trace", "1"),
+    "drift": ("drift of the LLC: last half of the kept draws less the first", "1"),
+    "drift_se": ("Monte Carlo standard error of the drift given these batches", "1"),
+    "acceptance": ("mean Metropolis acceptance probability of the moves to kept draws", "1"),
+    "acceptance_null": ("the same for a constant loss, at this dimension and setting", "1"),
+    "geweke": ("Geweke's z: first 10 % of a chain's kept draws against the last 50 %", "1"),
+    "heidelberger_welch_start": (
+        "share of a chain's kept draws dropped until Heidelberger and Welch's test passes", "1"
+    ),
+    "heidelberger_welch_p": ("p value of Heidelberger and Welch's test of stationarity, the last made", "1"),
+    "heidelberger_welch_halfwidth": ("95 % half-width of the mean of what passed, over its size", "1"),
+    "raftery_lewis_factor": (
+        "Raftery and Lewis' dependence factor: draws needed over draws needed if independent", "1"
+    ),
+    "loss": ("minibatch loss of each draw, before the move", NATS),
+    "loss_at_center": ("loss at the centre on the minibatch of the draw", NATS),
+    "init_loss": ("mean loss at the centre over the init batches", NATS),
+}  # fmt: skip
+DIVERGENCE_FACTOR = 5.0
+
+
+class Known(NamedTuple):
+    """What need not be computed again, or not at all.
+
+    unread     draws at the start whose losses nobody reads
+    at_center  [draw]: losses at the centre; None: not known
+    init_loss  their mean over the init batches; NaN: not known, or there are none
+    """
+
+    unread: int = 0
+    at_center: Tensor | None = None
+    init_loss: float = float("nan")
+
+
+def known_from(estimate: xr.Dataset | None, *, draws: int, burn_in: int) -> Known:
+    """What the control of an estimate need not compute (None: this is no control).
+
+    Raises ValueError where the estimate has another number of draws.
+    """
+    if estimate is None:
+        return Known()
+    if estimate.sizes["draw"] != draws:
+        raise ValueError(
+            f"control_of has {estimate.sizes['draw']} draws, its control {draws}: expected the same setting"
+        )
+    at_center = torch.from_numpy(estimate["loss_at_center"].values)
+    return Known(burn_in, at_center, float(estimate["init_loss"]))
+
+
+def summarise(
+    traces: Traces,
+    *,
+    components: Sequence[str],
+    sizes: Sequence[int],
+    setting: Mapping[str, Any],
+    burn_in: int = 0,
+    baseline: str = "paired",
+    init_loss: float = float("nan"),
+    divergence_factor: float = DIVERGENCE_FACTOR,
+    limits: Limits = LIMITS,
+    unread: int = 0,
+) -> xr.Dataset:
+    """From traces to the labelled estimate.
+
+    With r_t = loss_t - loss_at_center_t on the draws kept, over the chains that are ok::
+
+        llc = n_beta * mean(r)      llc_se = n_beta * sd(r) / sqrt(ess(r))
+
+    sd over all chains and draws together. A chain is diverged (diagnostics/status.py) where its rise ends
+    above ``divergence_factor`` times the loss at the centre and still grows. A loss at the centre below
+    1 / n_beta, as of a noiseless fit, is no scale; there sizes / n_beta is, twice the rise of a regular
+    model in equilibrium. A chain that is not ok has NaN in every variable but ``status`` and ``loss`` and
+    enters no mean; what follows a nonfinite loss is NaN in ``loss``.
+
+    traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
+    sizes      number of coordinates of each component
+    setting    ``n_beta``, and whatever else the attributes should hold; ``acceptance_null`` also needs
+               ``localization`` and ``step_size``, and reads ``thinning``
+    burn_in    draws that enter no mean and no diagnostic but ``status``
+    baseline   "paired" (r above) or "init": loss less ``init_loss``
+    init_loss  mean loss at the centre over the init batches
+    limits     of the verdict
+    unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
+
+    Returns (component): ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
+    ``acceptance``, ``acceptance_null``, ``verdict``; (component, chain): ``llc_chain``, ``status``,
+    ``geweke``, ``heidelberger_welch_start``, ``heidelberger_welch_p``, ``heidelberger_welch_halfwidth``,
+    ``raftery_lewis_factor``; ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
+    """
+    n_beta = setting["n_beta"]
+    loss, at_center = (values.cpu().numpy() for values in (traces.loss, traces.at_center))
+    lost = ~np.isfinite(loss)
+    lost[..., :unread] = False
+    loss = np.where(np.cumsum(lost, axis=-1) > 0, np.nan, loss)
+    rise = loss - at_center
+    level = abs(float(np.mean(at_center)))
+    meaningful = n_beta * level >= 1
+    scale = np.full(len(sizes), level) if meaningful else np.asarray(sizes) / n_beta
+    status = chain_status(
+        loss[..., unread:], rise[..., unread:], scale=scale[:, None], divergence_factor=divergence_factor
+    )
+    ok = status == OK
+    kept = np.where(ok[..., None], rise[..., burn_in:], np.nan)
+    above_init = np.where(ok, loss[..., burn_in:].mean(-1), np.nan) - init_loss
+    by_chain = n_beta * (kept.mean(-1) if baseline == "paired" else above_init)
+    accepted = np.where(ok[..., None], traces.acceptance.cpu().numpy(), np.nan)[..., burn_in:]
+    dataset = xr.Dataset(
+        {
+            "llc": ("component", mean_of_finite(by_chain)),
+            "llc_init": ("component", n_beta * mean_of_finite(above_init)),
+            "llc_chain": (("component", "chain"), by_chain),
+            **_over_chains([trace[sound] for trace, sound in zip(kept, ok, strict=True)], n_beta),
+            **_by_chain(kept),
+            **_acceptance(accepted, sizes, setting, burn_in),
+            "status": (("component", "chain"), status, status_attributes()),
+            "loss": (("component", "chain", "draw"), loss),
+            "loss_at_center": ("draw", at_center),
+            "init_loss": ((), init_loss),
+        },
+        coords={
+            "component": np.asarray(components, dtype=object),
+            "chain": np.arange(loss.shape[1]),
+            "draw": np.arange(loss.shape[2]),
+        },
+        attrs={
+            **{key: int(value) if isinstance(value, bool) else value for key, value in setting.items()},
+            "burn_in": burn_in,
+            "baseline": baseline,
+            "divergence_factor": divergence_factor,
+        },
+    )
+    dataset["verdict"] = judge(dataset, level=level if meaningful else float("nan"), limits=limits)
+    return describe(dataset, VARIABLES)
+
+
+def mean_of_finite(values: np.ndarray) -> np.ndarray:
+    """Mean over the last dim of the values that are not NaN; NaN where all are."""
+    present = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.where(present, values, 0.0).sum(-1) / present.sum(-1)
+
+
+def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[str, np.ndarray]]:
+    """What all ok chains of a component say together; each item [ok chain, draw]."""
+    effective = np.array([ess(trace) for trace in sound])
+    sd = np.array([trace.std(ddof=1) if trace.size > 1 else np.nan for trace in sound])
+    drifts, errors = n_beta * np.array([drift(trace) for trace in sound]).T
+    return {
+        "llc_se": ("component", n_beta * sd / np.sqrt(effective)),
+        "rhat": ("component", np.array([rhat(trace) for trace in sound])),
+        "ess": ("component", effective),
+        "drift": ("component", drifts),
+        "drift_se": ("component", errors),
+    }
+
+
+def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
+    """What each chain says alone; kept [component, chain, draw]."""
+    welch = heidelberger_welch(kept)
+    values = {
+        "geweke": geweke(kept),
+        "heidelberger_welch_start": welch.start,
+        "heidelberger_welch_p": welch.p,
+        "heidelberger_welch_halfwidth": welch.halfwidth,
+        "raftery_lewis_factor": raftery_lewis(kept).factor,
+    }
+    return {name: (("component", "chain"), value) for name, value in values.items()}
+
+
+def _acceptance(
+    accepted: np.ndarray, sizes: Sequence[int], setting: Mapping[str, Any], burn_in: int
+) -> dict[str, tuple[str, np.ndarray]]:
+    """Mean acceptance of each component and its null, over the same draws; [component, chain, draw]."""
+    expected = np.full(accepted.shape[::2], np.nan)  # [component, draw]
+    recorded = np.isfinite(accepted).any(1)
+    if recorded.any():
+        law = {name: setting[name] for name in ("localization", "step_size")}
+        law["thinning"] = setting.get("thinning", 1)
+        draws = burn_in + accepted.shape[-1]
+        nulls = {size: acceptance_null(size=size, draws=draws, **law)[burn_in:] for size in set(sizes)}
+        expected = np.where(recorded, np.stack([nulls[size] for size in sizes]), np.nan)
+    return {
+        "acceptance": ("component", mean_of_finite(accepted.reshape(len(accepted), -1))),
+        "acceptance_null": ("component", mean_of_finite(expected)),
+    }

@@ -1,0 +1,122 @@
+"""Around every measure: read a chunk's checkpoints and batches, write a part."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from torch import Tensor
+
+from rllc.job.cells import over_steps
+from rllc.models.attention_only import Architecture
+from rllc.models.device import choose, computing
+from rllc.models.loss import TaughtBatches
+from rllc.seeds import derive, generator
+from rllc.store import manifest as manifests
+from rllc.store.blocks import examples, side_digest
+from rllc.store.checkpoints import load
+from rllc.store.datasets import write_dataset
+from rllc.store.provenance import attributes
+from rllc.tasks.batch import Batch, batches_of
+
+Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
+KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
+EXTENT = ("chains", "control_chains", "keep_traces")
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """One job: one seed, one distribution, one chunk of checkpoints.
+
+    checkpoints   manifest of the chunk
+    blocks        manifest of the tokens whose held-out side is read
+    teacher       manifest of a model whose predictions are the targets; None: the next tokens are
+    compute       device and precision
+    labels        length-1 coordinates of the result: seed, distribution
+    stream        random stream of the measure; per checkpoint, ``seed(step)``
+    batch_stream  random stream of the minibatches: the same for all seeds and steps
+    code          fingerprint of what computes
+    output        the part
+    """
+
+    checkpoints: Path
+    blocks: Path | None
+    teacher: Path | None
+    compute: dict
+    labels: dict
+    stream: int
+    batch_stream: int
+    code: str
+    output: Path
+
+    def seed(self, step: int, *, seeded: bool = False) -> int:
+        """The same for all distributions, and ``seeded`` for all steps: contrasts then share their noise."""
+        return self.stream if seeded else derive(self.stream, step)
+
+    def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Batch]:
+        """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
+        place = choose(self.compute["device"])
+        random = generator(self.batch_stream, purpose, count, batch_size)
+        held_out = examples(self.blocks, "held_out")
+        drawn = batches_of(held_out, batch_size=batch_size, count=count, scored=scored, random=random)
+        batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
+        if self.teacher is None:
+            return batches
+        manifest = manifests.read(self.teacher)
+        architecture = Architecture(**manifest["architecture"])
+        weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), architecture)
+        return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, architecture)
+
+    def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
+        common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
+        kernel = {name: setting[name] for name in KERNEL}
+        kernel["batches"] = self.batches("draws", count=setting["draws"] * setting["thinning"], **common)
+        kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
+        return kernel, {name: setting[name] for name in EXTENT}
+
+    def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
+        """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""
+        every = manifests.read(self.checkpoints)["checkpoints"]
+        absent = sorted(set(steps or ()) - {entry["step"] for entry in every})
+        if absent:
+            raise ValueError(f"{self.checkpoints} has no checkpoint at step {', '.join(map(str, absent))}")
+        return every if steps is None else [entry for entry in every if entry["step"] in steps]
+
+    def write(self, measure: Measure, *, steps: Collection[int] | None = None, **settings: Any) -> None:
+        """Write the part: ``measure(weights, architecture, step)`` of every checkpoint of the chunk.
+
+        steps     only these of the chunk's checkpoints; None: all
+        settings  the config sections that the measure reads, as plain data; recorded in the part
+        """
+        manifest = manifests.read(self.checkpoints)
+        architecture = Architecture(**manifest["architecture"])
+        inputs = self._inputs()
+
+        def one(entry: dict[str, Any]) -> xr.Dataset:
+            weights = load(manifests.verified(self.checkpoints, entry), architecture)
+            with computing(self.compute["device"], self.compute["precision"]) as place:
+                return measure(place(weights), architecture, entry["step"])
+
+        computed = {**self.compute, "device": choose(self.compute["device"]).type}
+        facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
+        streams = {"stream": self.stream, "batch_stream": self.batch_stream}
+        made_by = {**facts, **streams, "architecture": manifest["architecture"]}
+        dataset = over_steps(one, checkpoints=self.entries(steps), made_by=made_by, output=self.output)
+        labels = {name: np.asarray([value], dtype=_kind(value)) for name, value in self.labels.items()}
+        for name, value in labels.items():
+            dataset = dataset.expand_dims({name: value})
+        write_dataset(dataset.assign_attrs(attributes(**facts)), self.output)
+
+    def _inputs(self) -> dict[str, str]:
+        """SHA-256 of what is read beside the checkpoints: the tokens, and the teacher's last weights."""
+        inputs = {} if self.blocks is None else {"held_out_blocks": side_digest(self.blocks, "held_out")}
+        if self.teacher is not None:
+            inputs["teacher"] = manifests.read(self.teacher)["checkpoints"][-1]["sha256"]
+        return inputs
+
+
+def _kind(value: Any) -> type:
+    return object if isinstance(value, str) else np.int64

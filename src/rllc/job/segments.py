@@ -1,0 +1,119 @@
+"""Training in segments: one job per chunk of checkpoints, each resuming where the one before it ended.
+
+Beside a segment's manifest lie its checkpoints and the training state of its last step, and, while it
+runs, the newest state kept against a kill. All carry the recipe they were made by (data, model,
+optimisation, seed, code) and are used again only under the same one: a segment that was killed goes on
+from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rllc.models.training import Checkpoint
+from rllc.store import manifest as manifests
+from rllc.store.blocks import side_digest
+from rllc.store.checkpoints import CheckpointError, intact, load, read_metadata, save
+
+log = logging.getLogger(__name__)
+
+
+def weights_file(folder: Path, step: int) -> Path:
+    return folder / f"step{step:07d}.safetensors"
+
+
+def state_file(folder: Path, step: int) -> Path:
+    return folder / f"state{step:07d}.safetensors"
+
+
+def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
+    """The steps whose checkpoint is not there, or was made by another recipe."""
+    return [step for step in steps if not _made_by(weights_file(folder, step), recipe)]
+
+
+def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] | None:
+    """The latest sound training state under this recipe that is not past ``at_most``; None: start anew."""
+    for file in sorted(folder.glob("state*.safetensors"), reverse=True):
+        if int(file.stem.removeprefix("state")) <= at_most and _made_by(file, recipe):
+            try:
+                return load(file)
+            except CheckpointError as error:
+                log.warning("%s: an earlier state serves", error)
+    return None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where a segment stands: its data, the segment before it, its seed, and the manifest that it makes."""
+
+    blocks: Path
+    previous: Path | None
+    architecture: dict
+    stream: int
+    seed: int
+    code: str
+    checkpoints: Path
+
+    def recipe(self, **settings: Any) -> str:
+        """Everything that the weights depend on, as one short hash."""
+        data = side_digest(self.blocks, "train")
+        made_by = [data, self.architecture, self.stream, self.seed, self.code, settings]
+        return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def train_segment(
+    train: Callable[..., Iterable[Checkpoint]],
+    segment: Segment,
+    steps: list[int],
+    *,
+    recipe: str,
+    keep_every: int,
+) -> None:
+    """Make the checkpoints of ``steps`` that are missing, then write the manifest of all of them.
+
+    train       ``train(checkpoints=, state=)``: a generator of ``Checkpoint`` at these steps, from this state
+    keep_every  a killed segment resumes from at most this many steps ago
+    """
+    folder, last = segment.checkpoints.parent, steps[-1]
+    before = manifests.read(segment.previous)["checkpoints"][-1]["step"] if segment.previous else -1
+    missing = missing_steps(folder, steps, recipe)
+    if last not in missing and not _made_by(state_file(folder, last), recipe):
+        missing.append(last)
+    if missing:
+        state = newest_state(folder, recipe, at_most=missing[0])
+        start = 0 if state is None else int(state["step"])
+        kept = set(range(start + keep_every, missing[-1], keep_every))
+        facts = {"recipe": recipe, "architecture": segment.architecture, "seed": segment.seed}
+        for checkpoint in train(checkpoints=sorted({*missing, *kept}), state=state):
+            now = {**facts, "step": checkpoint.step}
+            if checkpoint.step in missing:
+                save(checkpoint.weights, weights_file(folder, checkpoint.step), now)
+            if checkpoint.step in kept or checkpoint.step == last:
+                save(checkpoint.state, state_file(folder, checkpoint.step), now)
+                _drop_states(folder, after=before, keep={checkpoint.step, last})
+        _drop_states(folder, after=before, keep={last})
+    entries = [manifests.file_entry(weights_file(folder, step), step=step) for step in steps]
+    manifests.write(
+        segment.checkpoints, architecture=segment.architecture, seed=segment.seed, checkpoints=entries
+    )
+
+
+def _made_by(file: Path, recipe: str) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        return read_metadata(file).get("recipe") == recipe and intact(file)
+    except CheckpointError:
+        return False
+
+
+def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
+    """Of this segment's states only the newest and the last step's are kept."""
+    for file in folder.glob("state*.safetensors"):
+        step = int(file.stem.removeprefix("state"))
+        if after < step <= max(keep) and step not in keep:
+            file.unlink()

@@ -1,0 +1,100 @@
+"""How a script of the workflow is called: flags from the signature, code checked, errors in one line."""
+
+import argparse
+import dataclasses
+import inspect
+import json
+import logging
+import sys
+import time
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rllc.job.memory import keep_freed_memory
+from rllc.run.fingerprint import fingerprint
+
+log = logging.getLogger("rllc")
+SCRIPTS = Path("workflow/scripts")
+
+
+def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
+    """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
+
+    Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
+    may be empty. A parameter that is a dataclass takes a flag for each of its fields.
+
+    ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
+    job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
+    ``main`` gets the fingerprint.
+
+    module_flag  the flag that names a module imported at run time, as ``rllc.figures.stages:draw``
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    log.setLevel(logging.INFO)
+    script = Path(sys.argv[0])
+    parameters = _hints(main)
+    hints = {flag: hint for name, given in parameters.items() for flag, hint in _flags(name, given).items()}
+    parser = argparse.ArgumentParser(prog=script.name, description=inspect.getdoc(main))
+    parser.add_argument("--code", help="fingerprint that the job was planned with; left out: not checked")
+    for flag, hint in hints.items():
+        if flag != "code":
+            parser.add_argument(f"--{flag}", **_reader(hint))
+    given = vars(parser.parse_args())
+    try:
+        modules = [given[module_flag].partition(":")[0]] if module_flag else []
+        given["code"] = _same_code(script, given["code"], modules)
+        values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
+        keep_freed_memory()
+        started = time.monotonic()
+        main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
+        log.info("done in %.1f s", time.monotonic() - started)
+    except (ValueError, OSError, ArithmeticError) as error:
+        sys.exit(f"{script.name}: {type(error).__name__}: {error}")
+
+
+def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
+    found = fingerprint(SCRIPTS / script.name, *modules)
+    if planned is not None and found != planned:
+        raise ValueError(
+            f"the source changed after this job was planned (planned with {planned}, now {found}). "
+            "Run snakemake again: it plans with the code as it is now"
+        )
+    return found
+
+
+def _hints(function: Callable[..., None]) -> dict[str, Any]:
+    """Parameter -> annotation, in order."""
+    hints = typing.get_type_hints(function)
+    return {name: hints[name] for name in inspect.signature(function).parameters}
+
+
+def _flags(name: str, hint: Any) -> dict[str, Any]:
+    """Flag -> annotation of one parameter."""
+    return typing.get_type_hints(hint) if dataclasses.is_dataclass(hint) else {name: hint}
+
+
+def _argument(name: str, hint: Any, values: dict[str, Any]) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return hint(**{field.name: values[field.name] for field in dataclasses.fields(hint)})
+    return values[name]
+
+
+def _reader(hint: Any) -> dict[str, Any]:
+    if typing.get_origin(hint) is list:
+        return {"nargs": "*", "required": True}
+    if isinstance(hint, types.UnionType):
+        return {"nargs": "*", "default": []}
+    return {"required": True}
+
+
+def _value(hint: Any, given: Any) -> Any:
+    if typing.get_origin(hint) is list:
+        (item,) = typing.get_args(hint)
+        return [_value(item, one) for one in given if one != ""]
+    if isinstance(hint, types.UnionType):
+        kept = [one for one in given if one != ""]
+        return _value(typing.get_args(hint)[0], kept[0]) if kept else None
+    return json.loads(given) if hint is dict else hint(given)

@@ -1,0 +1,206 @@
+"""What attention heads attend to on random tokens, and what a repeated sequence gains.
+
+All sequences are random tokens after a first BOS, so that nothing but position and repetition tells the
+tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says more than the text). One number,
+``length``, sets every size; 128 gives the authors' own.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.models.attention_only import (
+    Architecture,
+    Weights,
+    attention,
+    attention_inputs,
+    embed,
+    forward,
+)
+from rllc.models.loss import token_losses
+from rllc.seeds import generator
+from rllc.vocabulary import NATS, describe, head_coords, head_labels
+
+VARIABLES = {
+    "previous_token": ("attention to the previous token", "1"),
+    "current_token": ("attention to the current token", "1"),
+    "prefix_matching": ("attention from the second A to the token after the first A", "1"),
+    "prefix_matching_literal": ("attention from the second A to the first A", "1"),
+    "repeat_gap": ("loss on the second copy of a repeated sequence minus the first", NATS),
+}
+
+
+def head_scores(
+    weights: Weights,
+    *,
+    architecture: Architecture,
+    bos: int,
+    sequences: int,
+    length: int,
+    seed: int,
+    chunk: int = 16,
+) -> xr.Dataset:
+    """Attention of every head on random sequences: previous and current token, and prefix matching.
+
+    previous_token, current_token   attention of the last position to the one before and to itself, mean
+        over sequences [BOS, uniform tokens] of length / 8 .. length / 2 tokens
+    prefix_matching   in a sequence of ``length`` tokens, BOS first, with one A in each half and no other:
+        attention from the second A to the token after the first A (what the authors' code measures and
+        what an induction head does)
+    prefix_matching_literal   the same to the first A itself (what the paper's text says)
+
+    bos        the token that begins every context; no other token of a sequence is it
+    sequences  of either kind; the authors use 10,000, and 1,000 have a standard error of at most 0.016
+    length     tokens in a sequence with BOS, at least 16; the authors' 128
+    chunk      sequences computed at once: memory, not results
+
+    Returns the four scores (head), each in 0 .. 1. Raises ValueError where ``length`` does not fit.
+    """
+    _check(architecture, bos, sequences, length)
+    tokens, last = _plain(generator(seed, "plain"), architecture.d_vocab, bos, sequences, length)
+    previous, current = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
+    tokens, first, second = _matching(
+        generator(seed, "matching"), architecture.d_vocab, bos, sequences, length
+    )
+    literal, after = _mean_attention(weights, tokens, second, (first, first + 1), architecture, chunk)
+    scores = {
+        "previous_token": previous,
+        "current_token": current,
+        "prefix_matching": after,
+        "prefix_matching_literal": literal,
+    }
+    labels = head_labels(architecture.n_layers, architecture.n_heads)
+    dataset = xr.Dataset(
+        {name: ("head", score.numpy()) for name, score in scores.items()}, coords=head_coords(labels)
+    )
+    return describe(dataset, VARIABLES)
+
+
+@torch.no_grad()
+def repeat_gap(
+    weights: Weights,
+    *,
+    architecture: Architecture,
+    bos: int,
+    sequences: int,
+    length: int,
+    seed: int,
+    chunk: int = 16,
+) -> xr.Dataset:
+    """Loss on the second copy of a repeated random segment minus loss on the first, nats/token.
+
+    A sequence is BOS and twice the same (length - 1) // 2 uniform tokens. A copy's loss is the mean over
+    its tokens but the first, which neither copy lets one predict. Negative where the model copies.
+
+    Returns ``repeat_gap`` (no dims); arguments and errors as for ``head_scores``.
+    """
+    _check(architecture, bos, sequences, length)
+    size = (length - 1) // 2
+    segment = _uniform(generator(seed, "repeat"), architecture.d_vocab, bos, (sequences, size))
+    tokens = torch.from_numpy(np.hstack([np.full((sequences, 1), bos), segment, segment]))
+    tokens = tokens.to(weights["embed.W_E"].device)
+    tokens = tokens.to(weights["embed.W_E"].device)
+    first = torch.arange(1, size, device=tokens.device)
+    at = torch.cat([first, first + size])
+    total = 0.0
+    for part in tokens.split(chunk):
+        losses = token_losses(forward(weights, part, architecture, at), part[:, at + 1]).double()
+        total += float(losses[:, size - 1 :].sum() - losses[:, : size - 1].sum())
+    return describe(xr.Dataset({"repeat_gap": total / (sequences * (size - 1))}), VARIABLES)
+
+
+@torch.no_grad()
+def _mean_attention(
+    weights: Weights,
+    tokens: np.ndarray,
+    queries: np.ndarray,
+    keys: tuple[np.ndarray, ...],
+    architecture: Architecture,
+    chunk: int,
+) -> Tensor:
+    """Mean over sequences of the attention from a query to each of several keys: [key, head].
+
+    tokens [sequence, context]; queries and each of keys [sequence]: positions
+    """
+    total = torch.zeros(len(keys), architecture.n_layers * architecture.n_heads, dtype=torch.float64)
+    device = weights["embed.W_E"].device
+    where = torch.from_numpy(np.stack([queries, *keys], axis=1)).to(device)
+    for part, at in zip(torch.from_numpy(tokens).to(device).split(chunk), where.split(chunk), strict=True):
+        rows = torch.cat(list(_rows(weights, part, at[:, 0], architecture)), dim=1)
+        index = at[:, None, 1:].expand(-1, rows.shape[1], -1)
+        total += rows.gather(-1, index).sum(0, dtype=torch.float64).T.cpu()
+    return total / len(tokens)
+
+
+def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Architecture) -> Iterator[Tensor]:
+    """Of each layer the attention of one query per sequence: [sequence, head, context].
+
+    The last layer is computed at that query only, and never written to the residual stream.
+    """
+    residual, position = embed(weights, tokens, architecture)
+    for layer in range(architecture.n_layers):
+        name = f"blocks.{layer}.attn"
+        inputs = attention_inputs(weights, layer, residual, position, architecture)
+        asked = inputs[0][torch.arange(len(tokens), device=tokens.device), queries]
+        query = torch.einsum("bm,hmd->bhd", asked, weights[f"{name}.W_Q"]) + weights[f"{name}.b_Q"]
+        # q . (W_K x + b_K) with W_K moved to the query: no keys of every position and head; q . b_K is the
+        # same for all keys, so the softmax does not see it.
+        carried = torch.einsum("bhd,hmd->bhm", query, weights[f"{name}.W_K"])
+        scores = torch.einsum("bhm,bpm->bhp", carried, inputs[0]) / architecture.d_head**0.5
+        future = torch.arange(tokens.shape[1], device=tokens.device) > queries[:, None]
+        yield scores.masked_fill(future[:, None], float("-inf")).softmax(-1)
+        if layer < architecture.n_layers - 1:
+            residual = residual + attention(weights, layer, inputs)
+
+
+def _plain(
+    random: np.random.Generator, vocabulary: int, bos: int, sequences: int, length: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random sequences of several lengths and the last position of each.
+
+    All have the tokens of the longest: what follows a position changes nothing at that position.
+    """
+    longest = length // 2
+    tokens = _uniform(random, vocabulary, bos, (sequences, longest))
+    tokens[:, 0] = bos
+    return tokens, random.integers(length // 8, longest, sequences, endpoint=True) - 1
+
+
+def _matching(
+    random: np.random.Generator, vocabulary: int, bos: int, sequences: int, length: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random sequences with one A in each half, and the positions of the first and the second A."""
+    half = length // 2
+    repeated = _uniform(random, vocabulary, bos, (sequences, 1))
+    # A rank among the tokens that are neither BOS nor A becomes a token by stepping over these two.
+    rank = random.integers(0, vocabulary - 2, (sequences, length))
+    low, high = np.minimum(repeated, bos), np.maximum(repeated, bos)
+    tokens = rank + (rank >= low)
+    tokens += tokens >= high
+    tokens[:, 0] = bos
+    first = random.integers(1, half, sequences)
+    second = random.integers(half + 1, length, sequences)
+    every = np.arange(sequences)
+    tokens[every, first] = tokens[every, second] = repeated[:, 0]
+    return tokens, first, second
+
+
+def _uniform(random: np.random.Generator, vocabulary: int, bos: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Tokens drawn uniformly from all but BOS."""
+    rank = random.integers(0, vocabulary - 1, shape)
+    return rank + (rank >= bos)
+
+
+def _check(architecture: Architecture, bos: int, sequences: int, length: int) -> None:
+    if not 16 <= length <= architecture.n_ctx:
+        raise ValueError(
+            f"length = {length}: expected 16 .. {architecture.n_ctx}, the context of the model, "
+            "so that short sequences still have a previous token and long ones still fit"
+        )
+    if not 0 <= bos < architecture.d_vocab or architecture.d_vocab < 3:
+        raise ValueError(f"bos = {bos} is not a token of a vocabulary of {architecture.d_vocab} (at least 3)")
+    if sequences < 1:
+        raise ValueError(f"sequences = {sequences}: at least one is needed")

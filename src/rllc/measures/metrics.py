@@ -1,0 +1,100 @@
+"""What a checkpoint does as a predictor: its loss, by position in the context, and its size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from rllc.models.attention_only import Architecture, forward
+from rllc.models.loss import token_losses
+from rllc.models.weights import Weights, weight_norm
+from rllc.tasks.batch import Batch
+from rllc.vocabulary import NATS, describe
+
+VARIABLES = {
+    "loss": ("loss, mean over all positions", NATS),
+    "loss_by_position": ("loss of the prediction made at a position", NATS),
+    "accuracy": ("share of predictions whose likeliest token is the target", "1"),
+    "sequence_accuracy": ("share of contexts in which every prediction is right", "1"),
+    "icl_score": ("in-context learning score: loss late in the context minus loss early", NATS),
+    "weight_norm": ("Euclidean norm of all weights", "1"),
+}
+
+
+def behaviour(
+    weights: Weights,
+    batches: Sequence[Batch],
+    *,
+    architecture: Architecture,
+    early: int | Sequence[int] | None = None,
+    late: int | Sequence[int] | None = None,
+    accuracy: bool = False,
+) -> xr.Dataset:
+    """Loss, loss by position, weight norm and, where asked for, in-context learning score and accuracy.
+
+    ``icl_score`` = loss at ``late`` minus loss at ``early`` (arXiv 2402.02364, App. B.3; 2410.02984, App. D).
+    Both are positions p, counted from 0, of which the prediction of token p + 1 is scored: the papers'
+    50th and 500th token are 48 and 498. Of several positions the mean loss is taken, which a small
+    evaluation set needs.
+
+    batches      all scoring the same positions, as a rule all of them; targets may be probabilities
+    early, late  None: no score
+    accuracy     also the share of predictions, and of whole contexts, that are right; targets are tokens
+
+    Returns ``loss``, ``weight_norm``, ``icl_score``, ``accuracy``, ``sequence_accuracy`` (no dims) and
+    ``loss_by_position`` (position). Raises ValueError where batches differ in their positions, or do not
+    score ``early`` or ``late``, and where accuracy is asked for of targets that are probabilities.
+    """
+    if not len(batches):
+        raise ValueError("no batches to evaluate the loss on: give at least one")
+    positions, losses, right = _losses(weights, batches, architecture, accuracy=accuracy)
+    by_position = xr.DataArray(losses, {"position": positions}, ["position"])
+    dataset = xr.Dataset(
+        {
+            "loss": by_position.mean(),
+            "loss_by_position": by_position,
+            "weight_norm": weight_norm(weights),
+        }
+    )
+    if early is not None and late is not None:
+        dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
+    if accuracy:
+        dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()
+    return describe(dataset, VARIABLES)
+
+
+@torch.no_grad()
+def _losses(
+    weights: Weights, batches: Sequence[Batch], architecture: Architecture, *, accuracy: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The scored positions, the mean loss at each over all contexts (both [scored]), and which predictions
+    are right: [contexts, scored], empty where that is not asked for.
+    """
+    total, contexts, where, right = 0.0, 0, None, []
+    for batch in batches:
+        if where is not None and not torch.equal(batch.positions, where):
+            raise ValueError(
+                "batches score different positions: for losses by position make them with scored=None"
+            )
+        where = batch.positions
+        logits = forward(weights, batch.tokens, architecture, where)
+        total = total + token_losses(logits, batch.targets).double().sum(0)
+        contexts += len(batch.tokens)
+        if accuracy and batch.targets.is_floating_point():
+            raise ValueError("targets that are probabilities have no accuracy: leave `accuracy` out")
+        if accuracy:
+            right.append((logits.argmax(-1) == batch.targets).cpu().numpy())
+    every = np.concatenate(right) if right else np.empty((0, 0), dtype=bool)
+    return where.cpu().numpy(), (total / contexts).cpu().numpy(), every
+
+
+def _mean_at(by_position: xr.DataArray, positions: int | Sequence[int], name: str) -> xr.DataArray:
+    asked = np.atleast_1d(np.asarray(positions))
+    scored = by_position["position"].values
+    if not asked.size or not np.isin(asked, scored).all():
+        raise ValueError(
+            f"{name} = {positions} is not among the {len(scored)} scored positions "
+            f"({scored.min()} .. {scored.max()}): choose positions that the batches score"
+        )
+    return by_position.sel(position=asked).mean()

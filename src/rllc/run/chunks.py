@@ -1,0 +1,135 @@
+"""Chunks of checkpoints whose jobs take about a given time, for a user to paste into a config.
+
+``make chunks CONFIG=config/paper.yaml MINUTES=30``. A chunk is as long as its longest job: a measuring job
+grows with the number of its checkpoints, a segment of a training with the steps between them. Chunks stay
+values in the config, so a checkpoint that is added later moves no other to another job.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import yaml
+from snakemake.utils import update_config
+
+from rllc.run import forecast
+from rllc.study import datasets as products
+from rllc.study import steps
+from rllc.study.reading import ConfigError, read
+from rllc.study.study import Experiment, Study
+
+MEASURES = {
+    "hessian": "trace_hessian",
+    "ablation": "ablate",
+    "metrics": "measure_losses",
+    "patterns": "score_heads",
+}
+
+
+def balanced(count: int, longest: Callable[[int, int], float], limit: float) -> list[int]:
+    """First indices of as few runs of ``range(count)`` as keep to a limit, and of these the most even.
+
+    longest  ``longest(first, last)``: what a run costs, both included; a longer run never costs less
+    limit    of a run; one entry alone may be beyond it
+
+    The most even: with the smallest sum of squared costs.
+    """
+    best: list[tuple[int, float, list[int]]] = [(0, 0.0, [])]  # of the first 0, 1, ... entries
+    for last in range(count):
+        options = []
+        for first in range(last, -1, -1):
+            cost = longest(first, last)
+            if cost > limit and first < last:
+                break
+            runs, squares, starts = best[first]
+            options.append((runs + 1, squares + cost**2, [*starts, first]))
+        best.append(min(options))
+    return best[-1][2]
+
+
+def kinds(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
+    """Rule and setting of the jobs that each chunk has; those of the calibration read some steps only."""
+    if experiment.checkpoints.source == "train":
+        yield "train", {}
+    for setting in products.settings(experiment):
+        for kind in products.SAMPLED.values():
+            if products.sampling(experiment, setting, kind):
+                yield f"sample_{kind}", {"setting": setting}
+    for section, rule in MEASURES.items():
+        if getattr(experiment, section):
+            yield rule, {}
+
+
+def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
+    """Minutes and rule of the longest job of an experiment's chunk, by its first step."""
+    wildcards = {"experiment": name, "start": chunk}
+    costs = (
+        (forecast.of(study, rule, SimpleNamespace(**wildcards, **more)).seconds(study, rule) / 60, rule)
+        for rule, more in kinds(study.experiments[name])
+    )
+    return max(costs, default=(0.0, ""))
+
+
+def proposed(study: Study, name: str, minutes: float) -> list[int]:
+    """``checkpoints.chunks`` of an experiment with jobs of at most about so many minutes."""
+    every = steps.steps(study.experiments[name])
+
+    @cache
+    def longest(first: int, last: int) -> float:
+        edges = {0, every[first] if first else 0, *every[last + 1 : last + 2]}
+        return slowest(with_chunks(study, name, sorted(edges)), name, every[first] if first else 0)[0]
+
+    return [every[first] if first else 0 for first in balanced(len(every), longest, minutes)]
+
+
+def with_chunks(study: Study, name: str, edges: list[int]) -> Study:
+    """The study with other chunks in one experiment."""
+    experiment = study.experiments[name]
+    checkpoints = experiment.checkpoints.model_copy(update={"chunks": edges})
+    changed = experiment.model_copy(update={"checkpoints": checkpoints})
+    return study.model_copy(update={"experiments": {**study.experiments, name: changed}})
+
+
+def told(study: Study, minutes: float) -> str:
+    """YAML of all experiments' chunks, each with what it has now and what this would make of it."""
+    lines = ["experiments:"]
+    for name in study.experiments:
+        edges = proposed(study, name, minutes)
+        said = [_range(study, name), _range(with_chunks(study, name, edges), name)]
+        lines += [
+            f"  # now {said[0]}",
+            f"  # here {said[1]}",
+            f"  {name}: {{checkpoints: {{chunks: {edges}}}}}",
+        ]
+    return "\n".join(lines)
+
+
+def _range(study: Study, name: str) -> str:
+    found = [slowest(study, name, chunk) for chunk in steps.chunks(study.experiments[name])]
+    shortest, (most, rule) = min(found)[0], max(found)
+    number = "1 chunk" if len(found) == 1 else f"{len(found)} chunks"
+    return f"{number}, whose longest jobs take {shortest:.1f} to {most:.1f} min ({rule})"
+
+
+def main() -> None:
+    """Print the chunks of every experiment of a config."""
+    parser = argparse.ArgumentParser(prog="python -m rllc.run.chunks", description=__doc__.partition("\n")[0])
+    parser.add_argument("overlays", nargs="*", type=Path, help="as given to --configfile")
+    parser.add_argument("--minutes", type=float, required=True, help="that a job should take, about")
+    given = parser.parse_args()
+    if not 0 < given.minutes < float("inf"):
+        sys.exit(f"--minutes {given.minutes:g}: a job cannot take that long; give more than 0")
+    config: dict = {}
+    try:
+        for file in (Path("config/config.yaml"), *given.overlays):
+            update_config(config, yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+        print(told(read(config), given.minutes))
+    except (ConfigError, OSError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

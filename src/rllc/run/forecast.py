@@ -1,0 +1,101 @@
+"""What is about to run, before it does: jobs, CPU and GPU hours, disk; per rule and in one line."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from rllc.study import cost
+from rllc.study import datasets as products
+from rllc.study.cost import GPU, Cost
+from rllc.study.study import Study
+
+SMALL = Cost(cpu_seconds=2.5)
+
+
+def _measure(function: Callable[..., Cost]) -> Callable[[Study, Any], Cost]:
+    return lambda study, w: function(study, study.experiments[w.experiment], int(w.start))
+
+
+def _sampling(study: Study, w: Any, kind: str) -> Cost:
+    experiment = study.experiments[w.experiment]
+    section = products.sampling(experiment, w.setting, kind)
+    return cost.sampling(study, experiment, section, kind, int(w.start))
+
+
+COSTS: dict[str, Callable[[Study, Any], Cost]] = {
+    "read_corpus": lambda study, w: cost.corpus(study, w.distribution),
+    "mix_corpora": lambda study, w: cost.corpus(study, w.distribution),
+    "make_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
+    "make_lists": lambda study, w: cost.tokens(study, w.tokenizer),
+    "train": _measure(cost.training),
+    "sample_heads": lambda study, w: _sampling(study, w, "heads"),
+    "sample_full": lambda study, w: _sampling(study, w, "full"),
+    "sample_other": lambda study, w: _sampling(study, w, "other"),
+    "trace_hessian": _measure(cost.hessian),
+    "ablate": _measure(cost.ablation),
+    "measure_losses": _measure(cost.metrics),
+    "score_heads": _measure(cost.patterns),
+    "trace_circuits": _measure(cost.circuits),
+    "sweep_settings": _measure(cost.calibration),
+    "vary_sampling": _measure(cost.dependence),
+    "validate": lambda study, w: cost.validation(study, w.family),
+}
+
+
+def of(study: Study, rule: str, wildcards: Any) -> Cost:
+    """Estimated cost of one job."""
+    return COSTS[rule](study, wildcards) if rule in COSTS else SMALL
+
+
+class Row(NamedTuple):
+    """All jobs of one rule."""
+
+    jobs: int
+    cpu_hours: float
+    gpu_hours: float
+    longest: float  # hours that the longest job takes
+    disk_bytes: float
+
+
+def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
+    """Rule -> its jobs and what they cost; the costliest first."""
+    rows: dict[str, Row] = {}
+    for rule, wildcards in jobs:
+        one = of(study, rule, wildcards)
+        cpu, gpu = one.hours(study, rule)
+        row = rows.get(rule, Row(0, 0, 0, 0, 0))
+        rows[rule] = Row(
+            row.jobs + 1, row.cpu_hours + cpu, row.gpu_hours + gpu,
+            max(row.longest, one.seconds(study, rule) / 3600), row.disk_bytes + one.disk_bytes,
+        )  # fmt: skip
+    return dict(sorted(rows.items(), key=lambda item: -item[1].cpu_hours - GPU * item[1].gpu_hours))
+
+
+def table(rows: dict[str, Row]) -> str:
+    """The jobs of every rule: number, hours, longest job, disk."""
+    head = f"{'rule':<24}{'jobs':>7}{'CPU h':>10}{'GPU h':>10}{'longest':>10}{'disk':>11}"
+    lines = [
+        f"{rule:<24}{row.jobs:>7}{row.cpu_hours:>10.2f}{row.gpu_hours:>10.2f}{_time(row.longest):>10}"
+        f"{_size(row.disk_bytes):>11}"
+        for rule, row in rows.items()
+    ]
+    return "\n".join([head, *lines])
+
+
+def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
+    """``N jobs to run: about H CPU hours, G GPU hours and D MB of disk, under results/.``"""
+    rows = by_rule(study, jobs).values()
+    count, cpu, gpu = (sum(row[field] for row in rows) for field in range(3))
+    hours = f"{60 * cpu:.0f} CPU minutes" if cpu < 2 else f"{cpu:,.1f} CPU hours"
+    time = "under a CPU minute" if 60 * cpu < 1 else f"about {hours}"
+    time += f", {gpu:,.1f} GPU hours (by a guessed speed)" if gpu else ""
+    number = "1 job" if count == 1 else f"{count:,} jobs"
+    size = _size(max(sum(row.disk_bytes for row in rows), 1e6))
+    return f"{number} to run: {time} and {size} of disk, under {study.results}/."
+
+
+def _time(hours: float) -> str:
+    return f"{60 * hours:.0f} min" if hours < 2 else f"{hours:.1f} h"
+
+
+def _size(number: float) -> str:
+    return f"{number / 1e9:,.1f} GB" if number >= 1e10 else f"{number / 1e6:,.0f} MB"

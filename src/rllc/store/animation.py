@@ -1,0 +1,112 @@
+"""Writing an animation: a GIF, and the same frames as MP4 where ffmpeg is there."""
+
+import json
+import logging
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
+
+from rllc.figures.drawing import Motion
+from rllc.figures.style import RC
+from rllc.store.whole import whole
+
+log = logging.getLogger("rllc")
+# Levels of grey that the palette has to hold: a tint would look like a weak value of a circuit.
+NEUTRAL = (0, *range(230, 256))
+LAST = 8  # the last frame stays as long as this many
+
+
+def write_animation(
+    motion: Motion, gif: Path, attributes: dict[str, str], *, frames_per_second: float
+) -> None:
+    """Write the GIF, whole or not at all, with caption and ``attributes`` (JSON) in its comment.
+
+    Where ffmpeg is on the PATH an MP4 of the same name is written beside it.
+
+    Raises ValueError where there is no frame, or no time for one.
+    """
+    if motion.frames < 1 or not frames_per_second > 0:
+        raise ValueError(
+            f"{motion.frames} frames at {frames_per_second} per second: expected one or more, and a positive "
+            "rate"
+        )
+    images = list(_frames(motion))
+    comment = json.dumps({**attributes, "caption": motion.caption}, sort_keys=True)
+    with whole(gif) as temporary:
+        _write_gif(images, temporary, comment, frames_per_second)
+    program = shutil.which("ffmpeg")
+    if program is None:
+        log.info("ffmpeg is not on the PATH: %s has no .mp4 beside it", gif.name)
+        return
+    try:
+        with whole(gif.with_suffix(".mp4")) as temporary:
+            _write_mp4(program, images, temporary, frames_per_second)
+    except subprocess.CalledProcessError as error:
+        why = error.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        log.warning("%s has no .mp4 beside it: ffmpeg failed (%s)", gif.name, *(why or ["no message"]))
+
+
+def _frames(motion: Motion) -> Iterator[Image.Image]:
+    """Every frame; what does not move is drawn once and kept below."""
+    canvas = FigureCanvasAgg(motion.figure)
+    with rc_context(RC):
+        moving = motion.show(0)
+        for artist in moving:
+            artist.set_animated(True)
+        canvas.draw()
+        still = canvas.copy_from_bbox(motion.figure.bbox)
+        for frame in range(motion.frames):
+            canvas.restore_region(still)
+            for artist in motion.show(frame):
+                motion.figure.draw_artist(artist)
+            yield Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _write_gif(images: list[Image.Image], path: Path, comment: str, frames_per_second: float) -> None:
+    """One palette for all frames, from the first, middle and last, so that what is still does not flicker."""
+    chosen = [images[0], images[len(images) // 2], images[-1]]
+    width, height = images[0].size
+    together = Image.new("RGB", (width, height * len(chosen)))
+    for n, image in enumerate(chosen):
+        together.paste(image, (0, n * height))
+    palette = together.quantize(
+        256 - len(NEUTRAL), method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
+    found = palette.getpalette()[: 3 * (256 - len(NEUTRAL))]
+    palette.putpalette([*found, *(level for level in NEUTRAL for _ in range(3))])
+    flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    each = 1000 / frames_per_second
+    flat[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=flat[1:],
+        duration=[*[each] * (len(flat) - 1), LAST * each],
+        loop=0,
+        optimize=False,
+        comment=comment.encode(),
+    )
+
+
+def _write_mp4(program: str, images: list[Image.Image], path: Path, frames_per_second: float) -> None:
+    """H.264 that every player reads: even sides, and chroma at half resolution."""
+    width, height = images[0].size
+    held = [*images, *[images[-1]] * (LAST - 1)]
+    subprocess.run(
+        [
+            program, "-y", "-loglevel", "error",
+            "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_second:g}",
+            "-i", "-",
+            "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-c:v", "libx264", "-crf", "20",
+            "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-fflags", "+bitexact", str(path),
+        ],
+        input=b"".join(image.tobytes() for image in held),
+        capture_output=True,
+        check=True,
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Weights on disk: safetensors with the architecture in the header. Nothing is unpickled."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as bytes_from_tensors
+from torch import Tensor
+
+from rllc.models.attention_only import Architecture, shapes
+from rllc.store.whole import whole
+
+HEADER, CONTENT = "rllc", "tensors_sha256"
+
+
+class CheckpointError(ValueError):
+    """A file that is missing, damaged, changed since it was vouched for, or of another model."""
+
+
+def checkpoint_metadata(architecture: Architecture, *, step: int, seed: int) -> dict[str, Any]:
+    """What the header of a checkpoint says."""
+    return {"architecture": asdict(architecture), "step": step, "seed": seed}
+
+
+def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, Any]) -> None:
+    """Write tensors (floating ones as float32) and JSON metadata; all of the file or nothing.
+
+    Equal tensors and metadata give equal bytes. The header holds a digest of the tensors (``intact``).
+    """
+    path = Path(path)
+    ready = {
+        name: tensor.detach().to("cpu", torch.float32 if tensor.is_floating_point() else tensor.dtype)
+        for name, tensor in tensors.items()
+    }
+    ready = {name: tensor.contiguous() for name, tensor in ready.items()}
+    # One entry of the header: several would come in any order.
+    header = json.dumps({**metadata, CONTENT: _digest(ready)}, sort_keys=True)
+    content = bytes_from_tensors(ready, {HEADER: header})
+    with whole(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def read_metadata(path: str | Path) -> dict[str, Any]:
+    """The metadata that ``save`` was given and the digest of the tensors, from the header alone."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            text = (file.metadata() or {}).get(HEADER)
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is missing: run the rule that makes it") from error
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is no sound safetensors file ({error}): make it again") from error
+    if text is None:
+        raise CheckpointError(f"{path} was not written by rllc: import it (see rllc.store.imported)")
+    return json.loads(text)
+
+
+def intact(path: str | Path) -> bool:
+    """Whether the tensors are those that were saved. Raises CheckpointError as ``load`` does."""
+    return read_metadata(path).get(CONTENT) == _digest(load(path))
+
+
+def load(path: str | Path, architecture: Architecture | None = None) -> dict[str, Tensor]:
+    """Read tensors. With an architecture, names and shapes must be exactly its own.
+
+    Raises CheckpointError where the file is missing or damaged, or holds another model.
+    """
+    return _tensors(_content(Path(path), "make it again"), Path(path), architecture)
+
+
+def check_weights(weights: Mapping[str, Tensor], architecture: Architecture, source: str | Path) -> None:
+    """Raise CheckpointError where names or shapes are not the architecture's; ``source`` is named."""
+    expected = shapes(architecture)
+    problems = [f"{name} is missing" for name in expected if name not in weights]
+    problems += [f"{name} is unknown" for name in weights if name not in expected]
+    problems += [
+        f"{name} is {list(weights[name].shape)} instead of {list(shape)}"
+        for name, shape in expected.items()
+        if name in weights and tuple(weights[name].shape) != shape
+    ]
+    if problems:
+        more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise CheckpointError(
+            f"{source} does not hold the weights of {architecture}: {'; '.join(problems[:5])}{more}. "
+            "Give the architecture it was saved with, or make the file again"
+        )
+
+
+def _content(path: Path, cure: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror}): {cure}") from error
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, shapes and values, in the order of the names."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(f"{name}{list(tensors[name].shape)}".encode())
+        total.update(tensors[name].numpy().tobytes())
+    return total.hexdigest()
+
+
+def _tensors(content: bytes, path: Path, architecture: Architecture | None) -> dict[str, Tensor]:
+    try:
+        tensors = tensors_from_bytes(content)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path} is no sound safetensors file ({error}): make it again") from error
+    if architecture is not None:
+        check_weights(tensors, architecture, path)
+    return {name: tensors[name] for name in sorted(tensors)}  # safetensors gives them in any order

@@ -1,0 +1,44 @@
+"""Datasets on disk: small netCDF-4 files that plain xarray opens."""
+
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from rllc.store.whole import UnreadableResult, whole
+
+
+def write_dataset(dataset: xr.Dataset, path: Path) -> None:
+    """Write a netCDF-4 file, whole or not at all; the same dataset always gives the same bytes."""
+    with whole(path) as temporary:
+        dataset.to_netcdf(temporary, engine="netcdf4")
+
+
+def read_dataset(path: Path) -> xr.Dataset:
+    """Read a netCDF file into memory and close it.
+
+    Raises UnreadableResult naming the file and what to do.
+    """
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as dataset:
+            loaded = dataset.load()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UnreadableResult(
+            f"{path} cannot be read as netCDF ({error}); it is truncated or corrupt. "
+            "Delete it and run again: only it and what depends on it are remade"
+        ) from error
+    return text_as_objects(loaded)
+
+
+def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:
+    """Strings as Python objects, whatever dtype they were read with, so that concatenation agrees."""
+    text = [name for name, variable in dataset.variables.items() if variable.dtype.kind in "UTS"]
+    return dataset.assign(
+        {name: dataset[name].astype(object) for name in text if name in dataset.data_vars}
+    ).assign_coords(
+        {
+            name: (dataset[name].dims, np.asarray(dataset[name].values, dtype=object))
+            for name in text
+            if name in dataset.coords
+        }
+    )

@@ -1,0 +1,58 @@
+"""Small files that stand for large ones.
+
+Snakemake compares contents only up to 1 MB. Corpora, blocks and checkpoints are larger, so a rule
+declares a manifest: a JSON file with the name, size and SHA-256 of every large file beside it. What
+depends on the large file depends on its manifest.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from rllc.store.whole import UnreadableResult, write_text
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_entry(path: Path, **facts: Any) -> dict[str, Any]:
+    """What a manifest says of one file."""
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256(path), **facts}
+
+
+def write(manifest: Path, **content: Any) -> None:
+    """Write a manifest, keys in order."""
+    write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", manifest)
+
+
+def read(manifest: Path) -> dict[str, Any]:
+    """Read a manifest. Raises UnreadableResult where it is not one."""
+    try:
+        return json.loads(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnreadableResult(
+            f"{manifest} is not a readable manifest ({error}); delete it and run again"
+        ) from error
+
+
+def verified(manifest: Path, entry: dict[str, Any]) -> Path:
+    """The file an entry names, after comparing its bytes with the manifest.
+
+    Raises UnreadableResult where the file is missing, truncated or changed.
+    """
+    path = manifest.parent / entry["file"]
+    if not path.is_file():
+        found = "it is missing"
+    elif path.stat().st_size != entry["bytes"]:
+        found = f"it has {path.stat().st_size} bytes, the manifest says {entry['bytes']}"
+    elif sha256(path) != entry["sha256"]:
+        found = "its SHA-256 is not the manifest's"
+    else:
+        return path
+    raise UnreadableResult(
+        f"{path} cannot be used: {found}. Delete it and run again: it is made anew, nothing else is lost"
+    )

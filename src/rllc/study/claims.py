@@ -1,0 +1,122 @@
+"""Statistics of experiments and the claims that they are to judge, fixed before any result is seen."""
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from pydantic import model_validator
+
+from rllc.study.section import Section, key, nearest
+from rllc.study.values import Count, Name, Step
+
+Curve = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
+# Statistic -> the options that it takes, all of which it needs.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "peak_step": (),
+    "maximum": (),
+    "last": (),
+    "fall": (),
+    "fall_to_minimum": (),
+    "value_at": ("step",),
+    "first_step_reaching": ("threshold",),
+    "growth": (),
+    "relative_range": (),
+    "step_lead": ("against",),
+}
+# What the claims table holds beside the statistics.
+RESERVED = (
+    "value", "value_se", "passes", "untrusted", "compared_with", "verdict", "experiment_of_claim", "text",
+    "source", "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim",
+    "seed", "experiment", "experiment_label",
+)  # fmt: skip
+ENDINGS = ("_se", "_untrusted")  # of the variables that go with a statistic
+
+
+class Statistic(Section):
+    """One number per seed, read off the curve of a variable over training."""
+
+    label: str = key("what it is, in figures and as long name", min_length=1)
+    unit: str = key("unit of the number", default="1")
+    of: str = key("dataset and variable, as llc.llc", pattern=Curve)
+    statistic: Literal[
+        "peak_step", "maximum", "last", "fall", "fall_to_minimum", "value_at", "first_step_reaching",
+        "growth", "relative_range", "step_lead",
+    ] = key("which of rllc.analysis.curves")  # fmt: skip
+    at: dict[Name, str | int] = key("label along each dim that has several", default={})
+    over_heads: Literal["max", "min", "mean"] | None = key("one value of all heads", default=None)
+    from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
+    to_step: Step | None = key(
+        "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
+    )
+    window: Count = key(
+        "checkpoints in a running mean taken first, odd: a maximum of noisy values is too large", default=1
+    )
+    step: Step | None = key("of value_at: the first checkpoint at or after it", unit="steps", default=None)
+    threshold: float | None = key("of first_step_reaching", default=None)
+    against: str | None = key("of step_lead: the other curve, as `of`", pattern=Curve, default=None)
+
+    @model_validator(mode="after")
+    def _has_its_options(self) -> "Statistic":
+        takes = OPTIONS[self.statistic]
+        for option in ("step", "threshold", "against"):
+            given = getattr(self, option) is not None
+            if given and option not in takes:
+                takers = ", ".join(name for name, taken in OPTIONS.items() if option in taken)
+                raise ValueError(f"{self.statistic} takes no '{option}', only {takers} does; leave it out")
+            if not given and option in takes:
+                raise ValueError(f"{self.statistic} needs '{option}'")
+        if self.to_step is not None and self.to_step < self.from_step:
+            raise ValueError(f"no checkpoint is from step {self.from_step} on and not after {self.to_step}")
+        if self.window % 2 == 0:
+            raise ValueError(f"window {self.window} has no middle checkpoint: expected an odd number")
+        return self
+
+
+class Claim(Section):
+    """What someone says of an experiment, and from which value of a statistic on we say that it holds."""
+
+    text: str = key("the claim, in one's own words", min_length=1)
+    source: str = key("who claims it, and where", min_length=1)
+    experiment: Name = key("which experiment it is about")
+    statistic: Name = key("which of the statistics it is judged by")
+    at_least: float | None = key("least value that passes, itself included", default=None)
+    at_most: float | None = key("largest value that passes, itself included", default=None)
+    versus: Name | None = key("experiment whose mean over seeds is subtracted first", default=None)
+    ratio: bool = key("divide by that mean instead", default=False)
+    reached: Step = key(
+        "shorter trainings are not judged: the claim speaks of this step", unit="steps", default=0
+    )
+
+    @model_validator(mode="after")
+    def _has_bounds(self) -> "Claim":
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("a claim without bounds always holds: give at_least, at_most, or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError(f"no value is at least {self.at_least:g} and at most {self.at_most:g}")
+        if self.ratio and self.versus is None:
+            raise ValueError("ratio divides by the mean of another experiment: say which in 'versus'")
+        if self.versus == self.experiment:
+            raise ValueError(f"{self.experiment} is compared with itself: 'versus' is another experiment")
+        return self
+
+
+def refuse_unknown(
+    statistics: Mapping[str, Statistic], claims: Mapping[str, Claim], experiments: Collection[str]
+) -> None:
+    """Raise ValueError where a claim names what there is not, or a statistic is called as a column."""
+    for name in statistics:
+        if name in RESERVED:
+            raise ValueError(f"a statistic cannot be called '{name}': the claims table has that; rename it")
+        for ending in ENDINGS:
+            of = name.removesuffix(ending)
+            if of != name and of in statistics:
+                raise ValueError(
+                    f"a statistic cannot be called '{name}': {of} has a variable of that name; rename it"
+                )
+    for name, claim in claims.items():
+        if claim.statistic not in statistics:
+            hint = nearest(claim.statistic, statistics)
+            raise ValueError(f"claims.{name}: there is no statistic '{claim.statistic}'{hint}")
+        for experiment in (claim.experiment, claim.versus):
+            if experiment is not None and experiment not in experiments:
+                hint = nearest(experiment, experiments)
+                raise ValueError(f"claims.{name}: there is no experiment '{experiment}'{hint}")

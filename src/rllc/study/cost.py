@@ -1,0 +1,228 @@
+"""What a job costs: CPU time, memory and disk, estimated before anything runs.
+
+Counted matrix products divided by a measured speed, what goes on between them, and a fixed cost per job.
+``benchmarks/README.md`` has the measurements; the estimates are meant to be right within a factor of two.
+"""
+
+from dataclasses import dataclass
+
+from rllc.study.distributions import TextTokens
+from rllc.study.sampling import Sampling
+from rllc.study.steps import chunks
+from rllc.study.study import Experiment, Study
+
+FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
+GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
+DOCUMENT = 5.0e3  # characters of a document of the hub
+START = 2.5  # CPU seconds until a job that imports torch computes
+PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
+ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
+HEAD = 0.17  # share of a full forward and backward pass that one head costs, next to the others
+MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
+CASE = 0.3  # CPU seconds of the diagnostics of one estimate
+READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job: CPU seconds, peak memory and bytes that stay on disk."""
+
+    cpu_seconds: float
+    megabytes: float = 700.0
+    disk_bytes: float = 2e5
+
+    def seconds(self, study: Study, rule: str) -> float:
+        """Wall time of the job on what it is given."""
+        return self.cpu_seconds / (GPU if on_gpu(study, rule) else study.compute.threads)
+
+    def hours(self, study: Study, rule: str) -> tuple[float, float]:
+        """``(CPU hours, GPU hours)``: a job with a GPU keeps its threads beside it."""
+        gpu = self.seconds(study, rule) / 3600
+        return (gpu * study.compute.threads, gpu) if on_gpu(study, rule) else (self.cpu_seconds / 3600, 0.0)
+
+    def minutes(self, study: Study, rule: str, attempt: int = 1) -> int:
+        """A wall-time limit with room to spare: three times the estimate, ten minutes to ``longest_job``.
+
+        attempt  1, 2, ...: a job that ran out of time is given as many times as much
+        """
+        limit = max(10, int(3 * self.seconds(study, rule) / 60) + 1)
+        return min(attempt * limit, study.compute.longest_job)
+
+
+def on_gpu(study: Study, rule: str) -> bool:
+    """Whether the config gives a rule a GPU."""
+    return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
+
+
+def products(
+    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
+) -> float:
+    """CPU seconds of the matrix products of a forward pass over one minibatch.
+
+    length  tokens of a sequence, where they are not the tokenizer's contexts
+    """
+    model = experiment.model
+    tokens = study.tokenizers[experiment.tokenizer]
+    context, predictions = length or tokens.context, length or tokens.predictions
+    width = model.n_heads * model.d_head
+    # one layer, as many contexts as tokens: projections are made of tokens and positions, not of contexts
+    shared = model.n_layers == 1 and tokens.vocabulary <= batch_size
+    projections = 0 if shared else context * 4 * model.d_model * width
+    attention = 2 * context * (context if model.n_layers > 1 else predictions) * width
+    logits = (scored or predictions) * model.d_model * tokens.vocabulary
+    return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits) / FLOPS
+
+
+def forward(
+    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
+) -> float:
+    """CPU seconds of a forward pass over one minibatch; backward takes twice that.
+
+    Arguments as in ``products``.
+    """
+    model = experiment.model
+    elements = batch_size * (length or study.tokenizers[experiment.tokenizer].context) * model.d_model
+    between = model.n_layers * (PASS + ELEMENT * elements)
+    return products(study, experiment, batch_size, scored, length=length) + between
+
+
+def training(study: Study, experiment: Experiment, start: int) -> Cost:
+    """One segment: from the last step of the chunk before to the last step of this one."""
+    table = chunks(experiment)
+    before = [steps[-1] for first, steps in table.items() if first < start]
+    steps = table[start][-1] - (before[-1] if before else 0)
+    section = experiment.training
+    seconds = steps * 3 * forward(study, experiment, section.batch_size, None)
+    return Cost(
+        START + seconds,
+        900 + 8 * _logits(study, experiment, section.batch_size, None),
+        (len(table[start]) + 3) * parameters(study, experiment) * 4.0,
+    )
+
+
+def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str, start: int) -> Cost:
+    """All components, chains and draws of one chunk on one distribution, with the control."""
+    model = experiment.model
+    count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
+    passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
+    share = HEAD if kind == "heads" else 1.0
+    one = forward(study, experiment, section.batch_size, section.scored_positions)
+    seconds = len(chunks(experiment)[start]) * passes * share * one
+    return Cost(
+        START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
+    )
+
+
+def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
+    """Every setting of the sweeps, their controls, and the curvature of every component."""
+    section, model = experiment.calibration, experiment.model
+    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
+    every = model.n_layers * model.n_heads
+    seconds, logits = 0.0, 0.0
+    for kind, sweep in (("heads", section.heads), ("full", section.full)):
+        if sweep is None:
+            continue
+        pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
+        count = len(sweep.components or range(every)) if kind == "heads" else 1
+        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
+        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
+        share = HEAD if kind == "heads" else 1.0
+        one = forward(study, experiment, sweep.batch_size, sweep.scored_positions)
+        seconds += steps * (passes * count * share + curvature) * one
+        logits = max(logits, _logits(study, experiment, sweep.batch_size, sweep.scored_positions))
+    return Cost(START + seconds, 1200 + 20 * logits, 1e6 * steps)
+
+
+def dependence(study: Study, experiment: Experiment, start: int) -> Cost:
+    """Every data set size, minibatch size and seed, for every component."""
+    section = experiment.calibration.dependence
+    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
+    seconds = 0.0
+    for component in section.components:
+        base = experiment.sampling.full if component == "full" else experiment.sampling.heads
+        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
+        sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
+        one = forward(study, experiment, base.batch_size, base.scored_positions)
+        seconds += steps * sizes * 3 * section.chains * section.draws * one
+    return Cost(START + seconds, 1200)
+
+
+def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
+    section = experiment.hessian
+    one = forward(study, experiment, section.batch_size, section.scored_positions)
+    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one
+    return Cost(
+        START + seconds, 1200 + 20 * _logits(study, experiment, section.batch_size, section.scored_positions)
+    )
+
+
+def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
+    section, model = experiment.ablation, experiment.model
+    one = forward(study, experiment, section.contexts, None)
+    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one
+    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
+
+
+def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
+    section = experiment.metrics
+    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None)
+    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
+
+
+def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
+    vocabulary = study.tokenizers[experiment.tokenizer].vocabulary
+    count = len(chunks(experiment)[start])
+    seconds = count * experiment.model.n_heads * 20 * vocabulary**3 / FLOPS
+    return Cost(START + seconds, disk_bytes=8.0 * count * experiment.model.n_heads * vocabulary**2)
+
+
+def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
+    section = experiment.patterns
+    one = forward(study, experiment, section.sequences, None, length=section.length)
+    return Cost(START + len(chunks(experiment)[start]) * 3 * one)
+
+
+def validation(study: Study, family: str) -> Cost:
+    """Every model of a family: toy losses cost what Python does, not what is computed."""
+    section = getattr(study.validation, family)
+    settings = len(section.n_beta)
+    moves = section.draws * getattr(section, "thinning", 1)
+    if family == "quadratic":
+        cases = 4 * len(section.dimensions) * settings * len(section.localization)
+    elif family == "potentials":
+        cases = len(section.names) * settings * len(section.localization)
+        moves = section.max_moves
+    else:
+        cases = section.models * settings
+        cases += len(section.at_zero.sizes) * len(section.at_zero.n_beta) if family == "reduced_rank" else 0
+    return Cost(START + cases * (CASE + MOVE * section.chains * moves), 900)
+
+
+def parameters(study: Study, experiment: Experiment) -> int:
+    """Number of weights."""
+    model, vocabulary = experiment.model, study.tokenizers[experiment.tokenizer].vocabulary
+    width = model.n_heads * model.d_head
+    layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
+    norm = 2 * model.d_model if model.layer_norm else 0
+    return (2 * vocabulary + model.n_ctx) * model.d_model + vocabulary + model.n_layers * layer + norm
+
+
+def corpus(study: Study, distribution: str) -> Cost:
+    """Reading one distribution of text."""
+    entry = study.distributions[distribution]
+    size = DOCUMENT * entry.documents if entry.source == "hub" else 1e6 * getattr(entry, "megabytes", 8.0)
+    return Cost(2 + size / READ, 1500 + 4e-6 * size, size)
+
+
+def tokens(study: Study, tokenizer: str) -> Cost:
+    """Blocks of one distribution."""
+    section = study.tokenizers[tokenizer]
+    size = section.context * (section.train_blocks + section.held_out_blocks)
+    seconds = 3 * size / READ if isinstance(section, TextTokens) else size / READ
+    return Cost(2 + seconds, 2000, 2.0 * size)
+
+
+def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
+    """Megabytes of the logits of one minibatch."""
+    tokenizer = study.tokenizers[experiment.tokenizer]
+    return 4e-6 * batch_size * (scored or tokenizer.predictions) * tokenizer.vocabulary

@@ -1,0 +1,143 @@
+"""Every figure: the function that draws it and the datasets it reads. One line per figure.
+
+Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
+"""
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from rllc.study import study
+
+PACKAGE = "rllc.figures"
+OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
+VALIDATION = "validation"  # target of the figures that are of no experiment
+FOLDER = Path(__file__).parents[1] / "figures"
+
+
+class Figure(NamedTuple):
+    """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
+
+    ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
+
+    A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
+    """
+
+    draws: str
+    needs: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    category: str = "heads"
+    target: str = "all"
+
+
+def _at(function: str) -> str:
+    return f"{PACKAGE}.{function}"
+
+
+def options(figure: Figure) -> dict[str, object]:
+    """A drawing function's options with their defaults, read off its source: nothing heavy is imported.
+
+    A default that is not written out, as a constant's name, counts as None.
+
+    Raises ValueError where the module has no such function.
+    """
+    module, _, function = figure.draws.removeprefix(f"{PACKAGE}.").partition(":")
+    file = FOLDER / f"{module.replace('.', '/')}.py"
+    node = _functions(file).get(function)
+    if node is None:
+        raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.study.figures")
+    names = [argument.arg for argument in node.args.kwonlyargs]
+    written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
+    return dict(zip(names, written, strict=True))
+
+
+@cache
+def _functions(file: Path) -> dict[str, ast.FunctionDef]:
+    """The functions of a module, read once however many figures it draws."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
+    """Names of the declared figures that a target rule asks for."""
+    return [name for name, figure in figures.items() if FIGURES[figure.draws or name].target == target]
+
+
+def _validation(family: str) -> Figure:
+    """Draws one dataset of the validation, which is of no experiment."""
+    return Figure(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+
+
+def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> Figure:
+    return Figure(_at(f"heads.{function}"), needs, uses, category)
+
+
+def _calibration(function: str, *needs: str) -> Figure:
+    return Figure(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
+
+
+def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> Figure:
+    return Figure(_at(f"sorting.{function}"), needs, uses, "sorting")
+
+
+# Figures and animations that an experiment of a task has without being asked, if it declares what they need.
+OWN_FIGURES = {
+    "sorting": {"": "sort_curves", "_circuits": "sort_circuits", "_specialization": "sort_specialization"},
+    "cumulative_sum": {"": "sort_curves"},
+}
+OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
+OWN_ANIMATIONS = {"sorting": "sort_animation"}
+
+ANIMATIONS: dict[str, Figure] = {
+    "sort_animation": _sorting(
+        "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
+    ),
+}
+
+FIGURES: dict[str, Figure] = {
+    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
+    "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
+    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
+    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
+    "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
+    "rllc_fig7_kcomposition": _heads("composition:rllc_fig7_kcomposition", "heads"),
+    "rllc_fig14_hessian_trace": _heads(
+        "curvature:rllc_fig14_hessian_trace", "hessian", uses=("heads", "rllc"), category="baselines"
+    ),
+    "rllc_fig17_ablations": _heads(
+        "ablations:rllc_fig17_ablations", "ablation", uses=("heads",), category="baselines"
+    ),
+    "control_gradient_off": _heads(
+        "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
+    ),
+    "clusters_all_heads": _heads(
+        "clusters:clusters_all_heads", "clusters", "rllc", uses=("heads",), category="clusters"
+    ),
+    "rllc_fig18_clusters_layer0": _heads(
+        "clusters:rllc_fig18_clusters_layer0", "clusters", "rllc", uses=("heads",), category="clusters"
+    ),
+    "rllc_fig19_clusters_layer1": _heads(
+        "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
+    ),
+    "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
+    "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
+    "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+    "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
+    "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
+    "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
+    "sort_summary": _sorting("summary:sort_summary", *OF_CLAIMS),
+    "claims_sorting": Figure(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
+    "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
+    "stage_figA1": _calibration("traces:stage_figA1", "dependence"),
+    "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),
+    "stage_figD4": _calibration("dependence:stage_figD4", "dependence"),
+    "stage_figD5": _calibration("dependence:stage_figD5", "dependence"),
+    "stage_figD6": _calibration("calibration:stage_figD6", "calibration", "recommendation"),
+    "stage_figD7": _calibration("traces:stage_figD7", "calibration"),
+    "validation_quadratic": _validation("quadratic"),
+    "validation_potentials": _validation("potentials"),
+    "validation_reduced_rank": _validation("reduced_rank"),
+    "validation_deep_linear": _validation("deep_linear"),
+}

@@ -1,0 +1,97 @@
+"""What is done to the tables of the config before it is checked: entries removed, experiments alike."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS, OWN_ANIMATIONS, OWN_FIGURES
+from rllc.study.section import nearest
+
+ALONE = ("label", "settings", "calibration")  # of one experiment alone
+TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
+
+
+class Unlike(ValueError):
+    """An experiment is like one that cannot be followed."""
+
+
+def resolved(config: dict[str, Any]) -> dict[str, Any]:
+    """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
+
+    The other's label, further settings and calibration are of that one alone and are not followed.
+    With an experiment go its figures, animations and claims, and the distributions that it teaches.
+    Raises Unlike where an experiment is like one that is not there, or, in a circle, like itself.
+    """
+    config, experiments = dict(config), config.get("experiments")
+    if isinstance(experiments, dict):
+        gone = {name for name, entry in experiments.items() if entry is None}
+        config = {name: _without(gone, entries) for name, entries in config.items()}
+        kept = {name: entry for name, entry in experiments.items() if entry is not None}
+        config["experiments"] = {name: _alike(name, experiments, ()) for name in kept}
+    for table in TABLES:
+        if isinstance(config.get(table), dict):
+            config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
+    return config
+
+
+def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The config with the figures and animations that its experiments have without being asked.
+
+    given  the config before entries set to null were removed: a name in its tables is left as it is there
+    """
+    found = {table: dict(config.get(table) or {}) for table in ("figures", "animations")}
+    for name, entry in (config.get("experiments") or {}).items():
+        task = entry.get("task") if isinstance(entry, dict) else None
+        own = {
+            "figures": {f"{name}{end}": draws for end, draws in OWN_FIGURES.get(task, {}).items()},
+            "animations": {name: OWN_ANIMATIONS[task]} if task in OWN_ANIMATIONS else {},
+        }
+        for table, rows in ("figures", FIGURES), ("animations", ANIMATIONS):
+            for figure, draws in own[table].items():
+                if draws in OF_SEVERAL_HEADS and _heads(entry) == 1:
+                    continue
+                if figure not in (given.get(table) or {}) and all(
+                    entry.get(n) is not None for n in rows[draws].needs
+                ):
+                    options = {"title": entry.get("label") or name}
+                    found[table][figure] = {"draws": draws, "experiment": name, "options": options}
+    return {**config, **found}
+
+
+def _heads(entry: dict[str, Any]) -> Any:
+    """Of the model as written, which nothing has checked yet."""
+    return entry["model"].get("n_heads") if isinstance(entry.get("model"), dict) else None
+
+
+def _without(gone: set[str], entries: Any) -> Any:
+    """A table without the entries that name an experiment that is gone."""
+    if not gone or not isinstance(entries, dict):
+        return entries
+    return {name: entry for name, entry in entries.items() if not gone.intersection(_named(entry))}
+
+
+def _named(entry: Any) -> Iterator[str]:
+    for key in ("experiment", "versus"):
+        if isinstance(entry, dict) and isinstance(entry.get(key), str):
+            yield entry[key]
+
+
+def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) -> Any:
+    """An experiment with the keys of those that it is like."""
+    entry = experiments[name]
+    other = entry.get("like") if isinstance(entry, dict) else None
+    if other is None:
+        return entry
+    place = f"experiments.{name}.like"
+    if other in (*followed, name):
+        raise Unlike(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
+    if not isinstance(experiments.get(other), dict):
+        raise Unlike(f"{place}: no experiment is called '{other}'{nearest(other, experiments)}")
+    under = _alike(other, experiments, (*followed, name))
+    return _merged({key: value for key, value in under.items() if key not in ALONE}, entry)
+
+
+def _merged(under: Any, over: Any) -> Any:
+    """As Snakemake merges overlays: tables key by key, everything else replaced."""
+    if not (isinstance(under, dict) and isinstance(over, dict)):
+        return over
+    return {**under, **{name: _merged(under.get(name), value) for name, value in over.items()}}

@@ -1,0 +1,91 @@
+"""Runs: the model, its initial weights, its training, its checkpoints."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rllc.study.section import Section, key
+from rllc.study.values import RLLC, Count, Name, Positive, Share, Step
+
+
+class Transformer(Section):
+    """An attention-only transformer."""
+
+    n_layers: Count = key("layers")
+    n_heads: Count = key("heads per layer")
+    d_model: Count = key("width of the residual stream")
+    d_head: Count = key("width of a head")
+    n_ctx: Count = key("longest context", unit="tokens")
+    positions: Literal["shortformer", "standard"] = key(
+        "where positions enter: queries and keys of every layer, or the embedding", source=f"{RLLC}, App. F.1"
+    )
+    layer_norm: bool = key("layer norm before each layer and before the unembedding")
+    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
+
+
+class Initial(Section):
+    """The law of the initial weights."""
+
+    matrix_scale: Positive = key(
+        "matrices ~ N(0, (matrix_scale / sqrt(d_model))^2)", source="TransformerLens: 0.8"
+    )
+    embedding_scale: Positive | None = key("W_E ~ N(0, embedding_scale^2); null: as the other matrices")
+    query_key_factor: Positive = key("W_Q and W_K are multiplied by this")
+    position_init: Literal["normal", "sinusoidal"] = key(
+        "law of W_pos: as the other matrices, or sines and cosines"
+    )
+    position_scale: Positive = key("amplitude of sinusoidal positions")
+
+
+class Training(Section):
+    """The optimisation."""
+
+    distribution: Name = key("what is trained on (its training side)")
+    steps: Count = key("length", unit="steps")
+    batch_size: Count = key("contexts per step")
+    optimizer: Literal["adamw", "adam"] = key("adamw: decoupled weight decay; adam: coupled L2")
+    learning_rate: Positive = key("peak learning rate")
+    betas: list[Share] = key("Adam's betas", min_length=2, max_length=2)
+    eps: Positive = key("Adam's eps")
+    weight_decay: float = key("weight decay", ge=0)
+    warmup: Step = key("linear warm-up", unit="steps")
+    schedule: Literal["constant", "linear"] = key(
+        "after the warm-up: constant, or falling linearly to the end"
+    )
+    end_rate: float = key("where a linear schedule ends: share of the peak", ge=0, le=1, default=0.0)
+    gradient_clip: Positive | None = key("largest gradient norm; null: no clipping")
+    late_layers_ramp: Step = key(
+        "learning rate of layers 1.. rises linearly over this many steps; 0: no ramp (the papers' recipe)",
+        unit="steps",
+    )
+    keep_state_every: Count = key("a killed training resumes from at most this long ago", unit="steps")
+
+
+class TrainedCheckpoints(Section):
+    """Which steps of a training are kept. Adding one moves no other."""
+
+    source: Literal["train"] = key("checkpoints of a training of ours")
+    ratio: float | None = key(
+        "all powers of this, rounded down; null: none. 0 and the last step are always kept", gt=1
+    )
+    first: Step = key("the smallest power kept", unit="steps")
+    ranges: list[Annotated[list[Count], Field(min_length=3, max_length=3)]] = key(
+        "also every third-th step from the first number to the second, both included",
+        unit="steps",
+        default=[],
+    )
+    extra: list[Step] = key("explicit further steps", unit="steps")
+    chunks: list[Step] = key("a job takes the checkpoints from one of these steps to the next", unit="steps")
+
+
+class ImportedCheckpoints(Section):
+    """Checkpoints that others trained: a folder of state dicts of an attention-only HookedTransformer."""
+
+    source: Literal["import"] = key("checkpoints that already exist")
+    path: str = key(
+        "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
+    )
+    chunks: list[Step] = key("as for trained checkpoints", unit="steps")
+
+
+Checkpoints = Annotated[TrainedCheckpoints | ImportedCheckpoints, Field(discriminator="source")]

@@ -1,0 +1,37 @@
+"""Which checkpoints an experiment has, and how they fall into chunks."""
+
+import math
+from bisect import bisect_right
+from pathlib import Path
+
+from rllc.study.imported import imported_files
+from rllc.study.study import Experiment
+
+
+def powers(ratio: float, first: int, last: int) -> set[int]:
+    """The integer parts of ``ratio**k`` from ``first`` to ``last``: values that no other setting moves."""
+    exponents = range(math.ceil(math.log(last, ratio)) + 1) if last >= 1 else ()
+    return {step for k in exponents if first <= (step := int(ratio**k + 1e-9)) <= last}
+
+
+def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
+    """All checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
+    checkpoints = experiment.checkpoints
+    if checkpoints.source == "import":
+        return list(imported_files(root / checkpoints.path.format(seed=experiment.seeds[0])))
+    last = experiment.training.steps
+    scheduled = {0, last, *checkpoints.extra}
+    for first, end, every in checkpoints.ranges:
+        scheduled |= set(range(first, min(end, last) + 1, every))
+    if checkpoints.ratio is not None:
+        scheduled |= powers(checkpoints.ratio, max(checkpoints.first, 1), last)
+    return sorted(scheduled)
+
+
+def chunks(experiment: Experiment, root: Path = Path()) -> dict[int, list[int]]:
+    """The non-empty chunks: first step of the bin -> its checkpoint steps. Adding a step moves no other."""
+    edges = experiment.checkpoints.chunks
+    table: dict[int, list[int]] = {}
+    for step in steps(experiment, root):
+        table.setdefault(edges[bisect_right(edges, step) - 1], []).append(step)
+    return table

@@ -1,0 +1,124 @@
+"""The whole config: experiments, figures, and how jobs compute."""
+
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from rllc.study.calibration import Calibration
+from rllc.study.claims import Claim, Statistic
+from rllc.study.distributions import Distribution, Tokenizer
+from rllc.study.measures import Ablation, Circuits, Clustering, HeadTypes, Hessian, Metrics, Patterns
+from rllc.study.runs import Checkpoints, Initial, Training, Transformer
+from rllc.study.sampling import Samplings
+from rllc.study.section import Section, key
+from rllc.study.validation import Validation
+from rllc.study.values import Count, Name, Positive, Seed
+
+GpuJob = Literal[
+    "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
+    "score_heads", "sweep_settings", "vary_sampling",
+]  # fmt: skip
+
+
+Options = dict[str, str | int | float | bool | list[str] | list[int] | dict[str, str] | None]
+
+
+class Experiment(Section):
+    """One model, its seeds, and what is measured on it. A measure left out is not computed."""
+
+    like: Name | None = key(
+        "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
+        "`calibration` are not taken",
+        default=None,
+    )
+    label: str | None = key("name in figures; null: its name here", default=None)
+    task: Literal["language", "sorting", "cumulative_sum"] = key("which task module makes the data")
+    seeds: list[Seed] = key("one run per seed", min_length=1)
+    model: Transformer = key("shape of the model")
+    tokenizer: Name = key("which of the tokenizers makes its tokens")
+    initial: Initial | None = key("needed where checkpoints are trained here", default=None)
+    training: Training | None = key("needed where checkpoints are trained here", default=None)
+    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
+    distributions: list[Name] = key("what every measure is taken on", default=[])
+    sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
+    settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
+    hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
+    ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)
+    patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
+    circuits: Circuits | None = key(
+        "QK and OV circuits of a model that sorts; makes circuits.nc", default=None
+    )
+    metrics: Metrics | None = key("losses, ICL score, accuracy; makes metrics.nc", default=None)
+    clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
+    calibration: Calibration | None = key(
+        "sweeps of the sampler's settings; made by the target `calibrate`", default=None
+    )
+    head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _without_those_that_are_null(cls, settings: Any) -> Any:
+        """An experiment that is like another, or an overlay, may take settings away."""
+        if settings is None:
+            return {}
+        if not isinstance(settings, dict):
+            return settings
+        return {name: entry for name, entry in settings.items() if entry is not None}
+
+
+class Compute(Section):
+    """How jobs compute. Results depend on `threads`, `device` and `precision`, never on `--cores`."""
+
+    device: Literal["auto", "cpu", "cuda"] = key(
+        "cuda: on the rules of gpu_jobs; others run on the CPU. auto: all rules on CUDA where there is one"
+    )
+    precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
+    threads: Count = key("threads of a job")
+    gpu_jobs: list[GpuJob] = key("rules that ask Slurm for a GPU")
+    longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
+
+
+class Figure(Section):
+    """One figure. Its name in the table is its file name."""
+
+    draws: str | None = key(
+        "which figure of the table in rllc.study.figures; null: the one of this name", default=None
+    )
+    experiment: Name | None = key(
+        "whose datasets it reads; left out for figures of the validation and of the claims", default=None
+    )
+    options: Options = key("options of the drawing function", default={})
+
+
+class Animation(Section):
+    """One animation. Its name in the table is its file name: <name>.gif."""
+
+    draws: str = key("which animation of the table in rllc.study.figures")
+    experiment: Name = key("whose datasets it reads")
+    rate: Positive = key("checkpoints per second", unit="frames/s", default=2.0)
+    options: Options = key("options of the drawing function", default={})
+
+
+class Study(Section):
+    """The whole config."""
+
+    results: str = key(
+        "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
+    )
+    seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
+    compute: Compute = key("how jobs compute")
+    distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")
+    tokenizers: dict[Name, Tokenizer] = key("named tokenizers; only those that are used are made")
+    experiments: dict[Name, Experiment] = key("named experiments", min_length=1)
+    validation: Validation | None = key(
+        "the estimator against exact truths; made by the target `validation`", default=None
+    )
+    figures: dict[Name, Figure] = key(
+        "named figures; all are drawn by default but those of the targets `calibrate` and `validation`"
+    )
+    animations: dict[Name, Animation] = key("named animations, drawn by default", default={})
+    statistics: dict[Name, Statistic] = key(
+        "numbers read off the curves of every experiment that has them; make <experiment>/summary.nc",
+        default={},
+    )
+    claims: dict[Name, Claim] = key("claims that the statistics are to judge; make claims.nc", default={})

@@ -1,0 +1,127 @@
+"""The validation of the estimator: models with known answers, and how they are sampled."""
+
+from typing import Literal, get_args
+
+from pydantic import model_validator
+
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Positive, Step
+
+FURMAN = "arXiv 2402.03698"
+PotentialName = Literal[
+    "sum_2_2_2", "sum_2_2_0", "sum_2_4_4", "sum_2_2", "sum_4_4", "crossing_2_2", "crossing_2_4",
+    "crossing_4_4", "crossing_2_6", "two_wells_at_0", "two_wells_at_1",
+]  # fmt: skip
+POTENTIAL_NAMES = get_args(PotentialName)
+
+
+class Chains(Section):
+    """Chains of a validation. Replicas are independent copies of a model in one loss, sampled together."""
+
+    replicas: Count = key("copies of each model in a chain")
+    chains: int = key("independent chains", ge=2)
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: Step = key("draws left out of the estimate")
+
+    @model_validator(mode="after")
+    def _keeps_draws(self) -> "Chains":
+        if self.burn_in >= self.draws:
+            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
+        return self
+
+
+class Wells(Chains):
+    """Quadratic wells: the answer for the discretised chain is a closed form."""
+
+    dimensions: list[Count] = key(
+        "numbers of coordinates; half of them are frozen in a second case", min_length=1
+    )
+    condition: float = key("largest over smallest curvature", ge=1)
+    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
+    localization: list[Positive] = key("strengths of the pull", min_length=1)
+    relative_step: float = key(
+        "step_size times the largest n_beta h + localization; unstable from 4 on", gt=0, lt=4
+    )
+
+
+class Toys(Chains):
+    """Toy potentials and normal crossings: the answer at finite n_beta is an integral."""
+
+    names: list[PotentialName] = key(
+        "which of rllc.validation.truths.potentials", min_length=1, source="arXiv 2402.02364, App. A.1"
+    )
+    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
+    localization: list[Positive] = key("strengths of the pull", min_length=1)
+    relative_step: float = key(
+        "step_size times (n_beta h + localization), h a curvature that 99.9 % of the posterior stays below",
+        gt=0, lt=4,
+    )  # fmt: skip
+    relaxations: Positive = key("length of a chain in units of 2 / (step_size localization) moves")
+    max_moves: Count = key("but at most so long", unit="moves")
+
+
+class Networks(Chains):
+    """Linear networks of random shape at a balanced point: the learning coefficient is known."""
+
+    models: Count = key("how many, with random widths and a random rank above 0")
+    widths: list[Count] = key(
+        "smallest and largest width", min_length=2, max_length=2, source=f"{FURMAN}: 5 to 3,000"
+    )
+    n_beta: list[Positive] = key(
+        "inverse temperatures times sample size", min_length=1, source=f"{FURMAN}: n / log n at n = 1e5, 1e6"
+    )
+    localization_per_width: Positive = key(
+        "strength of the pull over the mean width", source=f"{FURMAN}: a strength of 1 at all widths"
+    )
+    relative_step: float = key(
+        "step_size times (n_beta h + localization), h the largest curvature at the centre", gt=0, lt=4
+    )
+    batch_size: Count | None = key(
+        "random inputs per minibatch; null: the expected loss", source=f"{FURMAN}: 500"
+    )
+    thinning: Count = key("moves per draw")
+
+    @model_validator(mode="after")
+    def _ascending(self) -> "Networks":
+        if self.widths[0] > self.widths[1]:
+            raise ValueError(f"widths {self.widths} are smallest and largest: give them in that order")
+        return self
+
+
+class AroundZero(Section):
+    """Reduced-rank regression of true rank 0 around weights 0, where the answer is an integral."""
+
+    sizes: list[list[Count]] = key("inputs, outputs, hidden of each model; inputs or hidden at most 2")
+    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
+    localization: Positive = key("strength of the pull")
+    replicas: Count = key("copies of each model in a chain")
+
+    @model_validator(mode="after")
+    def _has_an_integral(self) -> "AroundZero":
+        for sizes in self.sizes:
+            if len(sizes) != 3 or min(sizes[0], sizes[2]) > 2:
+                raise ValueError(f"{sizes} is not inputs, outputs, hidden with inputs or hidden at most 2")
+        return self
+
+
+class ReducedRank(Networks):
+    """Reduced-rank regression: two layers."""
+
+    at_zero: AroundZero = key("small models whose answer is also known at finite n_beta")
+
+
+class DeepLinear(Networks):
+    """Deep linear networks."""
+
+    layers: list[Count] = key(
+        "smallest and largest number of layers", min_length=2, max_length=2, source=f"{FURMAN}: 2 to 40"
+    )
+
+
+class Validation(Section):
+    """`snakemake validation`: the estimator against exact truths; makes validation/*.nc and their figures."""
+
+    quadratic: Wells | None = key("null: left out", default=None)
+    potentials: Toys | None = key("null: left out", default=None)
+    reduced_rank: ReducedRank | None = key("null: left out", default=None)
+    deep_linear: DeepLinear | None = key("null: left out", default=None)

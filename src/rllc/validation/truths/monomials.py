@@ -1,0 +1,49 @@
+"""Learning coefficients of monomials, and how they combine.
+
+Every analytic loss is a monomial in suitable coordinates (Hironaka; Watanabe 2009, ch. 2 and 3), so this is
+the general case; other modules know it for whole families of models.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from rllc.validation.truths.coefficient import Coefficient
+
+
+def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coefficient:
+    """Of the loss prod_i w_i^(powers_i) at 0, with the prior density prod_i |w_i|^(density_i) there.
+
+    value = min over i with powers_i > 0 of (density_i + 1) / powers_i; multiplicity = how many i attain it.
+    The square (prod w_i^k_i)^2 is powers 2 k_i. A frozen coordinate is left out.
+
+    Raises ValueError where no coordinate has a positive power, or the loss would change sign (odd power).
+    """
+    density = [0] * len(powers) if density is None else density
+    if len(density) != len(powers) or any(power < 0 or power % 2 for power in powers):
+        raise ValueError(
+            f"powers {list(powers)} must be even and >= 0, with one density power each, got {list(density)}"
+        )
+    ratios = [Fraction(h + 1, power) for power, h in zip(powers, density, strict=True) if power]
+    if not ratios:
+        raise ValueError(f"powers {list(powers)}: at least one must be positive")
+    return Coefficient(min(ratios), ratios.count(min(ratios)))
+
+
+def separable_sum(parts: Iterable[Coefficient]) -> Coefficient:
+    """Of a sum of losses in different coordinates: values add, and multiplicities less one do.
+
+    n_beta E[sum] = sum of n_beta E[part], since the posterior is a product (Watanabe 2009, sec. 7.1).
+    """
+    parts = list(parts)
+    return Coefficient(sum((part.value for part in parts), Fraction(0)), _joined(parts))
+
+
+def separable_product(parts: Iterable[Coefficient]) -> Coefficient:
+    """Of a product of losses in different coordinates: the smallest value; the multiplicities of ties add."""
+    parts = list(parts)
+    least = min(part.value for part in parts)
+    return Coefficient(least, sum(part.multiplicity for part in parts if part.value == least))
+
+
+def _joined(parts: Sequence[Coefficient]) -> int:
+    return 1 + sum(part.multiplicity - 1 for part in parts)

@@ -1,0 +1,91 @@
+"""Toy potentials with known learning coefficients (arXiv 2402.02364, App. A.1, and normal crossings).
+
+A potential is plain arithmetic on its coordinates, so that the same function is integrated (arrays) and
+sampled (tensors).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rllc.validation.truths import quadrature
+from rllc.validation.truths.coefficient import Coefficient
+from rllc.validation.truths.monomials import monomial, separable_sum
+
+
+class Potential(NamedTuple):
+    """A loss of a few coordinates: a sum of ``parts``, each of coordinates of its own.
+
+    parts        functions of one or two coordinates, elementwise; together they take them in order
+    center       where its coefficient is taken
+    coefficient  there
+    label        as in a figure (mathtext)
+    ridges       per coordinate, where else the loss is small along a line; quadrature looks closer there
+    """
+
+    parts: tuple[tuple[Callable[..., Any], int], ...]
+    center: tuple[float, ...]
+    coefficient: Coefficient
+    label: str
+    ridges: tuple[tuple[float, ...], ...]
+
+    def value(self, *w: Any) -> Any:
+        """The loss at coordinates w1, w2, ... (arrays or tensors of one shape)."""
+        total, first = 0.0, 0
+        for function, count in self.parts:
+            total = total + function(*w[first : first + count])
+            first += count
+        return total
+
+    def mean_loss(self, *, n_beta: float, localization: float) -> float:
+        """n_beta E[loss] under the posterior localised at the centre (``quadrature``)."""
+        return sum(self._each(quadrature.mean_loss, n_beta=n_beta, localization=localization))
+
+    def curvature(self, *, n_beta: float, localization: float, share: float = 1e-3) -> float:
+        """The largest curvature of a part that all but ``share`` of the posterior stays below."""
+        setting = {"n_beta": n_beta, "localization": localization, "share": share}
+        return max(self._each(quadrature.curvature_quantile, **setting))
+
+    def _each(self, function: Callable[..., float], **setting: float) -> list[float]:
+        found, first = [], 0
+        for part, count in self.parts:
+            here = slice(first, first + count)
+            found.append(function(part, self.center[here], ridges=self.ridges[here], **setting))
+            first += count
+        return found
+
+
+def power_sum(*powers: int) -> Potential:
+    """sum_i w_i^power_i; a power of 0 is a direction in which the loss is flat."""
+    parts = tuple((lambda w, power=power: w**power if power else 0 * w, 1) for power in powers)
+    coefficient = separable_sum(monomial([power]) for power in powers if power)
+    label = "+".join(f"w_{i}^{power}" if power else f"0\\,w_{i}" for i, power in enumerate(powers, 1))
+    return Potential(parts, (0.0,) * len(powers), coefficient, f"${label}$", ((),) * len(powers))
+
+
+def crossing(first: int, second: int) -> Potential:
+    """w_1^first w_2^second."""
+    parts = ((lambda x, y: x**first * y**second, 2),)
+    label = f"$w_1^{first}w_2^{second}$"
+    return Potential(parts, (0.0, 0.0), monomial([first, second]), label, ((), ()))
+
+
+def _two_wells(center: float, coefficient: Coefficient) -> Potential:
+    parts = ((lambda x, y: (x - 1) ** 2 * (x**2 + y**2) ** 4, 2),)
+    label = f"$(w_1-1)^2(w_1^2+w_2^2)^4$ at ({center:g}, 0)"
+    return Potential(parts, (center, 0.0), coefficient, label, ((1.0 - center,), ()))
+
+
+POTENTIALS = {
+    "sum_2_2_2": power_sum(2, 2, 2),
+    "sum_2_2_0": power_sum(2, 2, 0),
+    "sum_2_4_4": power_sum(2, 4, 4),
+    "sum_2_2": power_sum(2, 2),
+    "sum_4_4": power_sum(4, 4),
+    "crossing_2_2": crossing(2, 2),
+    "crossing_2_4": crossing(2, 4),
+    "crossing_4_4": crossing(4, 4),
+    "crossing_2_6": crossing(2, 6),
+    # |w|^8 has density |w| d|w| at 0, where (w1 - 1)^2 is a constant; at (1, 0) it is the other way round
+    "two_wells_at_0": _two_wells(0.0, monomial([8], [1])),
+    "two_wells_at_1": _two_wells(1.0, monomial([2])),
+}

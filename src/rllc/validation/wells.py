@@ -1,0 +1,134 @@
+"""The estimator on quadratic wells and toy potentials, whose answers at finite settings are exact."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from rllc.seeds import derive, generator
+from rllc.validation import toys
+from rllc.validation.replicated import WHOLE, Table, replicated
+from rllc.validation.truths import quadratic as truths
+from rllc.validation.truths.potentials import POTENTIALS
+
+
+def quadratic(
+    *,
+    dimensions: Sequence[int],
+    condition: float,
+    n_beta: Sequence[float],
+    localization: Sequence[float],
+    relative_step: float,
+    replicas: int,
+    chains: int,
+    draws: int,
+    burn_in: int,
+    seed: int,
+) -> xr.Dataset:
+    """Quadratic wells, whole and with half of the coordinates frozen, from the centre and after a burn-in.
+
+    The Hessian of dimension n has eigenvalues from 1 / ``condition`` to 1, geometrically spaced, along random
+    axes; of the masked one, every second coordinate is selected. ``exact`` is what the discretised chain
+    gives on average over the draws kept (``rllc.validation.truths.quadratic.transient``).
+
+    relative_step  step_size times the largest n_beta h + localization; stable below 4
+
+    Returns (dimension, component, n_beta, localization, burn_in).
+    """
+    table = Table()
+    for size in dimensions:
+        hessian = _hessian(size, condition, derive(seed, "hessian", size))
+        for component in (WHOLE, "masked"):
+            mask = None if component == WHOLE else np.arange(size) % 2 == 0
+            h = truths.spectrum(hessian, mask)
+            for beta in n_beta:
+                for pull in localization:
+                    step = relative_step / (beta * h.max() + pull)
+                    for kept in sorted({0, burn_in}):
+                        setting = {"n_beta": beta, "localization": pull}
+                        chain = {"step_size": step, "draws": draws, "burn_in": kept}
+                        found = replicated(
+                            toys.quadratic(torch.from_numpy(hessian)),
+                            {"w": torch.zeros(size, dtype=torch.float64)},
+                            masks=None if mask is None else {"w": torch.from_numpy(mask)},
+                            replicas=replicas,
+                            chains=chains,
+                            seed=derive(seed, size, component, beta, pull),
+                            **setting,
+                            **chain,
+                        )
+                        truth = {
+                            "exact": truths.transient(h, **setting, **chain),
+                            "posterior": truths.posterior(h, **setting),
+                            "coefficient": len(h) / 2,
+                            "step_size": step,
+                        }
+                        at = {"dimension": size, "component": component, **setting, "burn_in": kept}
+                        table.add(at, found | truth | {"parameters": len(h)}, truth="exact")
+    return table.dataset()
+
+
+def potentials(
+    *,
+    names: Sequence[str],
+    n_beta: Sequence[float],
+    localization: Sequence[float],
+    relative_step: float,
+    relaxations: float,
+    max_moves: int,
+    replicas: int,
+    chains: int,
+    draws: int,
+    burn_in: int,
+    seed: int,
+) -> xr.Dataset:
+    """Toy potentials and normal crossings: ``exact`` is n_beta E[loss] at these settings, by quadrature.
+
+    relative_step  step_size times (n_beta h + localization), h a curvature that 99.9 % of the posterior stays
+                   below; the error of the discretisation is of order relative_step / 4 there
+    relaxations    moves of a chain, in units of 2 / (step_size localization): how fast a direction in which
+                   the loss is flat forgets the centre
+    max_moves      but at most so many; where this binds, the chain is not in equilibrium
+
+    Returns (potential, n_beta, localization); ``multiplicity`` and ``coefficient`` (potential).
+    """
+    table = Table()
+    for name in names:
+        model = POTENTIALS[name]
+        for beta in n_beta:
+            for pull in localization:
+                setting = {"n_beta": beta, "localization": pull}
+                step = relative_step / (beta * model.curvature(**setting) + pull)
+                moves = min(relaxations * 2 / (step * pull), max_moves)
+                thinning = max(1, round(moves / draws))
+                found = replicated(
+                    toys.potential(model.value),
+                    {"w": torch.tensor(model.center, dtype=torch.float64)},
+                    replicas=replicas,
+                    chains=chains,
+                    draws=draws,
+                    burn_in=burn_in,
+                    thinning=thinning,
+                    step_size=step,
+                    seed=derive(seed, name, beta, pull),
+                    **setting,
+                )
+                truth = {
+                    "exact": model.mean_loss(**setting),
+                    "coefficient": float(model.coefficient.value),
+                    "multiplicity": model.coefficient.multiplicity,
+                    "step_size": step,
+                    "moves": thinning * (draws - 1),
+                    "parameters": len(model.center),
+                }
+                table.add({"potential": name, **setting}, found | truth, truth="exact")
+    dataset = table.dataset()
+    labels = [POTENTIALS[str(name)].label for name in dataset["potential"].values]
+    return dataset.assign_coords(label=("potential", np.asarray(labels, dtype=object)))
+
+
+def _hessian(size: int, condition: float, seed: int) -> np.ndarray:
+    """Symmetric [n, n] with eigenvalues from 1 / condition to 1 along random axes."""
+    axes = np.linalg.qr(generator(seed).normal(size=(size, size)))[0]
+    return (axes * np.geomspace(1.0, 1.0 / condition, size)) @ axes.T

@@ -1,0 +1,236 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rllc.estimator import refined
+from rllc.estimator.kernels import attention
+from rllc.estimator.llc import estimate
+from rllc.estimator.refined import estimate_heads
+from rllc.models.attention_only import Architecture, shapes
+from rllc.models.components import masks
+from rllc.models.loss import TaughtBatches, next_token_loss
+from rllc.tasks.batch import Examples, batches_of
+from rllc.vocabulary import head_labels
+
+SMALL = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=5, n_ctx=9, d_vocab=17)
+SETTING = {"n_beta": 300.0, "localization": 20.0, "step_size": 2e-3, "chains": 2, "draws": 5, "seed": 4}
+
+
+def model(architecture, seed=0, dtype=torch.float32):
+    random = torch.Generator().manual_seed(seed)
+    return {
+        name: (0.4 * torch.randn(shape, generator=random) + (1.0 if name.endswith(".w") else 0.0)).to(dtype)
+        for name, shape in shapes(architecture).items()
+    }
+
+
+def language(architecture, scored=4, count=3, batch_size=3):
+    random = np.random.default_rng(0)
+    contexts = random.integers(0, architecture.d_vocab, (20, architecture.n_ctx))
+    return batches_of(Examples(contexts), batch_size=batch_size, count=count, scored=scored, random=random)
+
+
+def both(architecture, batches, *, heads=None, dtype=torch.float32, **changes):
+    weights = model(architecture, dtype=dtype)
+    setting = {**SETTING, **changes}
+    fast = estimate_heads(weights, architecture, batches, heads=heads, **setting)
+    setting.pop("max_memory", None)
+    labels = heads or head_labels(architecture.n_layers, architecture.n_heads)
+    components = {label: masks(label, architecture) for label in labels}
+    slow = estimate(next_token_loss(architecture), weights, batches, components=components, **setting)
+    return fast, slow
+
+
+def assert_same(fast, slow, tolerance=1e-4):
+    assert fast.component.values.tolist() == slow.component.values.tolist()
+    rise, expected = fast.loss - fast.loss_at_center, slow.loss - slow.loss_at_center
+    np.testing.assert_allclose(fast.loss_at_center, slow.loss_at_center, rtol=tolerance)
+    assert float(abs(expected[..., 1:]).min()) > 1e-5  # the chains have moved
+    assert float(abs(rise - expected).max()) < tolerance * float(abs(expected).max())
+    for name in ("llc", "llc_se", "llc_chain", "ess", "acceptance"):
+        np.testing.assert_allclose(fast[name], slow[name], rtol=20 * tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("positions", ["shortformer", "standard"])
+@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_every_head_is_sampled_as_by_the_generic_path(n_layers, norm, positions, soft):
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers, layer_norm=norm, positions=positions)
+    batches = language(architecture)
+    if soft:
+        batches = TaughtBatches(batches, model(architecture, 1, torch.float64), architecture)
+    assert_same(*both(architecture, batches, dtype=torch.float64), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_tokens_that_occur_often_are_looked_up(n_layers, monkeypatch):
+    seen = []
+    original = refined.what_heads_read
+    monkeypatch.setattr(refined, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers, d_vocab=2)
+    assert_same(
+        *both(architecture, language(architecture, batch_size=12), dtype=torch.float64), tolerance=1e-8
+    )
+    assert seen[0].lookup is not None and len(seen[0].key) <= 2 * SMALL.n_ctx
+
+
+@pytest.mark.parametrize("scored", [4, None])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_fused_attention(monkeypatch, n_layers, scored):
+    monkeypatch.setattr(attention, "FUSED_FROM", 1)
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers)
+    assert_same(*both(architecture, language(architecture, scored), dtype=torch.float64), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+@pytest.mark.parametrize("max_memory", [None, 3000, 1])
+def test_chains_together_are_chains_one_by_one(n_layers, max_memory):
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers)
+    weights, heads = model(architecture, dtype=torch.float64), head_labels(n_layers, 2)
+    one, all_ = (
+        refined.sample_heads(
+            weights, architecture, language(architecture), heads=heads, together=together,
+            max_memory=max_memory, **SETTING | {"chains": 3},
+        )
+        for together in (False, True)
+    )  # fmt: skip
+    for name in ("loss", "at_center", "acceptance"):
+        torch.testing.assert_close(
+            getattr(one, name), getattr(all_, name), rtol=1e-9, atol=1e-12, equal_nan=True
+        )
+
+
+def test_thinning_is_that_of_the_generic_path():
+    fast, slow = both(SMALL, language(SMALL), dtype=torch.float64, thinning=2)
+    assert_same(fast, slow, tolerance=1e-8)
+    every = estimate_heads(
+        model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING | {"draws": 9}
+    )
+    assert np.array_equal(fast.loss, every.loss[..., ::2])
+
+
+def test_lower_precision_on_request_is_close_and_undone():
+    batches = language(SMALL)
+    exact = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    before = torch.get_float32_matmul_precision()
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    assert torch.get_float32_matmul_precision() == before
+    np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.05)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_a_gpu_computes_what_a_cpu_does():
+    loss, place = next_token_loss(SMALL), lambda batch: type(batch)(*(part.cuda() for part in batch))
+    weights = {name: w.cuda() for name, w in model(SMALL, dtype=torch.float64).items()}
+    batches = [place(batch) for batch in language(SMALL)]
+    fast = estimate_heads(weights, SMALL, batches, **SETTING)
+    components = {label: masks(label, SMALL) for label in head_labels(2, 2)}
+    assert_same(fast, estimate(loss, weights, batches, components=components, **SETTING), tolerance=1e-8)
+    cpu = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING)
+    np.testing.assert_allclose(fast.loss[..., 0], cpu.loss[..., 0])  # the noise is another
+    with torch.autocast("cuda", torch.bfloat16):
+        half = estimate_heads({n: w.float() for n, w in weights.items()}, SMALL, batches, **SETTING)
+    np.testing.assert_allclose(half.llc, fast.llc, rtol=0.02)
+
+
+def test_float_tolerance_in_single_precision():
+    assert_same(*both(SMALL, language(SMALL)))
+
+
+def test_all_positions_scored_and_a_tight_memory_bound():
+    assert_same(*both(SMALL, language(SMALL, scored=None), max_memory=300))
+    assert_same(*both(SMALL, language(SMALL), max_memory=1))
+
+
+def test_control_without_the_gradient():
+    fast, slow = both(SMALL, language(SMALL), gradient=False)
+    assert_same(fast, slow)
+    on = estimate_heads(model(SMALL), SMALL, language(SMALL), **SETTING)
+    assert float(abs(on.llc - fast.llc).min()) > 1e-3
+
+
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning, monkeypatch):
+    how = SETTING | {"burn_in": 2, "thinning": thinning, "init_batches": language(SMALL, count=1)}
+    given = model(SMALL), SMALL, language(SMALL, count=9)
+    on, alone = estimate_heads(*given, **how), estimate_heads(*given, **how, gradient=False)
+    walked, walk = [], refined.walk
+    monkeypatch.setattr(refined, "walk", lambda *a: walked.append(1) or walk(*a))
+    control = estimate_heads(*given, **how | {"chains": 1}, control_of=on)
+    assert len(walked) == 5 - 2  # draws kept
+    assert control.loss.isel(draw=slice(2)).isnull().all()
+    assert np.array_equal(control.loss[..., 2:], alone.loss[:, :1, 2:])
+    assert np.array_equal(control.loss_at_center, alone.loss_at_center)
+    assert float(control.init_loss) == float(alone.init_loss)
+    assert np.array_equal(control.llc_chain, alone.llc_chain[:, :1])
+    assert (control.status == 0).all()
+    with pytest.raises(ValueError, match="control_of has 5 draws, its control 4"):
+        estimate_heads(*given, **how | {"draws": 4}, control_of=on)
+
+
+def test_chosen_heads_and_fewer_chains_are_the_same_draws():
+    batches = language(SMALL)
+    everything = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    some = estimate_heads(model(SMALL), SMALL, batches, heads=["1:1", "0:1"], **SETTING)
+    assert np.array_equal(everything.loss.sel(component=["1:1", "0:1"]), some.loss)
+    one = estimate_heads(model(SMALL), SMALL, batches, **SETTING | {"chains": 1})
+    np.testing.assert_allclose(everything.loss[:, :1], one.loss, rtol=1e-5)
+
+
+def test_init_baseline_and_burn_in():
+    batches = language(SMALL, count=5)
+    fast, slow = both(SMALL, batches[:3], baseline="init", init_batches=batches[3:], burn_in=2)
+    assert float(fast.init_loss) == pytest.approx(float(slow.init_loss))
+    np.testing.assert_allclose(fast.llc, slow.llc, rtol=1e-4)
+
+
+def test_a_batch_is_asked_for_once_per_draw():
+    asked = []
+
+    class Lazy(list):
+        def __getitem__(self, index):
+            asked.append(index)
+            return super().__getitem__(index)
+
+    estimate_heads(model(SMALL), SMALL, Lazy(language(SMALL)), **SETTING)
+    assert asked == [0, 1, 2, 0, 1]
+
+
+def test_weights_are_left_alone():
+    weights = model(SMALL)
+    before = {name: w.clone() for name, w in weights.items()}
+    estimate_heads(weights, SMALL, language(SMALL), **SETTING)
+    assert all(torch.equal(weights[name], before[name]) for name in weights)
+
+
+def test_wrong_arguments_are_refused():
+    weights, batches = model(SMALL), language(SMALL)
+    for heads in (["2:0"], ["0:0", "0:0"], [], ["full"]):
+        with pytest.raises(ValueError, match="expected different labels among 0:0, 0:1, 1:0, 1:1"):
+            estimate_heads(weights, SMALL, batches, heads=heads, **SETTING)
+    with pytest.raises(ValueError, match=r"lack 'unembed.b_U'"):
+        estimate_heads({n: w for n, w in weights.items() if n != "unembed.b_U"}, SMALL, batches, **SETTING)
+    with pytest.raises(ValueError, match="the architecture expects"):
+        estimate_heads(weights, dataclasses.replace(SMALL, d_head=4), batches, **SETTING)
+    with pytest.raises(ValueError, match="no batches"):
+        estimate_heads(weights, SMALL, [], **SETTING)
+    with pytest.raises(ValueError, match="burn_in"):
+        estimate_heads(weights, SMALL, batches, **SETTING | {"burn_in": 5})
+
+
+def test_a_loss_that_is_not_finite_at_the_centre_is_refused():
+    weights = model(SMALL)
+    weights["unembed.W_U"] = weights["unembed.W_U"] * 1e38
+    with pytest.raises(ValueError, match="the loss at the centre is"):
+        estimate_heads(weights, SMALL, language(SMALL), **SETTING)
+
+
+def test_a_label_out_of_an_array_has_the_noise_of_its_name():
+    weights, batches = model(SMALL), language(SMALL)
+    of_array = estimate_heads(weights, SMALL, batches, heads=list(np.array(["0:1"])), **SETTING)
+    plain = estimate_heads(weights, SMALL, batches, heads=["0:1"], **SETTING | {"seed": np.int64(4)})
+    np.testing.assert_array_equal(of_array.loss, plain.loss)

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from rllc.estimator.llc import estimate
+from rllc.estimator.rllc import by_head, with_control
+from rllc.verdicts import reasons
+
+SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "draws": 120, "burn_in": 20}
+COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "verdict", "init_loss")
+CHAIN = (
+    "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
+    "raftery_lewis_factor",
+)  # fmt: skip
+
+
+def made(curvature=5.0, name="rllc", keep_traces=False, **changes):
+    def estimator(*, chains, control_of=None):
+        mask = {head: {"w": torch.arange(60) // 30 == i} for i, head in enumerate(("0:0", "1:0"))}
+        return estimate(
+            lambda w, b: 50 + curvature / 2 * w["w"].square().sum(), {"w": torch.zeros(60)}, [None],
+            components=mask, chains=chains, control_of=control_of, **{**SETTING, **changes},
+        )  # fmt: skip
+
+    return with_control(estimator, name=name, chains=4, control_chains=2, keep_traces=keep_traces)
+
+
+def test_the_diagnostics_are_carried_with_their_dims_and_units():
+    ds = made(keep_traces=True)
+    for name in ("rllc", "rllc_se", "rllc_gradient_off", *COMPONENT[:-1]):
+        assert ds[name].dims == ("component",), name
+    for name in ("rllc_chain", *CHAIN):
+        assert ds[name].dims == ("component", "chain"), name
+    assert ds.trace_paired_loss.dims == ("component", "chain", "draw")
+    assert ds.init_loss.dims == ()
+    for name in set(ds.data_vars) - {"status"}:
+        assert ds[name].attrs["units"], name
+        assert ds[name].attrs["long_name"], name
+    assert "rLLC" in ds.drift.attrs["long_name"]
+    assert not ds.attrs
+    heads = by_head(ds)
+    assert heads.verdict.dims == ("head",)
+    assert heads["layer"].values.tolist() == [0, 1]
+    xr.testing.assert_identical(made(name="llc").verdict, ds.verdict)
+
+
+@pytest.mark.parametrize(("curvature", "expected"), [(0.01, ["prior_dominated"]), (5.0, [])])
+def test_an_estimate_that_the_gradient_does_not_change_is_said_to_be_the_localizations(curvature, expected):
+    ds = made(curvature)
+    assert [reasons(value) for value in ds.verdict] == [expected] * 2
+    shrinkage = 1 - ds.rllc / ds.rllc_gradient_off
+    assert (np.abs(shrinkage) < 0.1).all() == bool(expected)
+    assert ds.verdict.dtype == np.int16
+    assert ds.verdict.attrs["limit_prior_share"] == 0.1

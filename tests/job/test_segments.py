@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+import torch
+
+from rllc.job.segments import Segment, train_segment, weights_file
+from rllc.models.attention_only import Architecture
+from rllc.models.initial import initial_weights
+from rllc.models.loss import next_token_loss
+from rllc.models.training import shuffled_batches, train
+from rllc.store import manifest
+from rllc.store.checkpoints import load
+from rllc.tasks.batch import Examples
+
+MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of ours catches it."""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """``run(folder, chunks)`` trains the segments in order; ``kill_at`` ends one in the middle."""
+    contexts = np.random.default_rng(0).integers(0, 10, (40, 6))
+    blocks = tmp_path / "blocks.json"
+    blocks.write_text('{"train": {"sha256": "x"}}')
+
+    def one(folder, chunks, which=None, keep_every=4, kill_at=None, learning_rate=1e-2):
+        trained = []
+        previous = None
+        for start, steps in chunks.items():
+            segment = Segment(
+                blocks=blocks, previous=previous, architecture=MODEL.__dict__, stream=5, seed=0, code="c",
+                checkpoints=tmp_path / folder / f"from{start}.json",
+            )  # fmt: skip
+            previous = segment.checkpoints
+            if which is not None and start not in which:
+                continue
+
+            def resume(checkpoints, state):
+                def report(step, _):
+                    trained.append(step)
+                    if step == kill_at:
+                        raise Killed
+
+                return train(
+                    initial_weights(MODEL, seed=5), shuffled_batches(Examples(contexts), batch_size=4, seed=5),
+                    loss=next_token_loss(MODEL), steps=20, learning_rate=learning_rate, checkpoints=checkpoints,
+                    state=state, report=report,
+                )  # fmt: skip
+
+            recipe = segment.recipe(learning_rate=learning_rate)
+            train_segment(resume, segment, steps, recipe=recipe, keep_every=keep_every)
+        return tmp_path / folder, trained
+
+    return one
+
+
+CHUNKS = {0: [0, 3, 5], 10: [11, 20]}
+
+
+def same(folder, other, steps):
+    for step in steps:
+        a, b = load(weights_file(folder, step)), load(weights_file(other, step))
+        assert all(torch.equal(a[name], b[name]) for name in a), step
+
+
+def test_segments_are_one_training(run):
+    whole, _ = run("whole", {0: [0, 3, 5, 11, 20]})
+    parts, trained = run("parts", CHUNKS)
+    assert trained == list(range(1, 21))
+    same(whole, parts, [0, 3, 5, 11, 20])
+
+
+def test_a_killed_segment_goes_on_to_the_same_weights(run):
+    whole, _ = run("whole", CHUNKS)
+    with pytest.raises(Killed):
+        run("killed", CHUNKS, kill_at=15)
+    killed, trained = run("killed", CHUNKS, which=[10])
+    assert trained[0] == 14, "the newest state was kept at step 13"
+    assert trained[-1] == 20
+    same(whole, killed, [0, 3, 5, 11, 20])
+
+
+def test_a_segment_that_gains_a_checkpoint_trains_no_further_than_to_it(run):
+    folder, _ = run("a", CHUNKS)
+    before = manifest.read(folder / "from10.json")["checkpoints"]
+    _, trained = run("a", {0: [0, 3, 5], 10: [11, 13, 20]}, which=[10])
+    assert trained == list(range(6, 14))
+    after = {entry["step"]: entry for entry in manifest.read(folder / "from10.json")["checkpoints"]}
+    assert [after[entry["step"]] for entry in before] == before
+    whole, _ = run("whole", {0: [13]})
+    same(whole, folder, [13])
+
+
+def test_another_recipe_uses_nothing_of_the_old_one(run):
+    folder, _ = run("a", CHUNKS)
+    _, trained = run("a", CHUNKS, learning_rate=2e-2)
+    assert trained == list(range(1, 21))
+    other, _ = run("b", CHUNKS, learning_rate=2e-2)
+    same(folder, other, [0, 3, 5, 11, 20])
+
+
+def test_a_corrupt_checkpoint_is_made_again_also_where_its_manifest_is_gone(run):
+    folder, _ = run("a", CHUNKS)
+    file = weights_file(folder, 11)
+    sound = file.read_bytes()
+    file.write_bytes(sound[:-3] + b"xyz")
+    (folder / "from10.json").unlink()
+    run("a", CHUNKS, which=[10])
+    assert file.read_bytes() == sound
+
+
+def test_a_lost_last_state_is_made_again_with_an_added_checkpoint(run):
+    folder, _ = run("a", CHUNKS)
+    (folder / "state0000020.safetensors").unlink()
+    run("a", {0: [0, 3, 5], 10: [11, 13, 20]}, which=[10])
+    assert (folder / "state0000020.safetensors").exists()
+    whole, _ = run("whole", {0: [13, 20]})
+    same(whole, folder, [13, 20])
+
+
+def test_only_the_states_that_are_needed_are_kept(run):
+    folder, _ = run("a", CHUNKS, keep_every=2)
+    assert sorted(path.name for path in folder.glob("state*")) == [
+        "state0000005.safetensors", "state0000020.safetensors",
+    ]  # fmt: skip
+
+
+def test_a_spoilt_state_is_not_used(run):
+    folder, _ = run("a", CHUNKS)
+    state = folder / "state0000005.safetensors"
+    state.write_bytes(state.read_bytes()[:-50])
+    for path in folder.glob("step00000[12]*"):
+        path.unlink()
+    _, trained = run("a", CHUNKS, which=[10])
+    assert trained == list(range(1, 21))

@@ -1,0 +1,95 @@
+import json
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rllc.run.fingerprint import fingerprint
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = '''
+from dataclasses import dataclass
+from pathlib import Path
+from rllc.job.stage import run
+
+@dataclass(frozen=True)
+class Place:
+    folder: Path
+    teacher: Path | None
+    code: str
+
+def main(place: Place, settings: dict, parts: list[Path], seed: int) -> None:
+    """What it does."""
+    if settings.get("fail"):
+        raise ValueError("this is wrong: do that")
+    print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed]))
+
+if __name__ == "__main__":
+    run(main)
+'''
+
+
+@pytest.fixture
+def script(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("workflow/scripts", "envs"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "envs/requirements.lock").write_text("numpy==1\n")
+    (tmp_path / "workflow/scripts/s.py").write_text(SCRIPT)
+
+    def call(*flags):
+        return subprocess.run(
+            [sys.executable, "workflow/scripts/s.py", *flags],
+            cwd=tmp_path, env={"PYTHONPATH": "src", "PATH": ""}, capture_output=True, text=True,
+        )  # fmt: skip
+
+    call.root = tmp_path
+    return call
+
+
+def flags(**settings):
+    return [
+        "--folder", "a b;c'd", "--teacher", "--settings", json.dumps(settings), "--parts", "x", "y z", "--seed", "3",
+    ]  # fmt: skip
+
+
+def test_flags_are_read_by_their_annotations(script):
+    done = script(*flags(n=1.5))
+    assert done.returncode == 0, done.stderr
+    expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3]
+    assert done.stdout.strip() == repr(expected)
+
+
+def test_errors_are_one_line_with_what_to_do(script):
+    done = script(*flags(fail=1))
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1] == "s.py: ValueError: this is wrong: do that"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_job_refuses_to_run_other_code_than_it_was_planned_with(script):
+    planned = fingerprint("workflow/scripts/s.py", root=script.root)
+    assert script("--code", planned, *flags()).returncode == 0
+    path = script.root / "src/rllc/run/fingerprint.py"
+    path.write_text(path.read_text() + "\nX = 1\n")
+    done = script("--code", planned, *flags())
+    assert done.returncode != 0
+    assert f"planned with {planned}" in done.stderr
+    assert "Run snakemake again" in done.stderr
+
+
+def test_help_says_what_the_script_does(script):
+    assert "What it does." in script("--help").stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "workflow/scripts").glob("*.py")), ids=lambda path: path.stem)
+def test_every_script_has_help(path, monkeypatch, capsys):
+    """Read in this process: imports then take seconds once, not for every script."""
+    monkeypatch.setattr(sys, "argv", [str(path), "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    assert ended.value.code == 0
+    assert "--code" in capsys.readouterr().out

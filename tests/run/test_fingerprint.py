@@ -1,0 +1,121 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from rllc.run.fingerprint import closure, fingerprint
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small project: script -> package.a -> package.b -> numpy; package.c is not imported."""
+    files = {
+        "envs/requirements.lock": "numpy==1.0\nmatplotlib==3.0\n",
+        "workflow/scripts/s.py": "from rllc.room.a import f\n",
+        "src/rllc/__init__.py": "",
+        "src/rllc/room/__init__.py": "",
+        "src/rllc/room/a.py": '"""Doc."""\nfrom rllc.room import b\n\ndef f():\n    """Doc."""\n    return b.X\n',
+        "src/rllc/room/b.py": "import numpy\nX = 1\n",
+        "src/rllc/room/c.py": "Y = 1\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def edited(name, text):
+        before = fingerprint("workflow/scripts/s.py", root=tmp_path)
+        (tmp_path / name).write_text(text)
+        return fingerprint("workflow/scripts/s.py", root=tmp_path) != before
+
+    return tmp_path, edited
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "matters"),
+    [
+        ("src/rllc/room/b.py", "import numpy\nX = 2\n", True),
+        ("src/rllc/room/b.py", "import numpy\n# why\nX  =  1\n", False),
+        ("src/rllc/room/a.py", '"""D."""\nfrom rllc.room import b\n\ndef f():\n    return b.X\n', False),
+        ("src/rllc/room/c.py", "Y = 2\n", False),
+        ("src/rllc/__init__.py", "Z = 1\n", True),
+        ("workflow/scripts/s.py", "from rllc.room.a import f\nf()\n", True),
+        ("envs/requirements.lock", "numpy==2.0\nmatplotlib==3.0\n", True),
+        ("envs/requirements.lock", "numpy==1.0\nmatplotlib==4.0\n", False),
+    ],
+)
+def test_what_is_run_counts_and_nothing_else(project, file, text, matters):
+    _, edited = project
+    assert edited(file, text) is matters
+
+
+def test_a_module_imported_at_run_time_must_be_named(project):
+    root, _ = project
+    before = fingerprint("workflow/scripts/s.py", "rllc.room.c", root=root)
+    (root / "src/rllc/room/c.py").write_text("Y = 2\n")
+    assert fingerprint("workflow/scripts/s.py", "rllc.room.c", root=root) != before
+
+
+def test_two_edits_that_cancel_leave_the_fingerprint(project):
+    root, _ = project
+    before = fingerprint("workflow/scripts/s.py", root=root)
+    text = (root / "src/rllc/room/b.py").read_text()
+    (root / "src/rllc/room/b.py").write_text("X = 3\n")
+    (root / "src/rllc/room/b.py").write_text(text)
+    assert fingerprint("workflow/scripts/s.py", root=root) == before
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_are_thin(script):
+    """Read, call, write: the body of a script is at most 25 lines."""
+    lines = script.read_text().split("def main", 1)[1].split('if __name__ == "__main__"')[0].splitlines()
+    assert len([line for line in lines if line.strip()]) <= 25
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_no_script_imports_what_the_fingerprint_cannot_see(script):
+    """Dynamic imports are allowed in the scripts that say which module they import."""
+    texts = [script.read_text()]
+    for name in closure(f"workflow/scripts/{script.name}", root=ROOT):
+        path = ROOT / "src" / Path(*name.split("."))
+        texts += [
+            file.read_text() for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()
+        ]
+    dynamic = [text for text in texts if re.search(r"import_module|__import__", text)]
+    assert len(dynamic) == (script.stem in ("draw", "animate"))
+
+
+def test_every_rule_carries_the_fingerprint_of_the_script_it_runs():
+    checked = 0
+    for file in (ROOT / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"\n(?=(?:use )?rule )", file.read_text())[1:]:
+            if block.startswith("rule") and "shell:" not in block:
+                continue  # a target: it runs nothing
+            ran = re.search(r'command\(\s*"(\w+)"', block)
+            carried = re.search(r'code\("(\w+)"', block)
+            assert carried, block
+            if ran:
+                assert ran[1] == carried[1], block
+            checked += 1
+    assert checked >= 15
+
+
+def test_training_depends_on_nothing_that_only_measures():
+    """Else an edit of how parts are written would train every model again."""
+    names = closure("workflow/scripts/train.py", root=ROOT)
+    light = {"rllc.job.cells", "rllc.store.provenance", "rllc.job.measuring", "rllc.store.datasets"}
+    assert not names & light
+    assert not {name for name in names if name.startswith("rllc.measures")}
+
+
+def test_what_the_figures_draw_with_is_light():
+    """One figure redraws in seconds: no torch on the way."""
+    modules = sorted((ROOT / "src/rllc/figures").rglob("*.py"))
+    assert len(modules) > 20
+    for module in modules:
+        name = ".".join(module.relative_to(ROOT / "src").with_suffix("").parts)
+        names = closure("workflow/scripts/draw.py", name, root=ROOT)
+        assert not {name for name in names if name.startswith(("rllc.models", "rllc.measures", "rllc.tasks"))}

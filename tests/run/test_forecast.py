@@ -1,0 +1,58 @@
+from types import SimpleNamespace
+
+import pytest
+
+from rllc.run import forecast
+from rllc.study import cost
+from rllc.study.reading import read
+
+JOBS = [
+    ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
+    ("train", SimpleNamespace(experiment="language", seed="0", start="1250")),
+    ("draw", SimpleNamespace(figure="induction_onset")),
+]
+
+
+def test_jobs_are_counted_by_rule_and_their_cost_added_up(chunked):
+    study = read(chunked)
+    rows = forecast.by_rule(study, JOBS)
+    assert list(rows) == ["train", "draw"]
+    costs = [cost.training(study, study.experiments["language"], start) for start in (0, 1250)]
+    assert rows["train"].jobs == 2
+    assert rows["train"].cpu_hours == pytest.approx(sum(c.cpu_seconds for c in costs) / 3600)
+    assert rows["train"].longest == pytest.approx(max(c.cpu_seconds for c in costs) / 3600)
+    assert rows["train"].gpu_hours == 0
+    assert forecast.forecast(study, JOBS).startswith("3 jobs to run: about ")
+    assert "GPU" not in forecast.forecast(study, JOBS)
+    assert forecast.table(rows).splitlines()[1].split()[:2] == ["train", "2"]
+
+
+def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(chunked):
+    chunked["compute"] |= {"device": "cuda", "threads": 4}
+    study = read(chunked)
+    rows = forecast.by_rule(study, JOBS)
+    assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)
+    assert rows["draw"].gpu_hours == 0
+    assert "GPU hours" in forecast.forecast(study, JOBS)
+    assert cost.on_gpu(study, "train")
+    assert not cost.on_gpu(study, "gather")
+
+
+def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
+    study = read(config)
+    one = cost.Cost(cpu_seconds=3600)
+    assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [181, 362, 543]
+    assert one.minutes(study, "train", 100) == study.compute.longest_job
+
+
+def test_head_scores_cost_what_their_own_sequences_do(config):
+    """They are as long as ``patterns.length`` says, not as long as contexts."""
+    config["experiments"]["language"]["patterns"]["length"] = 128
+    costs = []
+    for context in (128, 1024):
+        config["tokenizers"]["bpe"]["context"] = context
+        for name in ("language", "language_1layer"):
+            config["experiments"][name]["model"]["n_ctx"] = 1024
+        study = read(config)
+        costs.append(cost.patterns(study, study.experiments["language"], 0).cpu_seconds)
+    assert costs[0] == costs[1]

@@ -1,0 +1,54 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rllc.run import planned
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """The rules and the planning modules, in a copy; the environment as it is before a run."""
+    for name in ("workflow/rules", "src/rllc", "envs"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(planned.VARIABLE, raising=False)
+    return tmp_path
+
+
+def test_a_job_gets_the_config_and_the_codes_of_its_plan(project):
+    config = {"seed": 0, "figures": {"a": None}, "rate": 1e-3}
+    file = planned.keep(config, {"train": "abc"}, root=project)
+    assert planned.keep(config, {"train": "abc"}, root=project) == file
+    plan = planned.planned(root=project)
+    assert (plan["config"], plan["codes"]) == (config, {"train": "abc"})
+    assert planned.keep({**config, "seed": 1}, {}, root=project) != file
+
+
+def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
+    assert planned.planned(root=project) is None
+    monkeypatch.setenv(planned.VARIABLE, str(project / "gone.json"))
+    assert planned.planned(root=project) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changes"),
+    [
+        ("workflow/rules/measures.smk", "BATCH_STREAM = ", "BATCH_STREAM = 1 + ", True),
+        ("src/rllc/study/parameters.py", "def as_json", "MORE = 1\n\n\ndef as_json", True),
+        ("workflow/rules/measures.smk", "BATCH_STREAM = ", "# a comment\n\nBATCH_STREAM = ", False),
+        ("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ", False),
+    ],
+)
+def test_a_job_stops_where_its_rule_may_say_something_else_by_now(project, file, old, new, changes):
+    planned.keep({}, {}, root=project)
+    path = project / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    if changes:
+        with pytest.raises(planned.Changed, match=r"changed after this job was planned.*Run snakemake again"):
+            planned.planned(root=project)
+    else:
+        assert planned.planned(root=project)

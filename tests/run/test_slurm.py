@@ -1,0 +1,131 @@
+import os
+import re
+
+import pytest
+
+from rllc.run.slurm import (
+    Job,
+    SlurmError,
+    cancel,
+    jobs_here,
+    refuse_names,
+    refuse_orphans,
+    status_source,
+)
+
+SCONTROL = "AccountingStorageType   = accounting_storage/{storage}\nMinJobAge               = {age} sec\n"
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """Puts programs of these names, with this output, before all others; None: one that fails."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+
+    def install(*, age=300, storage="none", scontrol=True, sacct=False, squeue=""):
+        programs = {"scontrol": SCONTROL.format(storage=storage, age=age) if scontrol else None}
+        programs |= {"sacct": "" if sacct else None, "squeue": squeue}
+        for name, output in programs.items():
+            path = tmp_path / name
+            path.write_text(
+                "#!/bin/sh\nexit 1\n" if output is None else f"#!/bin/sh\ncat <<'END'\n{output}END\n"
+            )
+            path.chmod(0o755)
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "facts", "said"),
+    [
+        ("squeue", 20, {}, "by squeue, which shows ended ones for 300 s"),
+        ("squeue", 20, {"storage": "slurmdbd", "sacct": True}, "by squeue"),
+        (
+            "squeue",
+            200,
+            {"storage": "slurmdbd", "sacct": True},
+            "by sacct, since squeue shows ended ones for 300 s",
+        ),
+        ("sacct", 40, {"storage": "slurmdbd", "sacct": True}, "by sacct"),
+    ],
+)
+def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, said):
+    cluster(**facts)
+    assert said in status_source(command, first)
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "facts", "cure"),
+    [
+        ("sacct", 40, {}, "wait for ever.*Set slurm-status-command: squeue"),
+        ("sacct", 40, {"storage": "slurmdbd"}, "wait for ever.*Set slurm-status-command: squeue"),
+        (None, 40, {}, "Set slurm-status-command: squeue"),
+        (
+            "squeue",
+            120,
+            {},
+            "wait for ever.*less than the 360 s needed.*Lower slurm-init-seconds\\S+ in the profile to 100 at most",
+        ),
+        (
+            "squeue",
+            20,
+            {"age": 100},
+            "less than the 200 s needed[.] Ask the administrators for MinJobAge=300",
+        ),
+        ("squeue", 20, {"age": 100, "storage": "slurmdbd", "sacct": True}, "set slurm-status-command: sacct"),
+        ("squeue", 20, {"scontrol": False}, "Slurm does not answer"),
+    ],
+)
+def test_it_stops_where_the_end_of_jobs_could_not_be_seen(cluster, command, first, facts, cure):
+    cluster(**facts)
+    with pytest.raises(SlurmError, match=cure):
+        status_source(command, first)
+
+
+def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
+    here, other = tmp_path / "here", tmp_path / "other"
+    cluster(
+        squeue=f"7|RUNNING|{here}|rule_train_wildcards_language_0_0\n8|PENDING|{other}|rule_train\n"
+        f"9|PENDING|{here}|rule_gather_wildcards_a|b\n10|RUNNING|{here}|(null)\n"
+    )
+    jobs = jobs_here(here)
+    assert [(job.number, job.state, job.rule) for job in jobs] == [
+        ("7", "running", "train"),
+        ("9", "pending", "gather"),
+    ]
+    with pytest.raises(SlurmError, match=r"2 jobs of an earlier run.*gather, train.*scancel 7 9"):
+        refuse_orphans(jobs)
+
+
+def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert jobs_here(tmp_path) == []
+    refuse_orphans([])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, "2 jobs .* are cancelled: 7 9"), (1, "still .*: scancel 7 9")]
+)
+def test_what_is_left_of_a_run_is_cancelled(tmp_path, monkeypatch, code, said):
+    scancel = tmp_path / "scancel"
+    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit {code}\n')
+    scancel.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    states = {"7": "running", "8": "completing", "9": "pending"}
+    (done,) = cancel([Job(number, state, "rule_train") for number, state in states.items()])
+    assert re.search(said, done)
+    assert (tmp_path / "asked").read_text() == "7 9\n"
+    assert cancel([Job("8", "completing", "rule_train")]) == []
+
+
+def test_a_rule_without_wildcards_has_a_name():
+    assert Job("1", "running", "rule_summarise_corpora").rule == "summarise_corpora"
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME", "`x`", "a\\b", "a\nb"])
+def test_names_that_a_shell_would_read_are_refused(name):
+    with pytest.raises(SlurmError, match=r"cannot be named.*Rename it"):
+        refuse_names(["config/fine.yaml", f"config/{name}.yaml"])
+
+
+def test_other_names_are_not():
+    refuse_names(["a b; c (d) & #.yaml", "ü/*.yaml"])

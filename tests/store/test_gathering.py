@@ -1,0 +1,112 @@
+import numpy as np
+import xarray as xr
+
+from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.gathering import agrees, gather, traces_of, whole_grid
+from rllc.verdicts import FAULTS, reasons, verdict_attributes
+from rllc.vocabulary import STATUS, head_coords, status_attributes
+
+LABELS = {"english": "English", "code": "Code"}
+
+
+def part(seed, distribution, steps, chains=2):
+    """A part whose values say where they are from."""
+    value = np.array([[1000 * seed + step + 0.5 * head for head in range(2)] for step in steps])
+    return xr.Dataset(
+        {
+            "rllc": (("step", "head"), value + (100 if distribution == "code" else 0)),
+            "status": (
+                ("step", "head", "chain"),
+                np.zeros((len(steps), 2, chains), dtype=np.int8),
+                status_attributes(),
+            ),
+            "verdict": (
+                ("step", "head"),
+                np.full((len(steps), 2), FAULTS, dtype=np.int16),
+                {**verdict_attributes(), "limit_rhat": 1.2},
+            ),
+            "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
+        },
+        coords={"step": list(steps), **head_coords(["0:0", "1:0"])},
+        attrs={"sampling": "{}"},
+    ).expand_dims(seed=[seed], distribution=np.asarray([distribution], dtype=object))
+
+
+def every(*left_out):
+    return [
+        part(seed, distribution, steps)
+        for distribution in ("code", "english")
+        for seed in (1, 0)
+        for steps in ((7, 9), (0, 3))
+        if (seed, distribution, steps) not in left_out
+    ]
+
+
+def test_parts_are_joined_by_their_labels():
+    dataset = gather(every(), labels=LABELS)
+    assert dataset["rllc"].dims == ("seed", "step", "head", "distribution")
+    assert dataset["step"].values.tolist() == [0, 3, 7, 9]
+    assert dataset["distribution"].values.tolist() == ["english", "code"]
+    assert dataset["distribution_label"].values.tolist() == ["English", "Code"]
+    assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
+    assert dataset["layer"].values.tolist() == [0, 1]
+    assert dataset["status"].dtype == np.int8
+    assert (dataset["status"] == 0).all()
+    assert dataset.attrs["sampling"] == "{}"
+
+
+def test_what_is_not_there_is_nan_and_missing():
+    dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
+    cell = dataset.sel(seed=1, distribution="code", step=[7, 9])
+    assert np.isnan(cell["rllc"]).all()
+    assert (cell["status"] == 3).all()
+    assert reasons(cell["verdict"][0, 0]) == ["missing"]
+    assert np.isfinite(dataset.sel(seed=0)["rllc"]).all()
+
+
+def test_flags_stay_integers_with_their_meanings(tmp_path):
+    dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
+    write_dataset(dataset, tmp_path / "rllc.nc")
+    for found in (dataset, read_dataset(tmp_path / "rllc.nc")):
+        assert (found["status"].dtype, found["verdict"].dtype) == (np.int8, np.int16)
+        assert (found["verdict"].sel(seed=0) == FAULTS).all()
+        for name in ("status", "verdict"):
+            given = every()[0][name].attrs
+            assert found[name].attrs.keys() == given.keys()
+            assert all(np.array_equal(found[name].attrs[key], value) for key, value in given.items())
+
+
+def test_traces_of_heads_and_of_the_whole_model_stand_side_by_side():
+    whole = part(0, "code", (0, 3)).isel(head=0, drop=True)
+    traces = gather([traces_of(part(0, "code", (0, 3))), traces_of(whole)], labels=LABELS)
+    assert traces["component"].values.tolist() == ["0:0", "1:0", "full"]
+    assert traces["loss"].dims == ("seed", "step", "component", "distribution", "chain", "draw")
+
+
+def test_an_unfinished_dataset_has_all_its_labels():
+    some = [part(0, "code", (0, 3)), part(1, "code", (0, 3)), part(1, "code", (7, 9))]
+    coords = {"seed": [0, 1, 2], "step": [0, 3, 7, 9, 11], "distribution": ["english", "code"]}
+    dataset = whole_grid(gather(some, labels=LABELS), coords, LABELS)
+    for name, values in coords.items():
+        assert dataset[name].values.tolist() == values
+    assert dataset["distribution_label"].values.tolist() == ["English", "Code"]
+    assert dataset.attrs["unfinished"] == "6 of 30 cells of seed, step, distribution"
+    assert dataset["rllc"].notnull().sum() == 6 * 2
+    assert (dataset["status"] == STATUS.index("missing")).sum() == 24 * 2 * 2
+    assert dataset["status"].dtype == np.int8
+    assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
+
+
+def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():
+    coords = {"seed": [0], "step": [0, 3], "distribution": ["code"]}
+    assert (
+        "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
+    )
+
+
+def test_only_parts_of_the_same_code_and_settings_belong_together():
+    made = xr.Dataset(attrs={"code": "abc", "sampling": '{"draws": 8, "stream": 3}'})
+    assert agrees(made, {"code": "abc", "sampling": {"draws": 8}})
+    assert not agrees(made, {"code": "abd", "sampling": {"draws": 8}})
+    assert not agrees(made, {"code": "abc", "sampling": {"draws": 9}})
+    assert not agrees(made, {"code": "abc", "patterns": {"length": 9}})

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from rllc.run import lock
+from rllc.study import document
+from rllc.study.overlays import resolved
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_schema_file_is_generated():
+    assert (ROOT / document.SCHEMA).read_text() == document.schema(), "run `make docs`"
+
+
+def test_the_table_of_keys_is_generated():
+    readme = (ROOT / document.README).read_text()
+    assert readme == document.with_keys(readme), "run `make docs`"
+
+
+def test_the_schema_accepts_the_default_study_and_refuses_a_typo():
+    """jsonschema reads the schema independently of the sections it was made from."""
+    schema = yaml.safe_load((ROOT / document.SCHEMA).read_text())
+    config = resolved(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
+    jsonschema.validate(config, schema)
+    config["experiments"]["language"]["seed"] = [0]
+    with pytest.raises(jsonschema.ValidationError, match="'seed' was unexpected"):
+        jsonschema.validate(config, schema)
+
+
+def test_the_conda_file_equals_the_lock():
+    text = (ROOT / lock.LOCK).read_text()
+    assert (ROOT / lock.CONDA).read_text() == lock.conda(text), "run `make lock`"
+    packages = yaml.safe_load((ROOT / lock.CONDA).read_text())["dependencies"]
+    assert packages[-1]["pip"] == lock.pins(text)
+
+
+def test_every_pin_is_exact():
+    pins = lock.pins((ROOT / lock.LOCK).read_text())
+    assert len(pins) > 100
+    assert all(pin.count("==") == 1 and "+" not in pin for pin in pins)
+    assert "torch==2.13.0" in pins
+
+
+def test_every_direct_dependency_is_locked():
+    wanted = [
+        line.split("=")[0].split(">")[0].split("<")[0].strip().lower()
+        for line in (ROOT / "envs/requirements.in").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    locked = {pin.split("==")[0].lower() for pin in lock.pins((ROOT / lock.LOCK).read_text())}
+    assert set(wanted) <= locked

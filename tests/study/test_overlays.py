@@ -1,0 +1,66 @@
+import pytest
+
+from rllc.study.overlays import Unlike, resolved, with_own_figures
+
+
+def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
+    table = {
+        "first": {"model": {"heads": 1, "width": 8}, "seeds": [0, 1]},
+        "second": {"like": "first", "model": {"heads": 2}},
+        "third": {"like": "second", "seeds": [5]},
+    }
+    found = resolved({"experiments": table})["experiments"]
+    assert found["second"] == {"like": "first", "model": {"heads": 2, "width": 8}, "seeds": [0, 1]}
+    assert found["third"] == {"like": "second", "model": {"heads": 2, "width": 8}, "seeds": [5]}
+    assert table["second"] == {"like": "first", "model": {"heads": 2}}
+
+
+def test_what_an_experiment_does_beside_is_not_followed():
+    table = {
+        "first": {"seeds": [0], "label": "one", "settings": {"long": {}}, "calibration": {"probes": 2}},
+        "second": {"like": "first"},
+        "third": {"like": "first", "settings": {"short": {}}},
+    }
+    found = resolved({"experiments": table})["experiments"]
+    assert found["second"] == {"like": "first", "seeds": [0]}
+    assert found["third"] == {"like": "first", "seeds": [0], "settings": {"short": {}}}
+
+
+def test_a_key_that_is_null_stays_null():
+    table = {"first": {"circuits": {"a": 1}}, "second": {"like": "first", "circuits": None}}
+    assert resolved({"experiments": table})["experiments"]["second"]["circuits"] is None
+
+
+def test_one_that_is_like_another_whose_entry_is_removed_is_refused():
+    with pytest.raises(Unlike, match=r"experiments.b.like: no experiment is called 'a'"):
+        resolved({"experiments": {"a": None, "b": {"like": "a"}}})
+
+
+def test_a_misspelt_name_and_a_circle_are_refused():
+    with pytest.raises(Unlike, match="no experiment is called 'frist'; did you mean 'first'"):
+        resolved({"experiments": {"first": {}, "second": {"like": "frist"}}})
+    with pytest.raises(Unlike, match="a is like b is like a, which is a circle"):
+        resolved({"experiments": {"a": {"like": "b"}, "b": {"like": "a"}}})
+
+
+def test_with_an_experiment_goes_what_names_it():
+    config = {
+        "experiments": {"a": None, "b": {}},
+        "figures": {"of_a": {"experiment": "a"}, "of_b": {"experiment": "b"}, "of_none": {}, "gone": None},
+        "distributions": {"taught": {"source": "model", "experiment": "a"}, "text": {"source": "files"}},
+        "claims": {"one": {"experiment": "b", "versus": "a"}, "two": {"experiment": "b"}},
+    }
+    found = resolved(config)
+    assert list(found["experiments"]) == ["b"]
+    assert list(found["figures"]) == ["of_b", "of_none"]
+    assert list(found["distributions"]) == ["text"]
+    assert list(found["claims"]) == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "ends"), [(1, {"", "_circuits"}), (2, {"", "_circuits", "_specialization"})]
+)
+def test_one_head_has_no_figure_of_how_heads_divide_the_numbers(heads, ends):
+    entry = {"task": "sorting", "model": {"n_heads": heads}, "metrics": {}, "circuits": {}}
+    found = with_own_figures({"experiments": {"a": entry}}, {})
+    assert set(found["figures"]) == {f"a{end}" for end in ends}

@@ -1,0 +1,74 @@
+import copy
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rllc.study.imported import imported_files
+from rllc.study.reading import read
+from rllc.study.steps import chunks, powers, steps
+
+
+def language(config, **checkpoints):
+    config = copy.deepcopy(config)
+    config["experiments"]["language"]["checkpoints"].update(checkpoints)
+    return read(config).experiments["language"]
+
+
+def test_powers_are_values_that_no_bound_moves():
+    assert powers(2.0, 4, 60) == {4, 8, 16, 32}
+    assert powers(1.35, 60, 3000) <= powers(1.35, 1, 10**6)
+    assert powers(2.0, 1, 0) == set()
+
+
+def test_the_published_schedule_has_107_checkpoints(config):
+    ranges = [[200, 10000, 200], [10400, 20000, 400], [21000, 50000, 1000]]
+    config["experiments"]["language"]["training"]["steps"] = 50000
+    config["experiments"]["language"]["calibration"] = None
+    experiment = language(config, ratio=None, extra=[100], ranges=ranges)
+    assert len(steps(experiment)) == 107
+
+
+def test_the_default_study_has_at_least_twenty_checkpoints(config):
+    found = steps(read(config).experiments["language"])
+    assert len(found) >= 20
+    assert found[0] == 0
+    assert found[-1] == 3000
+
+
+@cache
+def default():
+    raw = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())
+    return read(raw).experiments["language"]
+
+
+def with_extra(extra):
+    """The default study's language models with these further checkpoints, in three chunks."""
+    checkpoints = default().checkpoints.model_copy(update={"extra": extra, "chunks": [0, 100, 1000]})
+    return default().model_copy(update={"checkpoints": checkpoints})
+
+
+@given(extra=st.lists(st.integers(0, 3000), max_size=6), new=st.integers(0, 3000))
+def test_adding_a_checkpoint_moves_no_other(extra, new):
+    before, after = chunks(with_extra(extra)), chunks(with_extra([*extra, new]))
+    for start, members in before.items():
+        assert set(members) <= set(after[start])
+        assert set(after[start]) - set(members) <= {new}
+    every = sorted(step for members in after.values() for step in members)
+    assert every == steps(with_extra([*extra, new]))
+
+
+def test_imported_files_are_read_off_the_names(tmp_path):
+    for name in ("model_100.pt", "model_20.safetensors", "config.json", "notes.txt"):
+        (tmp_path / name).touch()
+    assert list(imported_files(tmp_path)) == [20, 100]
+
+
+def test_folders_without_checkpoints_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no checkpoint in"):
+        imported_files(tmp_path)
+    with pytest.raises(ValueError, match="there is no folder"):
+        imported_files(tmp_path / "none")
