@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from rllc.models.attention_only import Architecture
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
+from rllc.models.transformer import Architecture
 from rllc.tasks.batch import Examples, next_token_batch
 
 LISTS = Architecture(1, 2, 96, 48, n_ctx=21, d_vocab=52, positions="standard")

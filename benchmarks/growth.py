@@ -21,8 +21,8 @@ from cases import PUBLISHED, TEXT
 from minutes import processor
 
 from rllc.estimator.refined import sample_heads
-from rllc.models.attention_only import Architecture
 from rllc.models.initial import initial_weights
+from rllc.models.transformer import Architecture
 from rllc.tasks.batch import Examples, batches_of
 
 BATCH = 8

@@ -8,9 +8,9 @@ from rllc.estimator import refined
 from rllc.estimator.kernels import attention
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.components import masks
 from rllc.models.loss import TaughtBatches, next_token_loss
+from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import Examples, batches_of
 from rllc.vocabulary import head_labels
 

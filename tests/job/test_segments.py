@@ -3,10 +3,10 @@ import pytest
 import torch
 
 from rllc.job.segments import Segment, train_segment, weights_file
-from rllc.models.attention_only import Architecture
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
+from rllc.models.transformer import Architecture
 from rllc.store import manifest
 from rllc.store.checkpoints import load
 from rllc.tasks.batch import Examples

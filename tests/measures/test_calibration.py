@@ -8,9 +8,9 @@ import torch
 
 from rllc.estimator.llc import estimate
 from rllc.measures.calibration import at_center, estimator, joined, sweep
-from rllc.models.attention_only import Architecture
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
 from rllc.vocabulary import STATUS
 
 CURVATURES = torch.tensor([1.0, 3.0, 0.5, 2.0])

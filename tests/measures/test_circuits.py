@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.measures.circuits import circuits
 from rllc.measures.regions import regions
-from rllc.models.attention_only import Architecture, shapes
+from rllc.models.transformer import Architecture, shapes
 
 MODELS = [(1, 1), (2, 1), (3, 1), (2, 2)]  # heads, layers
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from rllc.measures.composition import composition_scores
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.hooked import as_hooked
+from rllc.models.transformer import Architecture, shapes
 
 
 def random_weights(architecture: Architecture) -> dict[str, torch.Tensor]:

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from rllc.measures.heads import _matching, _plain, head_scores, repeat_gap
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.hooked import as_hooked
+from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 
 SHARP = 100.0  # attention scores of the built heads: softmax to within float precision

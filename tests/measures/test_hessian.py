@@ -8,9 +8,9 @@ import torch
 
 from rllc.measures import hessian as curvature
 from rllc.measures.hessian import hessian_times, hessian_traces
-from rllc.models.attention_only import Architecture, forward, shapes
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, forward, shapes
 from rllc.seeds import derive
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels

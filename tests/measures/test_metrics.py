@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from rllc.measures.metrics import behaviour, weight_norm
-from rllc.models.attention_only import Architecture, forward, shapes
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches
+from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import next_token_batch
 
 ARCHITECTURE = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=4, n_ctx=10, d_vocab=11)

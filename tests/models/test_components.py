@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.components import check, kind, masks, parse
+from rllc.models.transformer import Architecture, shapes
 
 PAPER = Architecture(n_layers=2, n_heads=8, d_model=256, d_head=32, n_ctx=1024, d_vocab=5000)
 SMALL = Architecture(n_layers=3, n_heads=2, d_model=6, d_head=3, n_ctx=5, d_vocab=7)

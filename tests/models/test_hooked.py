@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rllc.models.attention_only import Architecture, forward, shapes
 from rllc.models.hooked import as_hooked
+from rllc.models.transformer import Architecture, forward, shapes
 
 ARCHITECTURE = Architecture(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=10, d_vocab=13)
 

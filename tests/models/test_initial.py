@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.initial import initial_weights, sinusoidal_positions
+from rllc.models.transformer import Architecture, shapes
 
 MODEL = Architecture(n_layers=2, n_heads=4, d_model=64, d_head=16, n_ctx=32, d_vocab=200)
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture
 from rllc.models.hooked import as_hooked
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import TrainingDiverged, rate_factor, shuffled_batches, train
+from rllc.models.transformer import Architecture
 from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=2, n_heads=2, d_model=16, d_head=8, n_ctx=12, d_vocab=20)

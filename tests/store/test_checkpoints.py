@@ -3,8 +3,8 @@ import pickle
 import pytest
 import torch
 
-from rllc.models.attention_only import Architecture
 from rllc.models.initial import initial_weights
+from rllc.models.transformer import Architecture
 from rllc.store.checkpoints import (
     CheckpointError,
     checkpoint_metadata,

@@ -5,8 +5,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rllc.models.attention_only import Architecture, forward
 from rllc.models.initial import initial_weights
+from rllc.models.transformer import Architecture, forward
 from rllc.store.checkpoints import CheckpointError
 from rllc.store.imported import imported_architecture, imported_run, imported_weights
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rllc.job.segments import weights_file
 from rllc.job.stage import run
-from rllc.models.attention_only import Architecture
+from rllc.models.transformer import Architecture
 from rllc.store import manifest
 from rllc.store.checkpoints import checkpoint_metadata, save
 from rllc.store.imported import imported_run, imported_weights

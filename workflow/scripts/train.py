@@ -5,11 +5,11 @@ from functools import partial
 from rllc.job.progress import training_bar
 from rllc.job.segments import Segment, train_segment
 from rllc.job.stage import run
-from rllc.models.attention_only import Architecture
 from rllc.models.device import choose, without_denormals
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
+from rllc.models.transformer import Architecture
 from rllc.store.blocks import examples
 
 

@@ -29,8 +29,8 @@ from rllc.estimator.samplers.admissible import (
 from rllc.estimator.samplers.chains import Here, Traces, noise_stream, normals
 from rllc.estimator.samplers.sgld import Departure, advance
 from rllc.estimator.summary import DIVERGENCE_FACTOR, known_from, summarise
-from rllc.models.attention_only import Architecture, Weights, attention_inputs, embed, shapes
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, Weights, attention_inputs, embed, shapes
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels
 

@@ -10,9 +10,9 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.job.cells import over_steps
-from rllc.models.attention_only import Architecture
 from rllc.models.device import choose, computing
 from rllc.models.loss import TaughtBatches
+from rllc.models.transformer import Architecture
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest

@@ -7,7 +7,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.models.attention_only import (
+from rllc.models.loss import token_losses
+from rllc.models.transformer import (
     Architecture,
     Weights,
     attention,
@@ -16,7 +17,6 @@ from rllc.models.attention_only import (
     head_outputs,
     unembed,
 )
-from rllc.models.loss import token_losses
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import NATS, describe, head_coords, head_labels

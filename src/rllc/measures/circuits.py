@@ -13,7 +13,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.measures.regions import regions
-from rllc.models.attention_only import Architecture, Weights
+from rllc.models.transformer import Architecture, Weights
 from rllc.vocabulary import describe, head_coords, head_label
 
 CIRCUITS = ("qk", "ov")

@@ -5,7 +5,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture, Weights
+from rllc.models.transformer import Architecture, Weights
 from rllc.vocabulary import describe, head_coords, head_labels
 
 VARIABLES = {

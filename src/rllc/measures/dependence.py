@@ -12,8 +12,8 @@ from torch import Tensor
 
 from rllc.estimator.samplers.sgld import Loss, Weights
 from rllc.measures.calibration import estimator
-from rllc.models.attention_only import Architecture
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
 from rllc.vocabulary import NATS, describe
 
 Estimate = Callable[..., xr.Dataset]

@@ -12,7 +12,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.models.attention_only import (
+from rllc.models.loss import token_losses
+from rllc.models.transformer import (
     Architecture,
     Weights,
     attention,
@@ -20,7 +21,6 @@ from rllc.models.attention_only import (
     embed,
     forward,
 )
-from rllc.models.loss import token_losses
 from rllc.seeds import generator
 from rllc.vocabulary import NATS, describe, head_coords, head_labels
 

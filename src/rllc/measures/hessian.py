@@ -8,7 +8,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.models.attention_only import Weights
+from rllc.models.transformer import Weights
 from rllc.seeds import derive
 from rllc.vocabulary import describe, head_coords
 

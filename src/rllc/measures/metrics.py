@@ -6,8 +6,8 @@ import numpy as np
 import torch
 import xarray as xr
 
-from rllc.models.attention_only import Architecture, forward
 from rllc.models.loss import token_losses
+from rllc.models.transformer import Architecture, forward
 from rllc.models.weights import Weights, weight_norm
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import NATS, describe

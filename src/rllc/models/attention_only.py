@@ -1,215 +1,39 @@
-"""Attention-only transformers as functions of a dict of weights, in TransformerLens names and shapes.
+"""Attention-only transformers as a family of models (``rllc.models.model.Model``)."""
 
-    embed.W_E [vocab, model]   pos_embed.W_pos [context, model]
-    blocks.L.ln1.{w,b} [model]
-    blocks.L.attn.{W_Q,W_K,W_V} [head, model, d_head]   .{b_Q,b_K,b_V} [head, d_head]
-    blocks.L.attn.W_O [head, d_head, model]             .b_O [model]
-    ln_final.{w,b} [model]     unembed.W_U [model, vocab]   .b_U [vocab]
+from dataclasses import asdict, dataclass
+from typing import Any
 
-Positions are ``shortformer`` (added to the normalised input of queries and keys in every layer, never
-to the residual stream; Press et al. 2021) or ``standard`` (added once, to the embedding). Without
-``layer_norm`` the ``ln`` weights do not exist. Attention is explicit (no fused kernel), so that every
-function here has second derivatives and forward-mode derivatives.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import torch
 from torch import Tensor
 
-from rllc.models import one_layer
-
-Weights = Mapping[str, Tensor]
+from rllc.models import components, initial
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, shapes
+from rllc.models.weights import Weights
+from rllc.tasks.batch import Batch
+from rllc.vocabulary import head_labels
 
 
 @dataclass(frozen=True)
-class Architecture:
-    """The shape of a model; everything a forward pass needs besides the weights."""
+class AttentionOnly:
+    """The attention-only transformers of one architecture."""
 
-    n_layers: int
-    n_heads: int
-    d_model: int
-    d_head: int
-    n_ctx: int
-    d_vocab: int
-    positions: str = "shortformer"
-    layer_norm: bool = True
-    layer_norm_eps: float = 1e-5
+    architecture: Architecture
 
+    @property
+    def heads(self) -> list[str]:
+        return head_labels(self.architecture.n_layers, self.architecture.n_heads)
 
-def shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every weight."""
-    a = architecture
-    table: dict[str, tuple[int, ...]] = {
-        "embed.W_E": (a.d_vocab, a.d_model),
-        "pos_embed.W_pos": (a.n_ctx, a.d_model),
-        "unembed.W_U": (a.d_model, a.d_vocab),
-        "unembed.b_U": (a.d_vocab,),
-    }
-    norms = [f"blocks.{layer}.ln1" for layer in range(a.n_layers)] + ["ln_final"]
-    if a.layer_norm:
-        table |= {f"{norm}.{part}": (a.d_model,) for norm in norms for part in ("w", "b")}
-    for layer in range(a.n_layers):
-        attention = f"blocks.{layer}.attn"
-        table |= {f"{attention}.W_{m}": (a.n_heads, a.d_model, a.d_head) for m in "QKV"}
-        table |= {f"{attention}.b_{m}": (a.n_heads, a.d_head) for m in "QKV"}
-        table[f"{attention}.W_O"] = (a.n_heads, a.d_head, a.d_model)
-        table[f"{attention}.b_O"] = (a.d_model,)
-    return table
+    def facts(self) -> dict[str, Any]:
+        return asdict(self.architecture)
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return shapes(self.architecture)
 
-def layer_norm(x: Tensor, weights: Weights, name: str, architecture: Architecture) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * w + b over the last axis; the identity without layer norm."""
-    if not architecture.layer_norm:
-        return x
-    return torch.nn.functional.layer_norm(
-        x, x.shape[-1:], weights[f"{name}.w"], weights[f"{name}.b"], architecture.layer_norm_eps
-    )
+    def initial_weights(self, *, seed: int, **options: Any) -> dict[str, Tensor]:
+        return initial.initial_weights(self.architecture, seed=seed, **options)
 
+    def loss(self, weights: Weights, batch: Batch) -> Tensor:
+        return next_token_loss(self.architecture)(weights, batch)
 
-def embed(
-    weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
-    """The residual stream entering layer 0, and what shortformer adds to queries and keys.
-
-    tokens [batch, context], at [scored] (None: every position) -> residual [batch, scored, model],
-    position [scored, model] or None
-    """
-    position = weights["pos_embed.W_pos"][: tokens.shape[1]]
-    if at is not None:
-        tokens, position = tokens[:, at], position[at]
-    residual = torch.nn.functional.embedding(tokens, weights["embed.W_E"])
-    if architecture.positions == "standard":
-        return residual + position, None
-    return residual, position
-
-
-def attention_pattern(query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
-    """Causal softmax attention.
-
-    query [..., scored, d_head], key [..., context, d_head], at [scored]: the positions of the queries
-    (None: all of them) -> [..., scored, context]
-    """
-    context = key.shape[-2]
-    where = torch.arange(context, device=key.device) if at is None else at
-    future = torch.arange(context, device=key.device) > where[:, None]
-    # Scaling the smaller factor and adding -inf spare three passes over [.., scored, context], forward
-    # and backward, against dividing the scores and masked_fill (6 % of a training step).
-    mask = torch.zeros(future.shape, dtype=key.dtype, device=key.device).masked_fill(future, float("-inf"))
-    scores = (query * key.shape[-1] ** -0.5) @ key.transpose(-1, -2) + mask
-    return scores.softmax(-1)
-
-
-def attention_inputs(
-    weights: Weights, layer: int, residual: Tensor, position: Tensor | None, architecture: Architecture
-) -> tuple[Tensor, Tensor]:
-    """What queries and keys read, and what values read: both [batch, context, model]."""
-    x = layer_norm(residual, weights, f"blocks.{layer}.ln1", architecture)
-    return (x if position is None else x + position), x
-
-
-def first_inputs(
-    weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None
-) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor | None]:
-    """The residual stream at the queried positions, ``attention_inputs`` of layer 0, and None; or these
-    inputs for every token at every position, and where in them to look.
-
-    The inputs depend on token and position alone. Where a batch has at least twice as many contexts as there
-    are tokens, they and what is projected from them are computed once per pair, [vocab, context, model], and
-    looked up by the index [batch, context].
-    """
-    context = tokens.shape[1]
-    if len(tokens) < 2 * architecture.d_vocab:
-        residual, position = embed(weights, tokens, architecture)
-        inputs = attention_inputs(weights, 0, residual, position, architecture)
-        return (residual if at is None else residual[:, at]), inputs, None
-    every = torch.arange(architecture.d_vocab, device=tokens.device)[:, None].expand(-1, context)
-    index = tokens * context + torch.arange(context, device=tokens.device)
-    inputs = attention_inputs(weights, 0, *embed(weights, every, architecture), architecture)
-    return embed(weights, tokens, architecture, at)[0], inputs, index
-
-
-def head_outputs(
-    weights: Weights,
-    layer: int,
-    inputs: tuple[Tensor, Tensor],
-    at: Tensor | None = None,
-    index: Tensor | None = None,
-) -> Tensor:
-    """What each head hands to W_O, at the queried positions: z [batch, head, scored, d_head].
-
-    index  [batch, context]: where a (batch, position) stands in ``inputs`` (``first_inputs``); None: there
-    """
-    query_key, value = inputs
-    name = f"blocks.{layer}.attn"
-
-    def project(x: Tensor, m: str) -> Tensor:  # -> [batch, head, position, d_head]
-        y = torch.einsum("bpm,hmd->bphd", x, weights[f"{name}.W_{m}"]) + weights[f"{name}.b_{m}"]
-        return y.transpose(1, 2)
-
-    def look_up(x: Tensor, m: str, where: Tensor) -> Tensor:  # -> [head, batch, position, d_head]
-        y = x.flatten(0, 1) @ weights[f"{name}.W_{m}"] + weights[f"{name}.b_{m}"][:, None]
-        heads, pairs, _ = y.shape
-        first = pairs * torch.arange(heads, device=y.device)[:, None, None]
-        return torch.nn.functional.embedding(first + where, y.flatten(0, 1))
-
-    if index is None:
-        query = project(query_key if at is None else query_key[:, at], "Q")
-        pattern = attention_pattern(query, project(query_key, "K"), at)
-        return pattern @ project(value, "V")
-    # Heads first: looked up in the order of the products, nothing is copied (a quarter of a step).
-    query = look_up(query_key, "Q", index if at is None else index[:, at])
-    pattern = attention_pattern(query, look_up(query_key, "K", index), at)
-    return (pattern @ look_up(value, "V", index)).transpose(0, 1)
-
-
-def attention(
-    weights: Weights,
-    layer: int,
-    inputs: tuple[Tensor, Tensor],
-    at: Tensor | None = None,
-    index: Tensor | None = None,
-) -> Tensor:
-    """What the layer writes to the residual stream, at the queried positions: [batch, scored, model]."""
-    z = head_outputs(weights, layer, inputs, at, index)
-    name = f"blocks.{layer}.attn"
-    return torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
-
-
-def unembed(weights: Weights, residual: Tensor, architecture: Architecture) -> Tensor:
-    """Logits [..., vocab] from the final residual stream [..., model]."""
-    x = layer_norm(residual, weights, "ln_final", architecture)
-    return x @ weights["unembed.W_U"] + weights["unembed.b_U"]
-
-
-def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None) -> Tensor:
-    """Logits of a model.
-
-    tokens int64 [batch, context]; at int64 [scored] (None: every position) -> [batch, scored, vocab].
-    The last layer computes queries, and the unembedding logits, only where they are asked for.
-    """
-    last = architecture.n_layers - 1
-    if last < 0:
-        return unembed(weights, embed(weights, tokens, architecture, at)[0], architecture)
-    if _few_tokens(architecture, tokens):
-        eps = architecture.layer_norm_eps if architecture.layer_norm else None
-        return unembed(weights, one_layer.residual(weights, tokens, at, eps=eps), architecture)
-    asked = at if last == 0 else None
-    residual, inputs, index = first_inputs(weights, tokens, architecture, asked)
-    residual = residual + attention(weights, 0, inputs, asked, index)
-    position = None
-    if architecture.positions == "shortformer":
-        position = weights["pos_embed.W_pos"][: tokens.shape[1]]
-    for layer in range(1, architecture.n_layers):
-        asked = at if layer == last else None
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        written = attention(weights, layer, inputs, asked)
-        residual = (residual if asked is None else residual[:, asked]) + written
-    return unembed(weights, residual, architecture)
-
-
-def _few_tokens(architecture: Architecture, tokens: Tensor) -> bool:
-    """Whether ``one_layer`` computes the same and takes less time."""
-    one = architecture.n_layers == 1 and architecture.positions == "standard"
-    return one and one_layer.pays(architecture.d_vocab, *tokens.shape)
+    def masks(self, component: str) -> dict[str, Tensor] | None:
+        return components.masks(component, self.architecture)

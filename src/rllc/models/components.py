@@ -20,7 +20,7 @@ from rllc.vocabulary import head_label
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from rllc.models.attention_only import Architecture
+    from rllc.models.transformer import Architecture
 
 HEAD_WEIGHTS = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V")
 KNOWN = '"full", a head ("1:6"), heads together ("1:6+1:7"), "layer:1" or "embedding"'
@@ -84,7 +84,7 @@ def masks(component: str, architecture: Architecture) -> dict[str, Tensor] | Non
     """
     import torch
 
-    from rllc.models.attention_only import shapes
+    from rllc.models.transformer import shapes
 
     parsed = check(component, n_layers=architecture.n_layers, n_heads=architecture.n_heads)
     table = shapes(architecture)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rllc.models.attention_only import Architecture, Weights, shapes
+from rllc.models.transformer import Architecture, Weights, shapes
 
 if TYPE_CHECKING:
     from transformer_lens import HookedTransformer

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture, shapes
+from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 
 

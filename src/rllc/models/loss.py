@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture, Weights, forward
+from rllc.models.transformer import Architecture, Weights, forward
 from rllc.tasks.batch import Batch
 
 

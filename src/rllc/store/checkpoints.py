@@ -13,7 +13,7 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture, shapes
+from rllc.models.transformer import Architecture, shapes
 from rllc.store.whole import whole
 
 HEADER, CONTENT = "rllc", "tensors_sha256"

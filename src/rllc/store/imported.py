@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture
+from rllc.models.transformer import Architecture
 from rllc.store.checkpoints import CheckpointError, check_weights, load
 from rllc.study.imported import imported_files
 

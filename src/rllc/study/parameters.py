@@ -16,7 +16,7 @@ def as_json(value: Any) -> str:
 
 
 def architecture(study: Study, experiment: Experiment) -> dict[str, Any]:
-    """Fields of ``rllc.models.attention_only.Architecture``."""
+    """Fields of ``rllc.models.transformer.Architecture``."""
     return {**experiment.model.model_dump(), "d_vocab": study.tokenizers[experiment.tokenizer].vocabulary}
 
 

@@ -3,7 +3,7 @@ import torch
 
 from rllc.estimator.kernels import attention
 from rllc.estimator.kernels.attention import asked_at, attend
-from rllc.models.attention_only import attention_pattern
+from rllc.models.transformer import attention_pattern
 
 
 @pytest.mark.parametrize("fused_from", [1, 1000])

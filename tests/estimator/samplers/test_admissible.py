@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from rllc.estimator.samplers.admissible import center_loss, check_finite, check_mean
-from rllc.models.attention_only import Architecture, shapes
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import Batch
 
 WEIGHTS = {"w": torch.tensor([0.5, -1.0])}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.models.attention_only import Architecture, Weights
+from rllc.models.transformer import Architecture, Weights
 
 
 class Frozen(NamedTuple):

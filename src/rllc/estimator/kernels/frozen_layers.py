@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rllc.estimator.kernels.attention import Asked, attend
 from rllc.estimator.kernels.folded import Frozen, scale_of, through_scale
-from rllc.models.attention_only import Architecture
+from rllc.models.transformer import Architecture
 
 
 def first_layer(

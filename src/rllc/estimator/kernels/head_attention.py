@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from rllc.estimator.kernels.attention import Asked, attend
-from rllc.models.attention_only import Architecture
+from rllc.models.transformer import Architecture
 
 
 class Head(NamedTuple):

@@ -15,7 +15,7 @@ from rllc.estimator.kernels.cross_entropy import Targets, blocks, exponentials, 
 from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, scale_of, through_scale
 from rllc.estimator.kernels.frozen_layers import first_layer, further_layer
 from rllc.estimator.kernels.head_attention import Projections, Read, view_head
-from rllc.models.attention_only import Architecture
+from rllc.models.transformer import Architecture
 
 
 class Layer(NamedTuple):

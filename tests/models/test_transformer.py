@@ -8,9 +8,9 @@ import torch
 
 from rllc.models import attention_only as transformer
 from rllc.models import one_layer
-from rllc.models.attention_only import Architecture, forward, shapes
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import Batch
 
 VARIANTS = [
