@@ -6,8 +6,7 @@ from math import prod
 import pytest
 import torch
 
-from rllc.models import attention_only as transformer
-from rllc.models import one_layer
+from rllc.models import one_layer, transformer
 from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, forward, shapes
