@@ -21,7 +21,7 @@ rule all:
 
 
 include: "workflow/rules/corpora.smk"
-include: "workflow/rules/lists.smk"
+include: "workflow/rules/generated.smk"
 include: "workflow/rules/checkpoints.smk"
 include: "workflow/rules/measures.smk"
 include: "workflow/rules/datasets.smk"

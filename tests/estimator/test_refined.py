@@ -8,8 +8,10 @@ from rllc.estimator import refined
 from rllc.estimator.kernels import attention
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
-from rllc.models.loss import TaughtBatches, next_token_loss
+from rllc.models.loss import next_token_loss
+from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import Examples, batches_of
 from rllc.vocabulary import head_labels
@@ -61,7 +63,7 @@ def test_every_head_is_sampled_as_by_the_generic_path(n_layers, norm, positions,
     architecture = dataclasses.replace(SMALL, n_layers=n_layers, layer_norm=norm, positions=positions)
     batches = language(architecture)
     if soft:
-        batches = TaughtBatches(batches, model(architecture, 1, torch.float64), architecture)
+        batches = TaughtBatches(batches, model(architecture, 1, torch.float64), AttentionOnly(architecture))
     assert_same(*both(architecture, batches, dtype=torch.float64), tolerance=1e-8)
 
 

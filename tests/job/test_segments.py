@@ -30,7 +30,7 @@ def run(tmp_path):
         previous = None
         for start, steps in chunks.items():
             segment = Segment(
-                blocks=blocks, previous=previous, architecture=MODEL.__dict__, stream=5, seed=0, code="c",
+                blocks=blocks, previous=previous, model=MODEL.__dict__, stream=5, seed=0, code="c",
                 checkpoints=tmp_path / folder / f"from{start}.json",
             )  # fmt: skip
             previous = segment.checkpoints

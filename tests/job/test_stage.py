@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from rllc.run.fingerprint import fingerprint
+from rllc.seeds import derive
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from rllc.job.stage import run
@@ -21,11 +23,11 @@ class Place:
     teacher: Path | None
     code: str
 
-def main(place: Place, settings: dict, parts: list[Path], seed: int) -> None:
+def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Callable[..., int]) -> None:
     """What it does."""
     if settings.get("fail"):
         raise ValueError("this is wrong: do that")
-    print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed]))
+    print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed, stream(1)]))
 
 if __name__ == "__main__":
     run(main)
@@ -53,13 +55,14 @@ def script(tmp_path):
 def flags(**settings):
     return [
         "--folder", "a b;c'd", "--teacher", "--settings", json.dumps(settings), "--parts", "x", "y z", "--seed", "3",
+        "--stream", "rllc.seeds:derive",
     ]  # fmt: skip
 
 
 def test_flags_are_read_by_their_annotations(script):
     done = script(*flags(n=1.5))
     assert done.returncode == 0, done.stderr
-    expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3]
+    expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3, derive(1)]
     assert done.stdout.strip() == repr(expected)
 
 
@@ -70,10 +73,12 @@ def test_errors_are_one_line_with_what_to_do(script):
     assert "Traceback" not in done.stderr
 
 
-def test_a_job_refuses_to_run_other_code_than_it_was_planned_with(script):
-    planned = fingerprint("workflow/scripts/s.py", root=script.root)
+@pytest.mark.parametrize("edited", ["run/fingerprint.py", "seeds.py"])
+def test_a_job_refuses_to_run_other_code_than_it_was_planned_with(script, edited):
+    """Nor other code of a function that a flag names."""
+    planned = fingerprint("workflow/scripts/s.py", "rllc.seeds", root=script.root)
     assert script("--code", planned, *flags()).returncode == 0
-    path = script.root / "src/rllc/run/fingerprint.py"
+    path = script.root / "src/rllc" / edited
     path.write_text(path.read_text() + "\nX = 1\n")
     done = script("--code", planned, *flags())
     assert done.returncode != 0

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rllc.measures.ablation import METHODS, _another_context, ablations
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.hooked import as_hooked
-from rllc.models.loss import TaughtBatches, next_token_loss, token_losses
+from rllc.models.loss import next_token_loss, token_losses
+from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch, Examples, batches_of
@@ -37,11 +39,11 @@ def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) ->
     """The same numbers through TransformerLens: [layer, head, method]."""
     model = as_hooked(weights, architecture)
     names = [f"blocks.{layer}.attn.hook_z" for layer in range(architecture.n_layers)]
-    cached = [model.run_with_cache(batch.tokens, names_filter=names)[1] for batch in batches]
+    cached = [model.run_with_cache(batch.contexts, names_filter=names)[1] for batch in batches]
     rises = np.empty((architecture.n_layers, architecture.n_heads, len(METHODS)))
 
     def loss(batch: Batch, hooks: list) -> torch.Tensor:
-        logits = model.run_with_hooks(batch.tokens, fwd_hooks=hooks)[:, batch.positions]
+        logits = model.run_with_hooks(batch.contexts, fwd_hooks=hooks)[:, batch.positions]
         return token_losses(logits, batch.targets).mean()
 
     for layer, head in np.ndindex(architecture.n_layers, architecture.n_heads):
@@ -50,7 +52,7 @@ def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) ->
         for place, method in enumerate(METHODS):
             rise = []
             for index, batch in enumerate(batches):
-                others = _another_context(len(batch.tokens), generator(seed, "resample", index))
+                others = _another_context(len(batch.contexts), generator(seed, "resample", index))
 
                 def replace(z, hook, method=method, head=head, mean=mean, others=others):
                     new = z.clone()
@@ -70,7 +72,7 @@ def test_equal_to_hooks_on_transformer_lens(variant):
     architecture = Architecture(layers, 2, 12, 4, 9, 11, positions, norm)
     weights, batches = random_weights(architecture), random_batches(architecture)
     if soft:
-        batches = TaughtBatches(batches, random_weights(architecture, seed=1), architecture)
+        batches = TaughtBatches(batches, random_weights(architecture, seed=1), AttentionOnly(architecture))
     with torch.no_grad():
         expected = with_hooks(weights, list(batches), architecture, seed=3)
     got = ablations(weights, batches, architecture=architecture, seed=3).ablation
@@ -124,6 +126,6 @@ def test_bad_input_is_refused():
     weights, batches = random_weights(architecture), random_batches(architecture)
     with pytest.raises(ValueError, match="no batches"):
         ablations(weights, [], architecture=architecture, seed=0)
-    alone = [Batch(b.tokens[:1], b.positions, b.targets[:1]) for b in batches]
+    alone = [Batch(b.contexts[:1], b.positions, b.targets[:1]) for b in batches]
     with pytest.raises(ValueError, match="one context"):
         ablations(weights, alone, architecture=architecture, seed=0)

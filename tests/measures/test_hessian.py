@@ -201,7 +201,7 @@ def test_equal_to_curvlinops():
         model,
         torch.nn.CrossEntropyLoss(),
         list(model.parameters()),
-        [(batch.tokens, batch.targets.flatten())],
+        [(batch.contexts, batch.targets.flatten())],
         check_deterministic=False,
     )
     vector = random_weights(architecture, seed=1)

@@ -103,7 +103,7 @@ def test_equals_torch_on_a_hooked_transformer():
     losses = []
     for step in range(3):
         theirs.zero_grad()
-        loss = hooked(batches(step).tokens, return_type="loss")
+        loss = hooked(batches(step).contexts, return_type="loss")
         loss.backward()
         theirs.step()
         losses.append(loss.item())
@@ -176,21 +176,21 @@ def test_training_lowers_the_loss_and_reports_it():
 
 def test_epochs_are_permutations_and_steps_stand_alone():
     batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
-    rows = [tuple(row) for step in range(5) for row in batches(step).tokens.tolist()]
+    rows = [tuple(row) for step in range(5) for row in batches(step).contexts.tolist()]
     assert sorted(rows) == sorted(map(tuple, CONTEXTS.tolist()))
-    second = [tuple(row) for step in range(5, 10) for row in batches(step).tokens.tolist()]
+    second = [tuple(row) for step in range(5, 10) for row in batches(step).contexts.tolist()]
     assert sorted(second) == sorted(rows)
     assert second != rows
     fresh = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
-    assert torch.equal(fresh(7).tokens, batches(7).tokens)
+    assert torch.equal(fresh(7).contexts, batches(7).contexts)
     assert not torch.equal(
-        shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=2)(7).tokens, batches(7).tokens
+        shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=2)(7).contexts, batches(7).contexts
     )
     odd = shuffled_batches(
         Examples(CONTEXTS), batch_size=12, seed=1
     )  # three batches of 12 leave 4 contexts over
-    assert odd(2).tokens.shape == odd(3).tokens.shape == (12, 12)
-    torch.testing.assert_close(odd(3).targets, odd(3).tokens[:, 1:])
+    assert odd(2).contexts.shape == odd(3).contexts.shape == (12, 12)
+    torch.testing.assert_close(odd(3).targets, odd(3).contexts[:, 1:])
 
 
 def test_rate_factor():

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from rllc.models.initial import initial_weights
-from rllc.models.transformer import Architecture
+from rllc.models.transformer import Architecture, shapes
 from rllc.store.checkpoints import (
     CheckpointError,
-    checkpoint_metadata,
     intact,
     load,
     read_metadata,
@@ -15,24 +14,25 @@ from rllc.store.checkpoints import (
 )
 
 MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)
+ABOUT = {"model": {**MODEL.__dict__}, "step": 7, "seed": 3}
 
 
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "runs" / "step7.safetensors"
-    save(initial_weights(MODEL, seed=3), path, checkpoint_metadata(MODEL, step=7, seed=3))
+    save(initial_weights(MODEL, seed=3), path, ABOUT)
     return path
 
 
 def test_what_is_saved_is_loaded(saved):
     path = saved
-    for weights in (load(path), load(path, MODEL)):
+    for weights in (load(path), load(path, shapes(MODEL))):
         expected = initial_weights(MODEL, seed=3)
         assert weights.keys() == expected.keys()
         assert all(torch.equal(weights[name], expected[name]) for name in expected)
     metadata = read_metadata(path)
     assert (metadata["step"], metadata["seed"]) == (7, 3)
-    assert Architecture(**metadata["architecture"]) == MODEL
+    assert Architecture(**metadata["model"]) == MODEL
 
 
 def test_tensors_come_in_one_order(saved):
@@ -45,7 +45,7 @@ def test_equal_weights_give_equal_bytes_and_nothing_else_is_left(saved, tmp_path
     path = saved
     again = tmp_path / "again" / path.name
     weights = dict(reversed(initial_weights(MODEL, seed=3).items()))
-    save(weights, again, checkpoint_metadata(MODEL, step=7, seed=3))
+    save(weights, again, ABOUT)
     assert again.read_bytes() == path.read_bytes()
     assert [file.name for file in again.parent.iterdir()] == [path.name]
 
@@ -97,13 +97,13 @@ def test_another_models_weights_are_refused(saved):
     with pytest.raises(
         CheckpointError, match=r"embed.W_E is \[10, 8\] instead of \[11, 8\].*make the file again"
     ):
-        load(path, wider)
+        load(path, shapes(wider))
     deeper = Architecture(**{**MODEL.__dict__, "n_layers": 2})
     with pytest.raises(CheckpointError, match=r"blocks.1.ln1.w is missing; .* and 5 more"):
-        load(path, deeper)
+        load(path, shapes(deeper))
     bare = Architecture(**{**MODEL.__dict__, "layer_norm": False})
     with pytest.raises(CheckpointError, match=r"ln_final\.w is unknown"):
-        load(path, bare)
+        load(path, shapes(bare))
 
 
 def test_metadata_of_a_foreign_file(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.initial import initial_weights
 from rllc.models.transformer import Architecture, forward
 from rllc.store.checkpoints import CheckpointError
@@ -56,9 +57,9 @@ def test_an_imported_model_computes_what_it_computed(tmp_path, suffix, changes):
     )
     run = imported_run(folder, vocabulary=17, steps=[100])
     tokens = torch.randint(0, 17, (4, 9), generator=torch.Generator().manual_seed(2))
-    weights = imported_weights(run.files[100], run.architecture)
+    weights = imported_weights(run.files[100], run.model)
     torch.testing.assert_close(
-        forward(weights, tokens, run.architecture), model(tokens), rtol=1e-5, atol=1e-5
+        forward(weights, tokens, run.model.architecture), model(tokens), rtol=1e-5, atol=1e-5
     )
 
 
@@ -66,7 +67,7 @@ def test_weights_become_float32_and_buffers_go(tmp_path):
     state = {name: tensor.double() for name, tensor in hooked().state_dict().items()}
     assert any(name.endswith("attn.mask") for name in state)
     run = imported_run(write(tmp_path / "run", {0: state}, CONFIG))
-    weights = imported_weights(run.files[0], run.architecture)
+    weights = imported_weights(run.files[0], run.model)
     assert {w.dtype for w in weights.values()} == {torch.float32}
     assert not any("mask" in name or "IGNORE" in name for name in weights)
 
@@ -138,7 +139,7 @@ def test_mlps_are_named(tmp_path):
     folder = write(tmp_path / "run", {5: HookedTransformer(config).state_dict()}, CONFIG)
     run = imported_run(folder)
     with pytest.raises(CheckpointError, match=r"has MLPs \(.*blocks.0.mlp.W_in, .*\): only attention-only"):
-        imported_weights(run.files[5], run.architecture)
+        imported_weights(run.files[5], run.model)
 
 
 def test_wrong_shapes_missing_and_strange_weights_are_named(tmp_path):
@@ -149,7 +150,7 @@ def test_wrong_shapes_missing_and_strange_weights_are_named(tmp_path):
     path = tmp_path / "step1.safetensors"
     save_file(weights, path)
     with pytest.raises(CheckpointError) as caught:
-        imported_weights(path, architecture)
+        imported_weights(path, AttentionOnly(architecture))
     for part in (str(path), "W_E is [16, 12] instead of [17, 12]", "rotary_sin is unknown", "b_U is missing"):
         assert part in str(caught.value)
 
@@ -160,7 +161,7 @@ def test_half_a_set_of_norms_is_refused(tmp_path):
     del weights["blocks.1.ln1.w"]
     save_file(weights, tmp_path / "step1.safetensors")
     with pytest.raises(CheckpointError, match=r"blocks\.1\.ln1\.w is missing"):
-        imported_weights(tmp_path / "step1.safetensors", architecture)
+        imported_weights(tmp_path / "step1.safetensors", AttentionOnly(architecture))
 
 
 class Opaque:
@@ -182,7 +183,7 @@ def test_pickles_are_not_run(tmp_path, content, message):
     path = tmp_path / "step1.pt"
     torch.save(content, path)
     with pytest.raises(CheckpointError, match=message):
-        imported_weights(path, Architecture(**SIZES))
+        imported_weights(path, AttentionOnly(Architecture(**SIZES)))
 
 
 @pytest.mark.parametrize(("text", "message"), [("{", "is not JSON"), ("[]", "is not a table of fields")])

@@ -79,7 +79,7 @@ def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkou
 
     for path in sorted(source.glob("step*.safetensors")):
         step = int(path.stem.removeprefix("step"))
-        architecture = read_metadata(path)["architecture"]
+        architecture = read_metadata(path)["model"]
         weights = load(path)
         mask = torch.ones(32, 32, dtype=torch.bool).tril()
         state = {**weights, "blocks.0.attn.mask": mask, "blocks.0.attn.IGNORE": torch.tensor(-1e5)}

@@ -41,7 +41,8 @@ rule sweep_settings:
         ),
         gpu=gpus("sweep_settings"),
     params:
-        code=code("calibrate"),
+        code=family_code("calibrate"),
+        family=family,
         calibration=lambda w: as_json(parameters.calibration(experiment(w))),
         steps=listed_steps("calibration"),
         compute=compute("sweep_settings"),
@@ -78,7 +79,8 @@ rule vary_sampling:
         ),
         gpu=gpus("vary_sampling"),
     params:
-        code=code("vary_sampling"),
+        code=family_code("vary_sampling"),
+        family=family,
         dependence=lambda w: as_json(parameters.dependence(experiment(w))),
         steps=listed_steps("dependence"),
         compute=compute("vary_sampling"),

@@ -38,10 +38,9 @@ rule train:
         ),
         gpu=gpus("train"),
     params:
-        code=code("train"),
-        architecture=lambda wildcards: as_json(
-            parameters.architecture(STUDY, experiment(wildcards))
-        ),
+        code=family_code("train"),
+        family=family,
+        model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
         training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
         steps=lambda wildcards: as_json(
@@ -58,7 +57,8 @@ rule train:
             "train",
             "input.blocks",
             "input.previous",
-            "params.architecture",
+            "params.family",
+            "params.model",
             "params.initial",
             "params.training",
             "params.compute",
@@ -91,9 +91,7 @@ rule import_checkpoints:
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
             seed=wildcards.seed
         ),
-        architecture=lambda wildcards: as_json(
-            parameters.architecture(STUDY, experiment(wildcards))
-        ),
+        model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         steps=lambda wildcards: as_json(
             parameters.segment(
                 wildcards.experiment, experiment(wildcards), int(wildcards.start)
@@ -105,7 +103,7 @@ rule import_checkpoints:
         command(
             "import_checkpoints",
             "params.folder",
-            "params.architecture",
+            "params.model",
             "params.steps",
             "wildcards.seed",
             "output.checkpoints",

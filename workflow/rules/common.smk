@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from rllc.study import parameters, datasets as products
 from rllc.run.command import command
-from rllc.study import cost
+from rllc.study import cost, families, tasks
 from rllc.run.forecast import by_rule, forecast, table
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
 from rllc.run.fingerprint import fingerprint
@@ -53,10 +53,6 @@ DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ]
 TEXTS = [name for name, entry in STUDY.distributions.items() if products.is_text(entry)]
-GENERATED = [name for name in STUDY.distributions if name not in TEXTS]
-NUMBERS = [
-    name for name, entry in STUDY.tokenizers.items() if products.of_numbers(entry)
-]
 READ_OFF = products.summarised(STUDY)
 DATASETS += [AT.corpora()] if products.texts(STUDY) else []
 DATASETS += [AT.claims()] if READ_OFF else []
@@ -104,8 +100,31 @@ def code(script, *modules):
     return CODES[key]
 
 
+def code_with(script, function, functions):
+    """The same of a script that calls a function by its path; of all that it may be, as they are planned."""
+    for path in functions:
+        code(script, path.partition(":")[0])
+    return lambda wildcards: code(script, function(wildcards).partition(":")[0])
+
+
 def experiment(wildcards):
     return EXPERIMENTS[wildcards.experiment]
+
+
+def family(wildcards):
+    """What builds an experiment's model."""
+    return families.family_of(experiment(wildcards).model).model
+
+
+def generator_of(wildcards):
+    """What makes the data of a distribution."""
+    return tasks.GENERATORS[STUDY.distributions[wildcards.distribution].source]
+
+
+def family_code(script):
+    """Fingerprint of a script and of the family of the experiment's model."""
+    used = {families.family_of(each.model).model for each in EXPERIMENTS.values()}
+    return code_with(script, family, used)
 
 
 def stream(purpose):

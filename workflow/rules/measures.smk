@@ -11,6 +11,7 @@ JOB_FLAGS = (
     "input.checkpoints",
     "input.blocks",
     "input.teacher",
+    "params.family",
     "params.compute",
     "params.labels",
     "params.stream",
@@ -42,7 +43,8 @@ rule sample_heads:
         runtime=minutes("sample_heads", sampling_cost("heads")),
         gpu=gpus("sample_heads"),
     params:
-        code=code("sample_heads"),
+        code=family_code("sample_heads"),
+        family=family,
         sampling=setting_of("heads"),
         compute=compute("sample_heads"),
         labels=labels("seed", "distribution"),
@@ -78,7 +80,8 @@ rule sample_full:
         runtime=minutes("sample_full", sampling_cost("full")),
         gpu=gpus("sample_full"),
     params:
-        code=code("sample_components"),
+        code=family_code("sample_components"),
+        family=family,
         sampling=setting_of("full"),
         compute=compute("sample_full"),
         labels=labels("seed", "distribution"),
@@ -105,7 +108,8 @@ use rule sample_full as sample_other with:
         runtime=minutes("sample_other", sampling_cost("other")),
         gpu=gpus("sample_other"),
     params:
-        code=code("sample_components"),
+        code=family_code("sample_components"),
+        family=family,
         sampling=setting_of("other"),
         compute=compute("sample_other"),
         labels=labels("seed", "distribution"),
@@ -138,7 +142,8 @@ rule trace_hessian:
         ),
         gpu=gpus("trace_hessian"),
     params:
-        code=code("trace_hessian"),
+        code=family_code("trace_hessian"),
+        family=family,
         hessian=lambda wildcards: as_json(parameters.hessian(experiment(wildcards))),
         compute=compute("trace_hessian"),
         labels=labels("seed", "distribution"),
@@ -173,7 +178,8 @@ rule ablate:
         ),
         gpu=gpus("ablate"),
     params:
-        code=code("ablate"),
+        code=family_code("ablate"),
+        family=family,
         ablation=lambda wildcards: as_json(parameters.ablation(experiment(wildcards))),
         compute=compute("ablate"),
         labels=labels("seed", "distribution"),
@@ -209,7 +215,8 @@ rule measure_losses:
         ),
         gpu=gpus("measure_losses"),
     params:
-        code=code("measure_losses"),
+        code=family_code("measure_losses"),
+        family=family,
         metrics=lambda wildcards: as_json(parameters.metrics(experiment(wildcards))),
         compute=compute("measure_losses"),
         labels=labels("seed", "distribution"),
@@ -242,7 +249,8 @@ rule trace_circuits:
             lambda w: cost.circuits(STUDY, experiment(w), int(w.start)),
         ),
     params:
-        code=code("trace_circuits"),
+        code=family_code("trace_circuits"),
+        family=family,
         tokens=lambda w: STUDY.tokenizers[experiment(w).tokenizer].numbers,
         circuits=lambda w: as_json(experiment(w).circuits.model_dump()),
         compute=compute("trace_circuits"),
@@ -255,6 +263,7 @@ rule trace_circuits:
         command(
             "trace_circuits",
             "input.checkpoints",
+            "params.family",
             "params.compute",
             "params.labels",
             "params.stream",
@@ -288,7 +297,8 @@ rule score_heads:
         ),
         gpu=gpus("score_heads"),
     params:
-        code=code("score_heads"),
+        code=family_code("score_heads"),
+        family=family,
         patterns=lambda wildcards: as_json(experiment(wildcards).patterns.model_dump()),
         compute=compute("score_heads"),
         labels=labels("seed"),
@@ -301,6 +311,7 @@ rule score_heads:
             "score_heads",
             "input.checkpoints",
             "input.tokenizer",
+            "params.family",
             "params.compute",
             "params.labels",
             "params.stream",

@@ -32,9 +32,9 @@ rule gather_partial:
         ),
         made_by=lambda wildcards: as_json(
             {
-                "code": code(
+                "code": family_code(
                     unfinished.script(experiment(wildcards), wildcards.dataset)
-                ),
+                )(wildcards),
                 **unfinished.section(experiment(wildcards), wildcards.dataset),
             }
         ),

@@ -10,8 +10,8 @@ def main(job: Measuring, ablation: dict) -> None:
     count, size = ablation["batches"], ablation["batch_size"]
     batches = job.batches("ablation", count=count, batch_size=size, scored=None)
 
-    def measure(weights, architecture, step):
-        return ablations(weights, batches, architecture=architecture, seed=job.seed(step))
+    def measure(weights, model, step):
+        return ablations(weights, batches, architecture=model.architecture, seed=job.seed(step))
 
     job.write(measure, ablation=ablation)
 

@@ -6,9 +6,6 @@ from rllc.analysis.regime import quantities
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
 from rllc.measures.calibration import at_center, estimator, joined, sweep
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
-from rllc.vocabulary import head_labels
 
 GRID = ("n_beta", "localization", "step_size", "chains", "control_chains")
 
@@ -17,18 +14,17 @@ def main(job: Measuring, calibration: dict, steps: dict) -> None:
     """Every setting of the grid, all on the same minibatches and with the same noise, and its control."""
     sections = {kind: calibration[kind] for kind in ("heads", "full") if calibration[kind]}
 
-    def measure(weights, architecture, step):
-        heads, seed = head_labels(architecture.n_layers, architecture.n_heads), job.seed(step)
+    def measure(weights, model, step):
+        seed, probes = job.seed(step), calibration["probes"]
         sweeps, centers = [], []
         for kind, section in sections.items():
             size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
             batches = job.batches("draws", count=section["draws"], **size)
-            labels = ["full"] if kind == "full" else section["components"] or heads
+            labels = ["full"] if kind == "full" else section["components"] or model.heads
             length = {name: section[name] for name in ("draws", "burn_in", "divergence_factor")}
-            how = {"components": {label: masks(label, architecture) for label in labels}, "seed": seed}
-            loss, probes = next_token_loss(architecture), calibration["probes"]
-            centers.append(at_center(loss, weights, batches, probes=probes, **how))
-            estimate = estimator(weights, architecture, labels, batches=batches, seed=seed, **length)
+            how = {"components": {label: model.masks(label) for label in labels}, "seed": seed}
+            centers.append(at_center(model.loss, weights, batches, probes=probes, **how))
+            estimate = estimator(weights, model.architecture, labels, batches=batches, seed=seed, **length)
             sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
         dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
         return dataset.merge(quantities(dataset)).drop_attrs(deep=False)

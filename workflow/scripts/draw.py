@@ -1,27 +1,35 @@
 """One figure: PNG, PDF, the dataset drawn, and its caption."""
 
-import importlib
+from collections.abc import Callable
 from pathlib import Path
 
-from rllc.job.stage import run
+from rllc.figures.drawing import Drawing
+from rllc.job.stage import path, run
 from rllc.store.figure import Files, write_figure
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes
 
 
-def main(function: str, names: dict, datasets: list[Path], options: dict, code: str, files: Files) -> None:
+def main(
+    function: Callable[..., Drawing],
+    names: dict,
+    datasets: list[Path],
+    options: dict,
+    code: str,
+    files: Files,
+) -> None:
     """Call a drawing function with the datasets it names."""
-    module, _, name = function.partition(":")
     read, inputs = read_named(names["datasets"], datasets)
-    drawing = getattr(importlib.import_module(module), name)(read, **options)
+    drawing = function(read, **options)
     unfinished = [
         f"{key}.nc holds {d.attrs['unfinished']}" for key, d in read.items() if "unfinished" in d.attrs
     ]
     if unfinished:
         note = f"Unfinished: {'; '.join(unfinished)}; the rest is blank."
         drawing = drawing._replace(caption=f"{note} {drawing.caption}")
-    write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
+    facts = attributes(function=path(function), options=options, code=code, inputs=inputs)
+    write_figure(drawing, files, facts)
 
 
 if __name__ == "__main__":
-    run(main, module_flag="function")
+    run(main)

@@ -10,9 +10,9 @@ def main(job: Measuring, metrics: dict) -> None:
     count, size = metrics["batches"], metrics["batch_size"]
     batches = job.batches("metrics", count=count, batch_size=size, scored=None)
 
-    def measure(weights, architecture, _):
+    def measure(weights, model, _):
         asked = {name: metrics[name] for name in ("early", "late", "accuracy")}
-        return behaviour(weights, batches, architecture=architecture, **asked)
+        return behaviour(weights, batches, model=model, **asked)
 
     job.write(measure, metrics=metrics)
 

@@ -6,8 +6,6 @@ from rllc.estimator.llc import estimate as estimate_llc
 from rllc.estimator.rllc import step_at, with_control
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
 
 
 def main(job: Measuring, sampling: dict) -> None:
@@ -16,12 +14,11 @@ def main(job: Measuring, sampling: dict) -> None:
     listed, sampler = sampling["components"], sampling["sampler"]
     size = {name: sampling[name] for name in ("step_size", "reference_norm")}
 
-    def measure(weights, architecture, step):
-        loss = next_token_loss(architecture)
-        components = {name: masks(name, architecture) for name in listed or ["full"]}
+    def measure(weights, model, step):
+        components = {name: model.masks(name) for name in listed or ["full"]}
         here = {"seed": job.seed(step, seeded=sampling["seeded"]), "step_size": step_at(weights, **size)}
         of = {**kernel, **here, "components": components, "sampler": sampler}
-        estimate = partial(estimate_llc, loss, weights, **of)
+        estimate = partial(estimate_llc, model.loss, weights, **of)
         dataset = with_control(estimate, name="rllc" if listed else "llc", **extent)
         return dataset if listed else dataset.squeeze("component", drop=True)
 

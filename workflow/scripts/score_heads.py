@@ -15,7 +15,8 @@ def main(job: Measuring, tokenizer: Path, patterns: dict) -> None:
     """Previous-token, current-token and prefix-matching scores on random tokens; Q-, K-, V-composition."""
     random = {"bos": bos_id(load(tokenizer)), "seed": job.stream, **patterns}
 
-    def measure(weights, architecture, _):
+    def measure(weights, model, _):
+        architecture = model.architecture
         scores = head_scores(weights, architecture=architecture, **random)
         gap = repeat_gap(weights, architecture=architecture, **random)
         composition = composition_scores(weights, architecture=architecture)

@@ -8,8 +8,8 @@ from rllc.measures.circuits import circuits as measure_circuits
 def main(job: Measuring, tokens: int, circuits: dict) -> None:
     """Circuits of the numbers, the first ``tokens`` tokens: separators and answers are left out."""
 
-    def measure(weights, architecture, _):
-        tolerance = circuits["rank_tolerance"]
+    def measure(weights, model, _):
+        architecture, tolerance = model.architecture, circuits["rank_tolerance"]
         return measure_circuits(weights, architecture=architecture, tokens=range(tokens), tolerance=tolerance)
 
     job.write(measure, circuits=circuits)

@@ -17,14 +17,14 @@ def main(job: Measuring, dependence: dict, steps: dict) -> None:
     """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1)."""
     varied = {name: dependence[name] for name in VARIED}
 
-    def measure(weights, architecture, step):
+    def measure(weights, model, step):
         parts = []
         for kind, base in dependence["settings"].items():
             labels = [c for c in dependence["components"] if (c == "full") == (kind == "full")]
             take = partial(job.batches, count=dependence["draws"], scored=base["scored_positions"])
             setting = {name: base[name] for name in OF_SETTING}
             seeds = {"seed": job.seed(step), "seed_of": partial(derive, job.stream, "noise"), "step": step}
-            parts.append(vary(weights, architecture, labels, take=take, **seeds, **setting, **varied))
+            parts.append(vary(weights, model.architecture, labels, take=take, **seeds, **setting, **varied))
         return xr.concat(parts, "component").sel(component=dependence["components"]).drop_attrs(deep=False)
 
     job.write(measure, steps=steps["steps"], dependence=dependence)

@@ -249,18 +249,18 @@ def gather(weights: Weights, layer: int, index: int) -> Tensor:
 def walk(model: Model, batch: Batch, targets: Targets, limits: Bounds) -> tuple[list[Layer], Tensor]:
     """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
     weights, architecture = model.weights, model.architecture
-    residual, position = embed(weights, batch.tokens, architecture)
-    context, count = batch.tokens.shape[1], architecture.n_layers
+    residual, position = embed(weights, batch.contexts, architecture)
+    context, count = batch.contexts.shape[1], architecture.n_layers
     everywhere = asked_at(None, context, residual)
     scored = asked_at(batch.positions, context, residual)
     layers = []
     for layer in range(count):
         asked = scored if layer == count - 1 else everywhere
         inputs = attention_inputs(weights, layer, residual, position, architecture)
-        read = what_heads_read(inputs, asked, batch.tokens if layer == 0 else None, architecture)
+        read = what_heads_read(inputs, asked, batch.contexts if layer == 0 else None, architecture)
         name = f"blocks.{layer}.attn"
         heads = Head(*(weights[f"{name}.{field}"] for field in Head._fields))
-        everyone, contexts = slice(0, architecture.n_heads), slice(0, len(batch.tokens))
+        everyone, contexts = slice(0, architecture.n_heads), slice(0, len(batch.contexts))
         z, _ = Projections(heads, read, asked, contexts.stop, gradient=False).attend(everyone, contexts)
         written = torch.bmm(z, heads.W_O).sum(0) + weights[f"{name}.b_O"]
         residual = residual[:, asked.positions] + written.view(contexts.stop, -1, architecture.d_model)

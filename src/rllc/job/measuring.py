@@ -11,8 +11,7 @@ from torch import Tensor
 
 from rllc.job.cells import over_steps
 from rllc.models.device import choose, computing
-from rllc.models.loss import TaughtBatches
-from rllc.models.transformer import Architecture
+from rllc.models.model import Model, TaughtBatches, build
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
@@ -21,7 +20,7 @@ from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
 
-Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
+Measure = Callable[[dict[str, Tensor], Model, int], xr.Dataset]
 KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
 EXTENT = ("chains", "control_chains", "keep_traces")
 
@@ -33,6 +32,7 @@ class Measuring:
     checkpoints   manifest of the chunk
     blocks        manifest of the tokens whose held-out side is read
     teacher       manifest of a model whose predictions are the targets; None: the next tokens are
+    family        what builds the model, and the teacher
     compute       device and precision
     labels        length-1 coordinates of the result: seed, distribution
     stream        random stream of the measure; per checkpoint, ``seed(step)``
@@ -44,6 +44,7 @@ class Measuring:
     checkpoints: Path
     blocks: Path | None
     teacher: Path | None
+    family: Callable[..., Model]
     compute: dict
     labels: dict
     stream: int
@@ -65,9 +66,9 @@ class Measuring:
         if self.teacher is None:
             return batches
         manifest = manifests.read(self.teacher)
-        architecture = Architecture(**manifest["architecture"])
-        weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), architecture)
-        return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, architecture)
+        model = build(self.family, manifest["model"])
+        weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), model.shapes())
+        return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
 
     def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
@@ -86,24 +87,24 @@ class Measuring:
         return every if steps is None else [entry for entry in every if entry["step"] in steps]
 
     def write(self, measure: Measure, *, steps: Collection[int] | None = None, **settings: Any) -> None:
-        """Write the part: ``measure(weights, architecture, step)`` of every checkpoint of the chunk.
+        """Write the part: ``measure(weights, model, step)`` of every checkpoint of the chunk.
 
         steps     only these of the chunk's checkpoints; None: all
         settings  the config sections that the measure reads, as plain data; recorded in the part
         """
         manifest = manifests.read(self.checkpoints)
-        architecture = Architecture(**manifest["architecture"])
+        model = build(self.family, manifest["model"])
         inputs = self._inputs()
 
         def one(entry: dict[str, Any]) -> xr.Dataset:
-            weights = load(manifests.verified(self.checkpoints, entry), architecture)
+            weights = load(manifests.verified(self.checkpoints, entry), model.shapes())
             with computing(self.compute["device"], self.compute["precision"]) as place:
-                return measure(place(weights), architecture, entry["step"])
+                return measure(place(weights), model, entry["step"])
 
         computed = {**self.compute, "device": choose(self.compute["device"]).type}
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.batch_stream}
-        made_by = {**facts, **streams, "architecture": manifest["architecture"]}
+        made_by = {**facts, **streams, "model": manifest["model"]}
         dataset = over_steps(one, checkpoints=self.entries(steps), made_by=made_by, output=self.output)
         labels = {name: np.asarray([value], dtype=_kind(value)) for name, value in self.labels.items()}
         for name, value in labels.items():

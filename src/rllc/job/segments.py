@@ -48,11 +48,11 @@ def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] |
 
 @dataclass(frozen=True)
 class Segment:
-    """Where a segment stands: its data, the segment before it, its seed, and the manifest that it makes."""
+    """Where a segment stands: its data, the segment before it, model and seed, and the manifest it makes."""
 
     blocks: Path
     previous: Path | None
-    architecture: dict
+    model: dict
     stream: int
     seed: int
     code: str
@@ -61,7 +61,7 @@ class Segment:
     def recipe(self, **settings: Any) -> str:
         """Everything that the weights depend on, as one short hash."""
         data = side_digest(self.blocks, "train")
-        made_by = [data, self.architecture, self.stream, self.seed, self.code, settings]
+        made_by = [data, self.model, self.stream, self.seed, self.code, settings]
         return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -87,7 +87,7 @@ def train_segment(
         state = newest_state(folder, recipe, at_most=missing[0])
         start = 0 if state is None else int(state["step"])
         kept = set(range(start + keep_every, missing[-1], keep_every))
-        facts = {"recipe": recipe, "architecture": segment.architecture, "seed": segment.seed}
+        facts = {"recipe": recipe, "model": segment.model, "seed": segment.seed}
         for checkpoint in train(checkpoints=sorted({*missing, *kept}), state=state):
             now = {**facts, "step": checkpoint.step}
             if checkpoint.step in missing:
@@ -97,9 +97,7 @@ def train_segment(
                 _drop_states(folder, after=before, keep={checkpoint.step, last})
         _drop_states(folder, after=before, keep={last})
     entries = [manifests.file_entry(weights_file(folder, step), step=step) for step in steps]
-    manifests.write(
-        segment.checkpoints, architecture=segment.architecture, seed=segment.seed, checkpoints=entries
-    )
+    manifests.write(segment.checkpoints, model=segment.model, seed=segment.seed, checkpoints=entries)
 
 
 def _made_by(file: Path, recipe: str) -> bool:

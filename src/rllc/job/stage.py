@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import importlib
 import inspect
 import json
 import logging
@@ -20,17 +21,16 @@ log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
 
 
-def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
+def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
     Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
-    may be empty. A parameter that is a dataclass takes a flag for each of its fields.
+    may be empty. A ``Callable`` is named as ``rllc.figures.stages:draw`` and imported; its module is part of
+    the code. A parameter that is a dataclass takes a flag for each of its fields.
 
     ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
     job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
     ``main`` gets the fingerprint.
-
-    module_flag  the flag that names a module imported at run time, as ``rllc.figures.stages:draw``
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
@@ -44,7 +44,7 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
             parser.add_argument(f"--{flag}", **_reader(hint))
     given = vars(parser.parse_args())
     try:
-        modules = [given[module_flag].partition(":")[0]] if module_flag else []
+        modules = [given[flag].partition(":")[0] for flag, hint in hints.items() if _is_function(hint)]
         given["code"] = _same_code(script, given["code"], modules)
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
         keep_freed_memory()
@@ -53,6 +53,11 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
         log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
+
+
+def path(function: Callable[..., Any]) -> str:
+    """How a flag names a function."""
+    return f"{function.__module__}:{function.__name__}"
 
 
 def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
@@ -97,4 +102,11 @@ def _value(hint: Any, given: Any) -> Any:
     if isinstance(hint, types.UnionType):
         kept = [one for one in given if one != ""]
         return _value(typing.get_args(hint)[0], kept[0]) if kept else None
+    if _is_function(hint):
+        module, _, name = given.partition(":")
+        return getattr(importlib.import_module(module), name)
     return json.loads(given) if hint is dict else hint(given)
+
+
+def _is_function(hint: Any) -> bool:
+    return typing.get_origin(hint) is Callable

@@ -54,8 +54,8 @@ def ablations(
     predictions = 0
     for index in range(len(batches)):
         batch = batches[index]
-        others = _another_context(len(batch.tokens), generator(seed, "resample", index))
-        layers = list(_layers(weights, batch.tokens, architecture, batch.positions))
+        others = _another_context(len(batch.contexts), generator(seed, "resample", index))
+        layers = list(_layers(weights, batch.contexts, architecture, batch.positions))
         before = token_losses(unembed(weights, layers[-1][1], architecture), batch.targets)
         for layer, (z, residual) in enumerate(layers):
             for head in range(architecture.n_heads):
@@ -98,7 +98,7 @@ def _rest(weights: Weights, first: int, residual: Tensor, batch: Batch, architec
 
     After the last layer the residual stream holds the scored positions alone.
     """
-    _, position = embed(weights, batch.tokens[:1], architecture)
+    _, position = embed(weights, batch.contexts[:1], architecture)
     for layer in range(first, architecture.n_layers):
         asked = batch.positions if layer == architecture.n_layers - 1 else None
         inputs = attention_inputs(weights, layer, residual, position, architecture)
@@ -111,11 +111,9 @@ def _mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Arch
     """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
     total, outputs = 0.0, 0
     for batch in batches:
-        sums = [
-            z.sum((0, 2), dtype=torch.float64) for z, _ in _layers(weights, batch.tokens, architecture, None)
-        ]
-        total = total + torch.stack(sums)
-        outputs += batch.tokens.numel()
+        layers = _layers(weights, batch.contexts, architecture, None)
+        total = total + torch.stack([z.sum((0, 2), dtype=torch.float64) for z, _ in layers])
+        outputs += batch.contexts.numel()
     return (total / outputs).to(weights["unembed.W_U"].dtype)[:, :, None, :]
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from rllc.models.loss import token_losses
-from rllc.models.transformer import Architecture, forward
+from rllc.models.model import Model
 from rllc.models.weights import Weights, weight_norm
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import NATS, describe
@@ -26,7 +25,7 @@ def behaviour(
     weights: Weights,
     batches: Sequence[Batch],
     *,
-    architecture: Architecture,
+    model: Model,
     early: int | Sequence[int] | None = None,
     late: int | Sequence[int] | None = None,
     accuracy: bool = False,
@@ -48,7 +47,7 @@ def behaviour(
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
-    positions, losses, right = _losses(weights, batches, architecture, accuracy=accuracy)
+    positions, losses, right = _losses(weights, batches, model, accuracy=accuracy)
     by_position = xr.DataArray(losses, {"position": positions}, ["position"])
     dataset = xr.Dataset(
         {
@@ -66,7 +65,7 @@ def behaviour(
 
 @torch.no_grad()
 def _losses(
-    weights: Weights, batches: Sequence[Batch], architecture: Architecture, *, accuracy: bool
+    weights: Weights, batches: Sequence[Batch], model: Model, *, accuracy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The scored positions, the mean loss at each over all contexts (both [scored]), and which predictions
     are right: [contexts, scored], empty where that is not asked for.
@@ -78,13 +77,13 @@ def _losses(
                 "batches score different positions: for losses by position make them with scored=None"
             )
         where = batch.positions
-        logits = forward(weights, batch.tokens, architecture, where)
-        total = total + token_losses(logits, batch.targets).double().sum(0)
-        contexts += len(batch.tokens)
+        outputs = model.outputs(weights, batch)
+        total = total + model.losses(outputs, batch.targets).double().sum(0)
+        contexts += len(batch.contexts)
         if accuracy and batch.targets.is_floating_point():
             raise ValueError("targets that are probabilities have no accuracy: leave `accuracy` out")
         if accuracy:
-            right.append((logits.argmax(-1) == batch.targets).cpu().numpy())
+            right.append((outputs.argmax(-1) == batch.targets).cpu().numpy())
     every = np.concatenate(right) if right else np.empty((0, 0), dtype=bool)
     return where.cpu().numpy(), (total / contexts).cpu().numpy(), every
 

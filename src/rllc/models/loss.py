@@ -1,11 +1,12 @@
-"""The next-token loss, its per-token form, and batches whose targets are another model's predictions."""
+"""The loss of predicted tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from rllc.models.transformer import Architecture, Weights, forward
+from rllc.models.transformer import Architecture, forward
+from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
 
@@ -28,28 +29,7 @@ def next_token_loss(architecture: Architecture) -> Callable[[Weights, Batch], Te
     """``loss(weights, batch)``: mean loss over the batch's contexts and scored positions, nats/token."""
 
     def loss(weights: Weights, batch: Batch) -> Tensor:
-        logits = forward(weights, batch.tokens, architecture, batch.positions)
+        logits = forward(weights, batch.contexts, architecture, batch.positions)
         return token_losses(logits, batch.targets).mean()
 
     return loss
-
-
-class TaughtBatches(Sequence[Batch]):
-    """Batches with the next-token distribution of a teacher in place of the tokens.
-
-    The reconstruction of the model-generated data refinement of arXiv 2410.02984, App. F.3: contexts
-    stay, the one-hot next token becomes ``softmax(teacher)``. Targets are computed when a batch is
-    asked for, so only one batch of [batch, scored, vocab] probabilities is in memory.
-    """
-
-    def __init__(self, batches: Sequence[Batch], teacher: Weights, architecture: Architecture):
-        self._batches, self._teacher, self._architecture = batches, teacher, architecture
-
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __getitem__(self, index: int) -> Batch:
-        batch = self._batches[index]
-        with torch.no_grad():
-            logits = forward(self._teacher, batch.tokens, self._architecture, batch.positions)
-        return batch._replace(targets=logits.softmax(-1))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.models.transformer import Weights
+from rllc.models.weights import Weights
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch, Examples
 

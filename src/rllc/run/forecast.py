@@ -25,7 +25,7 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "read_corpus": lambda study, w: cost.corpus(study, w.distribution),
     "mix_corpora": lambda study, w: cost.corpus(study, w.distribution),
     "make_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
-    "make_lists": lambda study, w: cost.tokens(study, w.tokenizer),
+    "generate_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
     "train": _measure(cost.training),
     "sample_heads": lambda study, w: _sampling(study, w, "heads"),
     "sample_full": lambda study, w: _sampling(study, w, "full"),

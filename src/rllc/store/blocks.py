@@ -1,4 +1,4 @@
-"""Blocks of tokens on disk."""
+"""Blocks of tokens or vectors on disk."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from rllc.store import manifest as manifests
 from rllc.store.whole import whole
-from rllc.tasks.arrow import as_array, read_table, write_table
+from rllc.tasks.arrow import as_array, as_lists, read_table, write_table
 from rllc.tasks.batch import Examples
 
 
 def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: object) -> None:
     """Write sides, by name, beside the manifest that stands for them; ``facts`` go into the manifest.
 
-    A table holds ``input_ids``, and ``targets`` where what is predicted is not the next token.
+    A table holds ``input_ids`` or ``vectors``, and ``targets`` where what is predicted is not the next token.
     """
     entries = {}
     for side, table in sides:
@@ -24,6 +24,16 @@ def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: o
             write_table(table, temporary)
         entries[side] = manifests.file_entry(file, blocks=table.num_rows)
     manifests.write(blocks, **facts, **entries)
+
+
+def write_examples(blocks: Path, every: Examples, *, train: int) -> None:
+    """Write generated examples: the first ``train`` are trained on, the others held out."""
+    columns = {_contexts(every.contexts.dtype.kind == "f"): every.contexts}
+    columns |= {} if every.targets is None else {"targets": every.targets}
+    table = pa.table({name: as_lists(column) for name, column in columns.items()})
+    sides = {"train": table[:train], "held_out": table[train:]}
+    facts = {} if every.positions is None else {"scored": every.positions.tolist()}
+    write_blocks(blocks, sides.items(), **facts)
 
 
 def read_blocks(blocks: Path, side: str) -> pa.Table:
@@ -35,12 +45,17 @@ def examples(blocks: Path, side: str) -> Examples:
     """The same as arrays, with the positions that a task scores."""
     table, scored = read_blocks(blocks, side), manifests.read(blocks).get("scored")
     return Examples(
-        as_array(table),
-        None if scored is None else np.arange(*scored),
+        as_array(table, _contexts("vectors" in table.column_names)),
+        None if scored is None else np.asarray(scored, dtype=np.int64),
         as_array(table, "targets") if "targets" in table.column_names else None,
     )
 
 
+def _contexts(vectors: bool) -> str:
+    """Name of their column: that of tokens is the one that ``datasets`` and tokenizers use."""
+    return "vectors" if vectors else "input_ids"
+
+
 def side_digest(blocks: Path, side: str) -> str:
-    """SHA-256 of one side's tokens: what a result depends on, whatever the other side holds."""
+    """SHA-256 of one side: what a result depends on, whatever the other side holds."""
     return manifests.read(blocks)[side]["sha256"]

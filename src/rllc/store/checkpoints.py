@@ -1,9 +1,8 @@
-"""Weights on disk: safetensors with the architecture in the header. Nothing is unpickled."""
+"""Weights on disk: safetensors with the model in the header. Nothing is unpickled."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
-from rllc.models.transformer import Architecture, shapes
+from rllc.models.weights import check_weights
 from rllc.store.whole import whole
 
 HEADER, CONTENT = "rllc", "tensors_sha256"
@@ -21,11 +20,6 @@ HEADER, CONTENT = "rllc", "tensors_sha256"
 
 class CheckpointError(ValueError):
     """A file that is missing, damaged, changed since it was vouched for, or of another model."""
-
-
-def checkpoint_metadata(architecture: Architecture, *, step: int, seed: int) -> dict[str, Any]:
-    """What the header of a checkpoint says."""
-    return {"architecture": asdict(architecture), "step": step, "seed": seed}
 
 
 def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, Any]) -> None:
@@ -65,30 +59,20 @@ def intact(path: str | Path) -> bool:
     return read_metadata(path).get(CONTENT) == _digest(load(path))
 
 
-def load(path: str | Path, architecture: Architecture | None = None) -> dict[str, Tensor]:
-    """Read tensors. With an architecture, names and shapes must be exactly its own.
+def load(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None) -> dict[str, Tensor]:
+    """Read tensors. Where shapes are given, names and shapes must be exactly these.
 
     Raises CheckpointError where the file is missing or damaged, or holds another model.
     """
-    return _tensors(_content(Path(path), "make it again"), Path(path), architecture)
+    return _tensors(_content(Path(path), "make it again"), Path(path), shapes)
 
 
-def check_weights(weights: Mapping[str, Tensor], architecture: Architecture, source: str | Path) -> None:
-    """Raise CheckpointError where names or shapes are not the architecture's; ``source`` is named."""
-    expected = shapes(architecture)
-    problems = [f"{name} is missing" for name in expected if name not in weights]
-    problems += [f"{name} is unknown" for name in weights if name not in expected]
-    problems += [
-        f"{name} is {list(weights[name].shape)} instead of {list(shape)}"
-        for name, shape in expected.items()
-        if name in weights and tuple(weights[name].shape) != shape
-    ]
-    if problems:
-        more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
-        raise CheckpointError(
-            f"{source} does not hold the weights of {architecture}: {'; '.join(problems[:5])}{more}. "
-            "Give the architecture it was saved with, or make the file again"
-        )
+def fitting(weights: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:
+    """Raise CheckpointError where names or shapes are not those of the model."""
+    try:
+        check_weights(weights, shapes, path)
+    except ValueError as error:
+        raise CheckpointError(f"{error}. Give the model it was saved with, or make the file again") from error
 
 
 def _content(path: Path, cure: str) -> bytes:
@@ -107,11 +91,11 @@ def _digest(tensors: Mapping[str, Tensor]) -> str:
     return total.hexdigest()
 
 
-def _tensors(content: bytes, path: Path, architecture: Architecture | None) -> dict[str, Tensor]:
+def _tensors(content: bytes, path: Path, shapes: Mapping[str, tuple[int, ...]] | None) -> dict[str, Tensor]:
     try:
         tensors = tensors_from_bytes(content)
     except SafetensorError as error:
         raise CheckpointError(f"{path} is no sound safetensors file ({error}): make it again") from error
-    if architecture is not None:
-        check_weights(tensors, architecture, path)
+    if shapes is not None:
+        fitting(tensors, shapes, path)
     return {name: tensors[name] for name in sorted(tensors)}  # safetensors gives them in any order

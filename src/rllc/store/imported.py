@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture
-from rllc.store.checkpoints import CheckpointError, check_weights, load
+from rllc.store.checkpoints import CheckpointError, fitting, load
 from rllc.study.imported import imported_files
 
 BUFFERS = (".attn.mask", ".attn.IGNORE")
@@ -47,7 +48,7 @@ REQUIRED: dict[str, tuple[Any, ...]] = {
 class ImportedRun(NamedTuple):
     """The model of a folder, and the file of each step, ascending."""
 
-    architecture: Architecture
+    model: AttentionOnly
     files: dict[int, Path]
 
 
@@ -77,7 +78,7 @@ def imported_run(
             f"{folder} has no checkpoint of step {', '.join(map(str, missing))}; it has "
             f"{', '.join(map(str, sorted(files)))}: add the files or ask for other steps"
         )
-    return ImportedRun(architecture, {step: files[step] for step in wanted})
+    return ImportedRun(AttentionOnly(architecture), {step: files[step] for step in wanted})
 
 
 def imported_architecture(config: Mapping[str, Any]) -> Architecture:
@@ -118,7 +119,7 @@ def imported_architecture(config: Mapping[str, Any]) -> Architecture:
     )
 
 
-def imported_weights(path: str | Path, architecture: Architecture) -> dict[str, Tensor]:
+def imported_weights(path: str | Path, model: AttentionOnly) -> dict[str, Tensor]:
     """The weights of one checkpoint, float32, in our names.
 
     Causal masks and other buffers are dropped. Layer norms without weights (LNPre) get w = 1, b = 0.
@@ -133,12 +134,13 @@ def imported_weights(path: str | Path, architecture: Architecture) -> dict[str, 
             f"{path} has MLPs ({', '.join(extra[:4])}{', ..' if len(extra) > 4 else ''}): "
             "only attention-only models can be studied"
         )
+    architecture = model.architecture
     folded = not any(".ln1." in name or name.startswith("ln_final.") for name in weights)
     if architecture.layer_norm and folded:
         for norm in [f"blocks.{layer}.ln1" for layer in range(architecture.n_layers)] + ["ln_final"]:
             weights[f"{norm}.w"] = torch.ones(architecture.d_model)
             weights[f"{norm}.b"] = torch.zeros(architecture.d_model)
-    check_weights(weights, architecture, path)
+    fitting(weights, model.shapes(), path)
     return weights
 
 

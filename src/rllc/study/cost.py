@@ -7,16 +7,14 @@ Counted matrix products divided by a measured speed, what goes on between them, 
 from dataclasses import dataclass
 
 from rllc.study.distributions import TextTokens
+from rllc.study.families import FLOPS, Load, family_of
 from rllc.study.sampling import Sampling
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study
 
-FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
 GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
 DOCUMENT = 5.0e3  # characters of a document of the hub
 START = 2.5  # CPU seconds until a job that imports torch computes
-PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
-ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
 HEAD = 0.17  # share of a full forward and backward pass that one head costs, next to the others
 MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
 CASE = 0.3  # CPU seconds of the diagnostics of one estimate
@@ -54,36 +52,17 @@ def on_gpu(study: Study, rule: str) -> bool:
     return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
-def products(
-    study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
-) -> float:
-    """CPU seconds of the matrix products of a forward pass over one minibatch.
-
-    length  tokens of a sequence, where they are not the tokenizer's contexts
-    """
-    model = experiment.model
-    tokens = study.tokenizers[experiment.tokenizer]
-    context, predictions = length or tokens.context, length or tokens.predictions
-    width = model.n_heads * model.d_head
-    # one layer, as many contexts as tokens: projections are made of tokens and positions, not of contexts
-    shared = model.n_layers == 1 and tokens.vocabulary <= batch_size
-    projections = 0 if shared else context * 4 * model.d_model * width
-    attention = 2 * context * (context if model.n_layers > 1 else predictions) * width
-    logits = (scored or predictions) * model.d_model * tokens.vocabulary
-    return 2.0 * batch_size * (model.n_layers * (projections + attention) + logits) / FLOPS
-
-
 def forward(
     study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
 ) -> float:
     """CPU seconds of a forward pass over one minibatch; backward takes twice that.
 
-    Arguments as in ``products``.
+    length  tokens of a sequence, where they are not the tokenizer's contexts
     """
-    model = experiment.model
-    elements = batch_size * (length or study.tokenizers[experiment.tokenizer].context) * model.d_model
-    between = model.n_layers * (PASS + ELEMENT * elements)
-    return products(study, experiment, batch_size, scored, length=length) + between
+    tokens = study.tokenizers[experiment.tokenizer]
+    predictions = length or tokens.predictions
+    load = Load(batch_size, length or tokens.context, predictions, scored or predictions)
+    return family_of(experiment.model).forward(experiment.model, tokens, load)
 
 
 def training(study: Study, experiment: Experiment, start: int) -> Cost:
@@ -200,11 +179,7 @@ def validation(study: Study, family: str) -> Cost:
 
 def parameters(study: Study, experiment: Experiment) -> int:
     """Number of weights."""
-    model, vocabulary = experiment.model, study.tokenizers[experiment.tokenizer].vocabulary
-    width = model.n_heads * model.d_head
-    layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
-    norm = 2 * model.d_model if model.layer_norm else 0
-    return (2 * vocabulary + model.n_ctx) * model.d_model + vocabulary + model.n_layers * layer + norm
+    return family_of(experiment.model).weights(experiment.model, study.tokenizers[experiment.tokenizer])
 
 
 def corpus(study: Study, distribution: str) -> Cost:
@@ -223,6 +198,7 @@ def tokens(study: Study, tokenizer: str) -> Cost:
 
 
 def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
-    """Megabytes of the logits of one minibatch."""
-    tokenizer = study.tokenizers[experiment.tokenizer]
-    return 4e-6 * batch_size * (scored or tokenizer.predictions) * tokenizer.vocabulary
+    """Megabytes of the logits, or what else is predicted, of one minibatch."""
+    tokens = study.tokenizers[experiment.tokenizer]
+    outputs = family_of(experiment.model).outputs(experiment.model, tokens)
+    return 4e-6 * batch_size * (scored or tokens.predictions) * outputs

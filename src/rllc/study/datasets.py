@@ -3,16 +3,15 @@
 from collections.abc import Collection, Iterator
 
 from rllc.study.claims import Statistic
-from rllc.study.distributions import Distribution, TextTokens, Tokenizer
 from rllc.study.layout import BASE_SETTING
 from rllc.study.sampling import Sampling
 from rllc.study.study import Experiment, Study
+from rllc.study.tasks import GENERATORS, Distribution
 
 # dataset name -> kind of component sampled for it
 SAMPLED = {"rllc": "heads", "llc": "full", "components": "other"}
 TRACES = "traces"
 OF_ALL = ("heads", "circuits")  # datasets that have no distribution
-GENERATED = ("lists", "sums")  # sources that are no text
 
 
 def sampling(experiment: Experiment, setting: str, kind: str) -> Sampling | None:
@@ -153,12 +152,7 @@ def texts(study: Study) -> dict[str, str]:
 
 def is_text(distribution: Distribution) -> bool:
     """Whether a distribution is read from somewhere, rather than generated."""
-    return distribution.source not in GENERATED
-
-
-def of_numbers(tokenizer: Tokenizer) -> bool:
-    """Whether tokens are the numbers of a generated task."""
-    return not isinstance(tokenizer, TextTokens)
+    return distribution.source not in GENERATORS
 
 
 def trained_on(study: Study) -> list[str]:

@@ -1,9 +1,8 @@
-"""What is read: distributions and tokenizers."""
+"""Text: where it comes from, and how it becomes tokens."""
 
-import math
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import model_validator
 
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Count, Name, Positive, Seed, Share
@@ -65,30 +64,6 @@ class Model(Section):
     label: str = key("name in figures")
 
 
-class Lists(Section):
-    """Lists of different numbers, a separator, and the sorted list, which is to be predicted."""
-
-    source: Literal["lists"] = key("generated lists to sort; needs a tokenizer of `numbers` and `length`")
-    swap: float = key(
-        "the sorted list is perturbed: from left to right, neighbours a < b are swapped with probability "
-        "swap / (b - a)",
-        ge=0, le=1, source="the post: 0.4", default=0.0,
-    )  # fmt: skip
-    label: str = key("name in figures")
-
-
-class Sums(Section):
-    """Sequences of numbers; the sign of the sum so far is to be predicted at each."""
-
-    source: Literal["sums"] = key("generated sequences to sum; needs a tokenizer of `largest` and `length`")
-    label: str = key("name in figures")
-
-
-Distribution = Annotated[
-    Installed | Files | Hub | Mixture | Model | Lists | Sums, Field(discriminator="source")
-]
-
-
 class TextTokens(Section):
     """Text to blocks of tokens."""
 
@@ -102,7 +77,7 @@ class TextTokens(Section):
     held_out_blocks: Count = key("at most this many blocks of held-out text")
 
     @model_validator(mode="after")
-    def _one_origin(self) -> "Tokenizer":
+    def _one_origin(self) -> "TextTokens":
         if (self.corpus is None) == (self.pretrained is None):
             raise ValueError("give either `corpus` (to train one) or `pretrained` (to take one)")
         return self
@@ -111,80 +86,3 @@ class TextTokens(Section):
     def predictions(self) -> int:
         """Positions of a context whose prediction can be scored."""
         return self.context - 1
-
-
-class ListTokens(Section):
-    """Numbers as tokens: 0 .. numbers - 1 and a separator."""
-
-    numbers: int = key("how many numbers there are", ge=2, source="the post: 51")
-    length: int = key("numbers in a list, all different", ge=2, source="the post: 10")
-    train_blocks: Count = key("lists that are trained on", source="the recipe that the post took: 150,000")
-    held_out_blocks: Count = key("other lists, that everything is measured on")
-
-    @model_validator(mode="after")
-    def _long_enough(self) -> "ListTokens":
-        if self.length > self.numbers:
-            raise ValueError(
-                f"a list of {self.length} different numbers needs at least {self.length} numbers, "
-                f"not {self.numbers}: lower `length` or raise `numbers`"
-            )
-        blocks, possible = self.train_blocks + self.held_out_blocks, math.perm(self.numbers, self.length)
-        if possible < 2 * blocks:
-            raise ValueError(
-                f"there are {possible:,} lists of {self.length} of {self.numbers} numbers; {blocks:,} blocks "
-                "need twice as many: raise `length` or `numbers`, or ask for fewer blocks"
-            )
-        return self
-
-    @property
-    def vocabulary(self) -> int:
-        """Tokens: the numbers and the separator."""
-        return self.numbers + 1
-
-    @property
-    def context(self) -> int:
-        """Tokens of a block: the list, the separator, the sorted list."""
-        return 2 * self.length + 1
-
-    @property
-    def predictions(self) -> int:
-        """Positions whose prediction is scored: the sorted list's."""
-        return self.length
-
-
-class SumTokens(Section):
-    """Numbers as tokens, from -largest to largest, and three answers: negative, zero, positive."""
-
-    largest: Count = key("numbers are drawn from -largest to largest")
-    length: int = key("numbers in a sequence", ge=2)
-    train_blocks: Count = key("sequences that are trained on")
-    held_out_blocks: Count = key("other sequences, that everything is measured on")
-
-    @property
-    def vocabulary(self) -> int:
-        """Tokens: the numbers and the answers."""
-        return 2 * self.largest + 4
-
-    @property
-    def context(self) -> int:
-        """Tokens of a block."""
-        return self.length
-
-    @property
-    def predictions(self) -> int:
-        """Positions whose prediction is scored: all."""
-        return self.length
-
-
-def _form(entry: object) -> str:
-    """Which section an entry is read as: by the key that only one of them has."""
-    has = entry.__contains__ if isinstance(entry, dict) else lambda name: hasattr(entry, name)
-    return "numbers" if has("numbers") else "largest" if has("largest") else "vocabulary"
-
-
-Tokenizer = Annotated[
-    Annotated[TextTokens, Tag("vocabulary")]
-    | Annotated[ListTokens, Tag("numbers")]
-    | Annotated[SumTokens, Tag("largest")],
-    Discriminator(_form),
-]

@@ -82,13 +82,7 @@ def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> Figure:
     return Figure(_at(f"sorting.{function}"), needs, uses, "sorting")
 
 
-# Figures and animations that an experiment of a task has without being asked, if it declares what they need.
-OWN_FIGURES = {
-    "sorting": {"": "sort_curves", "_circuits": "sort_circuits", "_specialization": "sort_specialization"},
-    "cumulative_sum": {"": "sort_curves"},
-}
 OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
-OWN_ANIMATIONS = {"sorting": "sort_animation"}
 
 ANIMATIONS: dict[str, Figure] = {
     "sort_animation": _sorting(

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS, OWN_ANIMATIONS, OWN_FIGURES
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
 from rllc.study.section import nearest
+from rllc.study.tasks import TASKS
 
 ALONE = ("label", "settings", "calibration")  # of one experiment alone
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
@@ -40,10 +41,12 @@ def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str,
     """
     found = {table: dict(config.get(table) or {}) for table in ("figures", "animations")}
     for name, entry in (config.get("experiments") or {}).items():
-        task = entry.get("task") if isinstance(entry, dict) else None
+        task = TASKS.get(entry.get("task")) if isinstance(entry, dict) else None
+        if task is None:
+            continue
         own = {
-            "figures": {f"{name}{end}": draws for end, draws in OWN_FIGURES.get(task, {}).items()},
-            "animations": {name: OWN_ANIMATIONS[task]} if task in OWN_ANIMATIONS else {},
+            "figures": {f"{name}{end}": draws for end, draws in task.figures.items()},
+            "animations": {name: task.animation} if task.animation else {},
         }
         for table, rows in ("figures", FIGURES), ("animations", ANIMATIONS):
             for figure, draws in own[table].items():

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from rllc.study import datasets as products
+from rllc.study.families import family_of
 from rllc.study.layout import BASE_SETTING
 from rllc.study.sampling import DIVERGENCE_FACTOR, Sampling
 from rllc.study.steps import chunks
@@ -15,9 +16,10 @@ def as_json(value: Any) -> str:
     return json.dumps(value)
 
 
-def architecture(study: Study, experiment: Experiment) -> dict[str, Any]:
-    """Fields of ``rllc.models.transformer.Architecture``."""
-    return {**experiment.model.model_dump(), "d_vocab": study.tokenizers[experiment.tokenizer].vocabulary}
+def model(study: Study, experiment: Experiment) -> dict[str, Any]:
+    """The family of a model, and the facts that it is built from."""
+    facts = family_of(experiment.model).facts(experiment.model, study.tokenizers[experiment.tokenizer])
+    return {**experiment.model.model_dump(), **facts}
 
 
 def training(experiment: Experiment) -> dict[str, Any]:

@@ -11,20 +11,23 @@ from rllc.study.checks.figures import claim_problems, figure_problems
 from rllc.study.checks.names import refer
 from rllc.study.datasets import summarised
 from rllc.study.distributions import Model, TextTokens
+from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES, OF_CLAIMS, VALIDATION
 from rllc.study.layout import BASE_SETTING
 from rllc.study.overlays import Unlike, resolved, with_own_figures
 from rllc.study.section import nearest
 from rllc.study.study import Figure, Study
+from rllc.study.tasks import TASKS, TOKENS
 
 # of the study, in results
 FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "validation", "logs", "benchmarks")
-
-
+# that pydantic puts into the place of a problem: table -> how many places behind it, and which
 TAGS = {
-    "installed", "files", "hub", "mixture", "model", "lists", "sums", "train", "import",
-    "vocabulary", "numbers", "largest",
-}  # fmt: skip
+    "distributions": (2, {source for row in TASKS.values() for source in row.sources}),
+    "tokenizers": (2, set(TOKENS)),
+    "checkpoints": (1, {"train", "import"}),
+    "model": (1, set(FAMILIES)),
+}
 
 
 class ConfigError(ValueError):
@@ -71,15 +74,10 @@ def _message(problems: Iterable[str]) -> str:
 
 def _place(loc: tuple[str | int, ...]) -> str:
     """Where a problem is, without the tags that pydantic adds for unions: the user wrote none."""
-    after = {
-        "distributions": 2,
-        "tokenizers": 2,
-        "checkpoints": 1,
-    }  # a tag follows so many places behind these
     kept = [
         str(part)
         for i, part in enumerate(loc)
-        if not (part in TAGS and any(i >= n and loc[i - n] == name for name, n in after.items()))
+        if not any(part in tags and i >= n and loc[i - n] == name for name, (n, tags) in TAGS.items())
     ]
     return ".".join(kept) or "config"
 
@@ -89,7 +87,8 @@ def _explain(problem: Any) -> str:
     text, given = problem["msg"].removeprefix("Value error, "), problem["input"]
     if problem["type"] == "union_tag_invalid":
         tag, known = problem["ctx"]["tag"], re.findall(r"'(\w+)'", problem["ctx"]["expected_tags"])
-        return f"{place}.source: there is no source '{tag}'{nearest(tag, known)}"
+        what = problem["ctx"]["discriminator"].strip("'_()")
+        return f"{place}.{what}: there is no {what} '{tag}'{nearest(tag, known)}"
     if problem["type"] == "missing":
         return f"{place}: missing; give it a value (config/README.md says what it means)"
     if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):

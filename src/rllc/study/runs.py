@@ -1,40 +1,11 @@
-"""Runs: the model, its initial weights, its training, its checkpoints."""
+"""Runs: the training of a model, and its checkpoints."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Name, Positive, Share, Step
-
-
-class Transformer(Section):
-    """An attention-only transformer."""
-
-    n_layers: Count = key("layers")
-    n_heads: Count = key("heads per layer")
-    d_model: Count = key("width of the residual stream")
-    d_head: Count = key("width of a head")
-    n_ctx: Count = key("longest context", unit="tokens")
-    positions: Literal["shortformer", "standard"] = key(
-        "where positions enter: queries and keys of every layer, or the embedding", source=f"{RLLC}, App. F.1"
-    )
-    layer_norm: bool = key("layer norm before each layer and before the unembedding")
-    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
-
-
-class Initial(Section):
-    """The law of the initial weights."""
-
-    matrix_scale: Positive = key(
-        "matrices ~ N(0, (matrix_scale / sqrt(d_model))^2)", source="TransformerLens: 0.8"
-    )
-    embedding_scale: Positive | None = key("W_E ~ N(0, embedding_scale^2); null: as the other matrices")
-    query_key_factor: Positive = key("W_Q and W_K are multiplied by this")
-    position_init: Literal["normal", "sinusoidal"] = key(
-        "law of W_pos: as the other matrices, or sines and cosines"
-    )
-    position_scale: Positive = key("amplitude of sinusoidal positions")
+from rllc.study.values import Count, Name, Positive, Share, Step
 
 
 class Training(Section):

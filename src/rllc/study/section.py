@@ -1,10 +1,12 @@
 """What every config section is: frozen, typed, without unknown keys, each key with its unit and source."""
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 
@@ -37,3 +39,11 @@ class Section(BaseModel):
                 )
                 raise PydanticCustomError("unknown_key", "{hints}", {"hints": hints})
         return data
+
+
+def one_of(sections: Mapping[str, type[Section]], tag: Callable[[Any], str]) -> Any:
+    """The type of an entry that is one of several sections: that at ``tag(entry)``."""
+    if len(sections) == 1:
+        return next(iter(sections.values()))
+    tagged = (Annotated[section, Tag(name)] for name, section in sections.items())
+    return Annotated[reduce(or_, tagged), Discriminator(tag)]

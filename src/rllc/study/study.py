@@ -2,15 +2,16 @@
 
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from rllc.study.calibration import Calibration
 from rllc.study.claims import Claim, Statistic
-from rllc.study.distributions import Distribution, Tokenizer
+from rllc.study.families import Initial, Model, family_of
 from rllc.study.measures import Ablation, Circuits, Clustering, HeadTypes, Hessian, Metrics, Patterns
-from rllc.study.runs import Checkpoints, Initial, Training, Transformer
+from rllc.study.runs import Checkpoints, Training
 from rllc.study.sampling import Samplings
 from rllc.study.section import Section, key
+from rllc.study.tasks import TASKS, Distribution, Tokenizer
 from rllc.study.validation import Validation
 from rllc.study.values import Count, Name, Positive, Seed
 
@@ -32,9 +33,9 @@ class Experiment(Section):
         default=None,
     )
     label: str | None = key("name in figures; null: its name here", default=None)
-    task: Literal["language", "sorting", "cumulative_sum"] = key("which task module makes the data")
+    task: Literal[tuple(TASKS)] = key("which task module makes the data")
     seeds: list[Seed] = key("one run per seed", min_length=1)
-    model: Transformer = key("shape of the model")
+    model: Model = key("family and shape of the model")
     tokenizer: Name = key("which of the tokenizers makes its tokens")
     initial: Initial | None = key("needed where checkpoints are trained here", default=None)
     training: Training | None = key("needed where checkpoints are trained here", default=None)
@@ -54,6 +55,13 @@ class Experiment(Section):
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
     head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
+
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _of_the_family(cls, initial: Any, info: ValidationInfo) -> Any:
+        """Which section the law of the initial weights is, the model says."""
+        model = info.data.get("model")  # absent where it is wrong itself
+        return initial and model and family_of(model).initial.model_validate(initial)
 
     @field_validator("settings", mode="before")
     @classmethod

@@ -50,14 +50,19 @@ def read_table(path: str | PathLike[str]) -> pa.Table:
 
 
 def as_array(table: pa.Table, column: str = "input_ids") -> np.ndarray:
-    """Lists of equal length as an array, [rows, length], without a copy where they are in one piece."""
-    lists = table[column]
-    values = lists.chunk(0) if lists.num_chunks == 1 else pa.concat_arrays(lists.chunks)
-    return values.flatten().to_numpy(zero_copy_only=True).reshape(len(values), lists.type.list_size)
+    """Lists of equal length, of such lists, ... as an array, without a copy where they are in one piece."""
+    values = table[column]
+    values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+    shape = [len(values)]
+    while pa.types.is_fixed_size_list(values.type):
+        shape.append(values.type.list_size)
+        values = values.flatten()
+    return values.to_numpy(zero_copy_only=True).reshape(shape)
 
 
 def as_lists(array: np.ndarray) -> pa.Array:
-    """A column that ``as_array`` reads back: [rows, length]."""
-    return pa.FixedSizeListArray.from_arrays(
-        pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1]
-    )
+    """A column that ``as_array`` reads back: [rows, ...], a list in a list for every further axis."""
+    column = pa.array(np.ascontiguousarray(array).reshape(-1))
+    for size in reversed(array.shape[1:]):
+        column = pa.FixedSizeListArray.from_arrays(column, size)
+    return column

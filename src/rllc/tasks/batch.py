@@ -1,4 +1,4 @@
-"""What a loss is evaluated on: contexts, the scored positions, and their targets."""
+"""What a loss is evaluated on: contexts of tokens or vectors, the scored positions, and their targets."""
 
 from typing import NamedTuple
 
@@ -8,24 +8,28 @@ from torch import Tensor
 
 
 class Batch(NamedTuple):
-    """One minibatch of any next-token task.
+    """One minibatch of any task.
 
-    tokens     int64 [batch, context]
-    positions  int64 [scored]: the positions whose prediction enters the loss, ascending
-    targets    int64 [batch, scored] (tokens), or float [batch, scored, vocabulary] (probabilities)
+    contexts   int64 [batch, context] (tokens), float32 [batch, context, width] or [batch, width] (vectors)
+    positions  int64 [scored]: the positions whose prediction enters the loss, ascending; empty where contexts
+               have none
+    targets    int64 [batch, scored] (tokens), float [batch, scored, vocabulary] (probabilities) or
+               float [batch, scored, ...], without positions [batch, ...] (numbers)
     """
 
-    tokens: Tensor
+    contexts: Tensor
     positions: Tensor
     targets: Tensor
 
 
 class Examples(NamedTuple):
-    """What minibatches are drawn from.
+    """What minibatches are drawn from. Integers become int64, floating-point numbers float32.
 
-    contexts   integers [total, context]
-    positions  integers, ascending: the positions whose prediction can be scored; None: all but the last
-    targets    integers [total, context]: what is to be predicted at each position; None: the next token
+    contexts   integers [total, context], floating-point [total, context, width] or [total, width]
+    positions  integers, ascending: the positions whose prediction can be scored; None: of tokens all but the
+               last, of vectors with positions all
+    targets    [total, context, ...], or [total, ...] without positions: what is to be predicted at each
+               position; None: the next token
     """
 
     contexts: np.ndarray
@@ -34,17 +38,19 @@ class Examples(NamedTuple):
 
     def scorable(self) -> np.ndarray:
         """The positions whose prediction can be scored."""
-        return np.arange(self.contexts.shape[1] - 1) if self.positions is None else self.positions
+        if self.positions is not None:
+            return self.positions
+        vectors = self.contexts.dtype.kind == "f"
+        if vectors and self.contexts.ndim == 2:
+            return np.arange(0)
+        return np.arange(self.contexts.shape[1] - (not vectors))
 
     def batch(self, rows: np.ndarray, positions: np.ndarray) -> Batch:
         """The contexts ``rows``, scored at ``positions``."""
         if self.targets is None:
             return next_token_batch(self.contexts[rows], positions)
-        tokens, where, targets = (
-            torch.from_numpy(np.ascontiguousarray(part, dtype=np.int64))
-            for part in (self.contexts[rows], positions, self.targets[rows][:, positions])
-        )
-        return Batch(tokens, where, targets)
+        targets = self.targets[rows][:, positions] if len(self.scorable()) else self.targets[rows]
+        return Batch(_tensor(self.contexts[rows]), _tensor(positions), _tensor(targets))
 
 
 def next_token_batch(contexts: np.ndarray, positions: np.ndarray) -> Batch:
@@ -53,8 +59,7 @@ def next_token_batch(contexts: np.ndarray, positions: np.ndarray) -> Batch:
     contexts   integers [batch, context]
     positions  integers [scored], each in ``0 .. context - 2``
     """
-    tokens = torch.from_numpy(np.ascontiguousarray(contexts, dtype=np.int64))
-    where = torch.from_numpy(np.ascontiguousarray(positions, dtype=np.int64))
+    tokens, where = _tensor(contexts), _tensor(positions)
     return Batch(tokens, where, tokens[:, where + 1])
 
 
@@ -89,3 +94,9 @@ def batches_of(
         examples.batch(row, scorable[np.sort(random.choice(len(scorable), size, replace=False))])
         for row in rows
     ]
+
+
+def _tensor(part: np.ndarray) -> Tensor:
+    return torch.from_numpy(
+        np.ascontiguousarray(part, dtype=np.float32 if part.dtype.kind == "f" else np.int64)
+    )

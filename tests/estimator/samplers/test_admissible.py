@@ -55,7 +55,7 @@ def test_the_loss_of_a_transformer_is_a_mean():
     loss = next_token_loss(architecture)
     check_mean(loss, weights, batch)
     with pytest.raises(ValueError, match="sum over the batch"):
-        check_mean(lambda w, b: loss(w, b) * len(b.tokens), weights, batch)
+        check_mean(lambda w, b: loss(w, b) * len(b.contexts), weights, batch)
 
 
 def test_an_empty_batch_is_refused():

@@ -1,10 +1,11 @@
 import numpy as np
 
-from rllc.tasks.sorting.sums import draw_sums
+from rllc.tasks.sorting.sums import blocks
 
 
 def test_targets_say_the_sign_of_the_sum_so_far():
-    tokens, targets = draw_sums(300, length=7, largest=3, seed=0)
+    tokens, scored, targets = blocks(300, length=7, largest=3, seed=0)
+    assert scored.tolist() == list(range(7))
     assert tokens.shape == targets.shape == (300, 7)
     assert set(np.unique(tokens)) == set(range(7))
     for row, answers in zip(tokens.tolist(), targets.tolist(), strict=True):

@@ -6,27 +6,26 @@ from typing import Any
 from rllc.study.checks.calibrations import calibration_problems
 from rllc.study.checks.names import in_model, refer
 from rllc.study.datasets import distributions
-from rllc.study.distributions import ListTokens, Model, SumTokens, TextTokens
+from rllc.study.distributions import Model
+from rllc.study.families import family_of, lacking
 from rllc.study.sampling import Samplings
 from rllc.study.study import Experiment, Study
+from rllc.study.tasks import TASKS
 
-# task -> the section of its tokenizer, and the sources that it reads
-TASKS = {
-    "language": (TextTokens, ("installed", "files", "hub", "mixture", "model"), "text (vocabulary, context)"),
-    "sorting": (ListTokens, ("lists",), "lists (numbers, length)"),
-    "cumulative_sum": (SumTokens, ("sums",), "sums (largest, length)"),
-}
+# section of an experiment -> what it asks of the model
+ASKS = {
+    "ablation": ("heads",), "patterns": ("attention",), "circuits": ("circuits",), "calibration": ("heads",),
+    "metrics.accuracy": ("tokens",), "metrics.icl_early": ("positions",),
+}  # fmt: skip
 
 
 def experiment_problems(study: Study, place: str, name: str, experiment: Experiment) -> Iterator[str]:
     yield from refer(f"{place}.tokenizer", experiment.tokenizer, study.tokenizers, "tokenizer")
     tokenizer = study.tokenizers.get(experiment.tokenizer)
     yield from _task(study, place, experiment, tokenizer)
-    if tokenizer and tokenizer.context > experiment.model.n_ctx:
-        yield (
-            f"{place}.model.n_ctx: {experiment.model.n_ctx} positions cannot hold the blocks of "
-            f"{tokenizer.context} tokens that tokenizer '{experiment.tokenizer}' makes"
-        )
+    if lacks := list(_lacks(place, experiment)):
+        yield from lacks
+        return
     for distribution in experiment.distributions:
         yield from refer(f"{place}.distributions", distribution, study.distributions, "distribution")
         entry = study.distributions.get(distribution)
@@ -36,6 +35,10 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
                 yield f"{place}.distributions: '{distribution}' would make {name} its own teacher"
             elif teacher and teacher.tokenizer != experiment.tokenizer:
                 yield f"{place}.distributions: the teacher of '{distribution}' reads another tokenizer"
+            elif teacher and teacher.model.family != experiment.model.family:
+                yield f"{place}.distributions: the teacher of '{distribution}' is of another family of models"
+            for reason in lacking(teacher.model, ("predictions",)) if teacher else ():
+                yield f"{place}.distributions: '{distribution}' has no teacher: {reason}"
     if len(set(experiment.seeds)) < len(experiment.seeds):
         yield f"{place}.seeds: {experiment.seeds} holds a seed twice"
     chunks = experiment.checkpoints.chunks
@@ -75,16 +78,25 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
 
 def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
     """A task, its tokens and its distributions belong together; sorting has circuits, text has patterns."""
-    section, sources, told = TASKS[experiment.task]
-    if tokenizer and not isinstance(tokenizer, section):
-        yield f"{place}.tokenizer: '{experiment.tokenizer}' is not of {told}, which {experiment.task} reads"
+    task, family = TASKS[experiment.task], family_of(experiment.model)
+    if tokenizer and not isinstance(tokenizer, task.tokens):
+        name = experiment.tokenizer
+        yield f"{place}.tokenizer: '{name}' is not of {task.about}, which {experiment.task} reads"
+    elif task.makes not in family.reads:
+        yield (
+            f"{place}.model.family: {experiment.model.family} reads {' or '.join(family.reads)}, and "
+            f"{experiment.task} makes {task.makes}"
+        )
+    elif tokenizer:
+        for problem in family.misfits(experiment.model, tokenizer):
+            yield f"{place}.model.{problem} (tokenizer '{experiment.tokenizer}')"
     trained = [experiment.training.distribution] if experiment.training else []
     for distribution in dict.fromkeys([*experiment.distributions, *trained]):
         entry = study.distributions.get(distribution)
-        if entry and entry.source not in sources:
+        if entry and entry.source not in task.sources:
             yield (
                 f"{place}.distributions: '{distribution}' is of source {entry.source}, which the task "
-                f"{experiment.task} cannot read; it reads {', '.join(sources)}"
+                f"{experiment.task} cannot read; it reads {', '.join(task.sources)}"
             )
     if experiment.circuits and (experiment.task != "sorting" or experiment.model.n_layers != 1):
         yield f"{place}.circuits: full circuits are of one layer that sorts; set `circuits: null`"
@@ -94,6 +106,25 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
         taught = [d for d in experiment.distributions if isinstance(study.distributions.get(d), Model)]
         if taught:
             yield f"{place}.metrics.accuracy: targets of {', '.join(taught)} are probabilities; leave it out"
+
+
+def _lacks(place: str, experiment: Experiment) -> Iterator[str]:
+    """What the experiment asks of its model and its family cannot give."""
+    samplings = {"sampling.heads": experiment.sampling and experiment.sampling.heads}
+    samplings |= {f"settings.{name}.heads": setting.heads for name, setting in experiment.settings.items()}
+    for name, asks in ASKS.items():
+        section, _, part = name.partition(".")
+        asked = getattr(experiment, section)
+        if part:
+            asked = getattr(asked, part, None)
+        for reason in lacking(experiment.model, asks) if asked else ():
+            yield f"{place}.{name}: {reason}; set it to null"
+    for name, sampling in samplings.items():
+        for reason in lacking(experiment.model, ("heads",)) if sampling else ():
+            yield f"{place}.{name}: {reason}; set it to null"
+    if experiment.checkpoints.source == "import":
+        for reason in lacking(experiment.model, ("import",)):
+            yield f"{place}.checkpoints.source: {reason}"
 
 
 def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:

@@ -10,6 +10,14 @@ import math
 import numpy as np
 
 from rllc.seeds import generator
+from rllc.tasks.batch import Examples
+
+
+def blocks(count: int, *, numbers: int, length: int, swap: float, seed: int) -> Examples:
+    """``count`` different lists as blocks; those of another ``swap`` differ in the swaps alone."""
+    lists = draw_lists(count, length=length, numbers=numbers, seed=seed)
+    contexts = sorting_blocks(lists, numbers=numbers, swap=swap, seed=seed)
+    return Examples(contexts, positions=np.arange(length, 2 * length))
 
 
 def draw_lists(count: int, *, length: int, numbers: int, seed: int) -> np.ndarray:

@@ -6,10 +6,12 @@ Tokens are the numbers, in order, then the three answers: negative, zero, positi
 import numpy as np
 
 from rllc.seeds import generator
+from rllc.tasks.batch import Examples
 
 
-def draw_sums(count: int, *, length: int, largest: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens and targets of ``count`` sequences of independent, uniform numbers: both [count, length]."""
+def blocks(count: int, *, largest: int, length: int, seed: int) -> Examples:
+    """``count`` sequences of independent, uniform numbers; every position is scored."""
     values = generator(seed, "sums", length, largest).integers(-largest, largest + 1, (count, length))
     signs = np.sign(values.cumsum(1))
-    return (values + largest).astype(np.uint16), (signs + 1 + 2 * largest + 1).astype(np.uint16)
+    tokens, answers = values + largest, signs + 1 + 2 * largest + 1
+    return Examples(tokens.astype(np.uint16), np.arange(length), answers.astype(np.uint16))

@@ -1,0 +1,176 @@
+"""Families of models: a row for each, with its config sections. No torch.
+
+A new family is a module in ``rllc.models`` (``rllc.models.model.Model`` says what it has) and a row here.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import or_
+from typing import Any, Literal, NamedTuple
+
+from rllc.study.section import Section, key, one_of
+from rllc.study.values import RLLC, Count, Positive
+
+DEFAULT = "attention_only"  # of a `model` that says no family
+FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
+PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
+ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
+
+# What measures and others may ask of a family beyond the functions of Model -> why it cannot be done without.
+ABILITIES = {
+    "heads": "has no attention heads",
+    "attention": "has no attention patterns over tokens",
+    "circuits": "has no QK and OV circuits",
+    "positions": "makes one prediction of a context, so it has no loss by position",
+    "tokens": "predicts no tokens, so that no prediction is right or wrong",
+    "predictions": "cannot teach: it predicts no distribution",
+    "import": "has no form in which checkpoints of others are read",
+}
+
+
+class Load(NamedTuple):
+    """A forward pass over one minibatch.
+
+    length       tokens or vectors of a context
+    predictions  of a context
+    scored       those of them that are computed
+    """
+
+    batch_size: int
+    length: int
+    predictions: int
+    scored: int
+
+
+def _only_full(model: Any, component: str) -> str | None:
+    return None if component == "full" else f"'{component}' is not `full`, the one component of this model"
+
+
+class Family(NamedTuple):
+    """All that is known of a family before torch is there; functions take its section and that of the tokens.
+
+    section, initial  of the config: the shape of a model, and the law of its initial weights
+    model             ``module:function`` of the facts, which returns an ``rllc.models.model.Model``
+    facts             what of the tokens is part of the shape
+    weights           number of weights
+    outputs           numbers in one prediction
+    forward           CPU seconds of a forward pass; backward takes twice that
+    offers            abilities
+    reads             what it can be given: ``tokens``, ``vectors``
+    misfits           what does not fit between model and tokens, each ``key: why``
+    misnamed          what is wrong with the label of a component; None: nothing
+    """
+
+    section: type[Section]
+    initial: type[Section]
+    model: str
+    facts: Callable[[Any, Any], dict[str, Any]]
+    weights: Callable[[Any, Any], int]
+    outputs: Callable[[Any, Any], int]
+    forward: Callable[[Any, Any, Load], float]
+    offers: frozenset[str] = frozenset()
+    reads: tuple[str, ...] = ("tokens",)
+    misfits: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
+    misnamed: Callable[[Any, str], str | None] = _only_full
+
+
+class AttentionOnly(Section):
+    """An attention-only transformer."""
+
+    family: Literal["attention_only"] = key("attention-only transformers", default="attention_only")
+    n_layers: Count = key("layers")
+    n_heads: Count = key("heads per layer")
+    d_model: Count = key("width of the residual stream")
+    d_head: Count = key("width of a head")
+    n_ctx: Count = key("longest context", unit="tokens")
+    positions: Literal["shortformer", "standard"] = key(
+        "where positions enter: queries and keys of every layer, or the embedding", source=f"{RLLC}, App. F.1"
+    )
+    layer_norm: bool = key("layer norm before each layer and before the unembedding")
+    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
+
+
+class AttentionOnlyInitial(Section):
+    """The law of the initial weights of an attention-only transformer."""
+
+    matrix_scale: Positive = key(
+        "matrices ~ N(0, (matrix_scale / sqrt(d_model))^2)", source="TransformerLens: 0.8"
+    )
+    embedding_scale: Positive | None = key("W_E ~ N(0, embedding_scale^2); null: as the other matrices")
+    query_key_factor: Positive = key("W_Q and W_K are multiplied by this")
+    position_init: Literal["normal", "sinusoidal"] = key(
+        "law of W_pos: as the other matrices, or sines and cosines"
+    )
+    position_scale: Positive = key("amplitude of sinusoidal positions")
+
+
+def _weights(model: AttentionOnly, tokens: Any) -> int:
+    width = model.n_heads * model.d_head
+    layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
+    norm = 2 * model.d_model if model.layer_norm else 0
+    vocabulary = tokens.vocabulary
+    return (2 * vocabulary + model.n_ctx) * model.d_model + vocabulary + model.n_layers * layer + norm
+
+
+def _forward(model: AttentionOnly, tokens: Any, load: Load) -> float:
+    width = model.n_heads * model.d_head
+    # one layer, as many contexts as tokens: projections are made of tokens and positions, not of contexts
+    shared = model.n_layers == 1 and tokens.vocabulary <= load.batch_size
+    projections = 0 if shared else load.length * 4 * model.d_model * width
+    attention = 2 * load.length * (load.length if model.n_layers > 1 else load.predictions) * width
+    logits = load.scored * model.d_model * tokens.vocabulary
+    products = 2.0 * load.batch_size * (model.n_layers * (projections + attention) + logits) / FLOPS
+    return products + model.n_layers * (PASS + ELEMENT * load.batch_size * load.length * model.d_model)
+
+
+def _too_long(model: AttentionOnly, tokens: Any) -> Iterator[str]:
+    if tokens.context > model.n_ctx:
+        yield f"n_ctx: {model.n_ctx} positions cannot hold the blocks of {tokens.context} tokens"
+
+
+def _misnamed(model: AttentionOnly, component: str) -> str | None:
+    for part in component.split("+"):
+        match = re.fullmatch(r"(\d+):(\d+)|layer:(\d+)|embedding|full", part)
+        if match is None:
+            return f"'{component}' is none of L:H, L:H+L:H, layer:L, embedding, full"
+        layer = match[1] or match[3]
+        if (layer and int(layer) >= model.n_layers) or (match[2] and int(match[2]) >= model.n_heads):
+            return f"'{part}' is not in a model of {model.n_layers} layers x {model.n_heads} heads"
+    return None
+
+
+FAMILIES: dict[str, Family] = {
+    "attention_only": Family(
+        AttentionOnly,
+        AttentionOnlyInitial,
+        "rllc.models.attention_only:model",
+        facts=lambda model, tokens: {"d_vocab": tokens.vocabulary},
+        weights=_weights,
+        outputs=lambda model, tokens: tokens.vocabulary,
+        forward=_forward,
+        offers=frozenset(ABILITIES),
+        misfits=_too_long,
+        misnamed=_misnamed,
+    ),
+}
+
+
+def _family(entry: Any) -> str:
+    given = entry.get("family", DEFAULT) if isinstance(entry, dict) else getattr(entry, "family", DEFAULT)
+    return str(given)
+
+
+Model = one_of({name: row.section for name, row in FAMILIES.items()}, _family)
+Initial = reduce(or_, (row.initial for row in FAMILIES.values()))
+
+
+def family_of(model: Section) -> Family:
+    """The row of a model."""
+    return FAMILIES[model.family]
+
+
+def lacking(model: Section, asks: Iterable[str]) -> list[str]:
+    """Why a model cannot give what is asked of it, a sentence each; none where it can."""
+    absent = [ability for ability in asks if ability not in family_of(model).offers]
+    return [f"a model of the family {model.family} {ABILITIES[ability]}" for ability in absent]

@@ -1,0 +1,174 @@
+"""Tasks: a row for each, with its config sections. No torch.
+
+A new task is a module in ``rllc.tasks`` and a row here. Of a generated one the row names the function that
+makes its data, ``function(count, *, seed, **settings) -> rllc.tasks.batch.Examples``; the settings are the
+keys of its two sections, without the numbers of blocks. Sections of tokens have ``train_blocks``,
+``held_out_blocks``, ``context`` (tokens or vectors of a block) and ``predictions`` (those scored of it), and
+where they are tokens, ``vocabulary``.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from rllc.study.distributions import Files, Hub, Installed, Mixture, Model, TextTokens
+from rllc.study.section import Section, key, one_of
+from rllc.study.values import Count
+
+
+class Task(NamedTuple):
+    """What an experiment of a task reads.
+
+    distributions  sections of the distributions that it is trained and measured on
+    tokens         section of its tokenizer; of several, each is told by its first key
+    about          what such a tokenizer is of, in an error
+    generator      ``module:function`` that makes the data; "": text, which is read
+    makes          what its blocks hold: tokens or vectors
+    figures        figures that an experiment has without being asked, by the end of their name
+    animation      the same
+    """
+
+    distributions: tuple[type[Section], ...]
+    tokens: type[Section]
+    about: str
+    generator: str = ""
+    makes: Literal["tokens", "vectors"] = "tokens"
+    figures: Mapping[str, str] = {}
+    animation: str = ""
+
+    @property
+    def sources(self) -> list[str]:
+        """Values of the key ``source`` of its distributions."""
+        return [source_of(section) for section in self.distributions]
+
+
+def source_of(section: type[Section]) -> str:
+    """Value of the key ``source`` of a distribution."""
+    (source,) = section.model_fields["source"].annotation.__args__
+    return source
+
+
+class Lists(Section):
+    """Lists of different numbers, a separator, and the sorted list, which is to be predicted."""
+
+    source: Literal["lists"] = key("generated lists to sort; needs a tokenizer of `numbers` and `length`")
+    swap: float = key(
+        "the sorted list is perturbed: from left to right, neighbours a < b are swapped with probability "
+        "swap / (b - a)",
+        ge=0, le=1, source="the post: 0.4", default=0.0,
+    )  # fmt: skip
+    label: str = key("name in figures")
+
+
+class Sums(Section):
+    """Sequences of numbers; the sign of the sum so far is to be predicted at each."""
+
+    source: Literal["sums"] = key("generated sequences to sum; needs a tokenizer of `largest` and `length`")
+    label: str = key("name in figures")
+
+
+class ListTokens(Section):
+    """Numbers as tokens: 0 .. numbers - 1 and a separator."""
+
+    numbers: int = key("how many numbers there are", ge=2, source="the post: 51")
+    length: int = key("numbers in a list, all different", ge=2, source="the post: 10")
+    train_blocks: Count = key("lists that are trained on", source="the recipe that the post took: 150,000")
+    held_out_blocks: Count = key("other lists, that everything is measured on")
+
+    @model_validator(mode="after")
+    def _long_enough(self) -> "ListTokens":
+        if self.length > self.numbers:
+            raise ValueError(
+                f"a list of {self.length} different numbers needs at least {self.length} numbers, "
+                f"not {self.numbers}: lower `length` or raise `numbers`"
+            )
+        blocks, possible = self.train_blocks + self.held_out_blocks, math.perm(self.numbers, self.length)
+        if possible < 2 * blocks:
+            raise ValueError(
+                f"there are {possible:,} lists of {self.length} of {self.numbers} numbers; {blocks:,} blocks "
+                "need twice as many: raise `length` or `numbers`, or ask for fewer blocks"
+            )
+        return self
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens: the numbers and the separator."""
+        return self.numbers + 1
+
+    @property
+    def context(self) -> int:
+        """Tokens of a block: the list, the separator, the sorted list."""
+        return 2 * self.length + 1
+
+    @property
+    def predictions(self) -> int:
+        """Positions whose prediction is scored: the sorted list's."""
+        return self.length
+
+
+class SumTokens(Section):
+    """Numbers as tokens, from -largest to largest, and three answers: negative, zero, positive."""
+
+    largest: Count = key("numbers are drawn from -largest to largest")
+    length: int = key("numbers in a sequence", ge=2)
+    train_blocks: Count = key("sequences that are trained on")
+    held_out_blocks: Count = key("other sequences, that everything is measured on")
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens: the numbers and the answers."""
+        return 2 * self.largest + 4
+
+    @property
+    def context(self) -> int:
+        """Tokens of a block."""
+        return self.length
+
+    @property
+    def predictions(self) -> int:
+        """Positions whose prediction is scored: all."""
+        return self.length
+
+
+TASKS: dict[str, Task] = {
+    "language": Task(
+        (Installed, Files, Hub, Mixture, Model), TextTokens, "text (vocabulary, context)",
+    ),
+    "sorting": Task(
+        (Lists,), ListTokens, "lists (numbers, length)", "rllc.tasks.sorting.lists:blocks",
+        figures={"": "sort_curves", "_circuits": "sort_circuits", "_specialization": "sort_specialization"},
+        animation="sort_animation",
+    ),
+    "cumulative_sum": Task(
+        (Sums,), SumTokens, "sums (largest, length)", "rllc.tasks.sorting.sums:blocks",
+        figures={"": "sort_curves"},
+    ),
+}  # fmt: skip
+
+# source -> what makes the data of such a distribution; a source of text has none
+GENERATORS = {source: row.generator for row in TASKS.values() if row.generator for source in row.sources}
+# first key -> section of tokens
+TOKENS = {next(iter(row.tokens.model_fields)): row.tokens for row in TASKS.values()}
+
+
+def _form(entry: Any) -> str:
+    """Which section of tokens an entry is read as: by the key that only one of them has; else as text."""
+    has = entry.__contains__ if isinstance(entry, dict) else lambda name: hasattr(entry, name)
+    return next((name for name in reversed(TOKENS) if has(name)), next(iter(TOKENS)))
+
+
+Distribution = Annotated[
+    reduce(or_, (section for row in TASKS.values() for section in row.distributions)),
+    Field(discriminator="source"),
+]
+Tokenizer = one_of(TOKENS, _form)
+
+
+def settings(distribution: Section, tokens: Section) -> dict[str, Any]:
+    """Arguments of a generator: the keys of both sections that say how data are made."""
+    how = distribution.model_dump(exclude={"source", "label"})
+    return how | tokens.model_dump(exclude={"train_blocks", "held_out_blocks"})
