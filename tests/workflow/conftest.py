@@ -68,11 +68,21 @@ class Checkout:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Checkout]:
+    """Makes a checkout in which nothing has run."""
+
+    def copy() -> Checkout:
+        root = tmp_path_factory.mktemp("study with spaces") / "rllc"
+        shutil.copytree(ROOT, root, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
+        return Checkout(root)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def finished(fresh: Callable[[], Checkout]) -> Checkout:
     """A checkout in which the CI study has run. Read only: take ``checkout`` to change something."""
-    root = tmp_path_factory.mktemp("study with spaces") / "rllc"
-    shutil.copytree(ROOT, root, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
-    made = Checkout(root)
+    made = fresh()
     made.snakemake()
     return made
 

@@ -42,20 +42,19 @@ def behaviour(
     accuracy     also the share of predictions, and of whole contexts, that are right; targets are tokens
 
     Returns ``loss``, ``weight_norm``, ``icl_score``, ``accuracy``, ``sequence_accuracy`` (no dims) and
-    ``loss_by_position`` (position). Raises ValueError where batches differ in their positions, or do not
-    score ``early`` or ``late``, and where accuracy is asked for of targets that are probabilities.
+    ``loss_by_position`` (position; not of contexts without positions). Raises ValueError where batches differ
+    in their positions, or do not score ``early`` or ``late``, and where accuracy is asked for of targets that
+    are probabilities.
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
     positions, losses, right = _losses(weights, batches, model, accuracy=accuracy)
-    by_position = xr.DataArray(losses, {"position": positions}, ["position"])
-    dataset = xr.Dataset(
-        {
-            "loss": by_position.mean(),
-            "loss_by_position": by_position,
-            "weight_norm": weight_norm(weights),
-        }
+    has_positions = losses.ndim == 1
+    by_position = xr.DataArray(
+        losses, {"position": positions} if has_positions else {}, dims=["position"][: losses.ndim]
     )
+    found = {"loss": by_position.mean()} | ({"loss_by_position": by_position} if has_positions else {})
+    dataset = xr.Dataset({**found, "weight_norm": weight_norm(weights)})
     if early is not None and late is not None:
         dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
     if accuracy:
@@ -67,8 +66,9 @@ def behaviour(
 def _losses(
     weights: Weights, batches: Sequence[Batch], model: Model, *, accuracy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The scored positions, the mean loss at each over all contexts (both [scored]), and which predictions
-    are right: [contexts, scored], empty where that is not asked for.
+    """The scored positions, the mean loss at each over all contexts (both [scored]; of contexts without
+    positions [] and one number), and which predictions are right: [contexts, scored], empty where that is
+    not asked for.
     """
     total, contexts, where, right = 0.0, 0, None, []
     for batch in batches:

@@ -81,8 +81,7 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
 
 def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str, start: int) -> Cost:
     """All components, chains and draws of one chunk on one distribution, with the control."""
-    model = experiment.model
-    count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
+    count = {"heads": heads(experiment), "full": 1, "other": len(section.components or [])}[kind]
     passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
     share = HEAD if kind == "heads" else 1.0
     one = forward(study, experiment, section.batch_size, section.scored_positions)
@@ -94,15 +93,14 @@ def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str,
 
 def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
     """Every setting of the sweeps, their controls, and the curvature of every component."""
-    section, model = experiment.calibration, experiment.model
+    section = experiment.calibration
     steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
-    every = model.n_layers * model.n_heads
     seconds, logits = 0.0, 0.0
     for kind, sweep in (("heads", section.heads), ("full", section.full)):
         if sweep is None:
             continue
         pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
-        count = len(sweep.components or range(every)) if kind == "heads" else 1
+        count = len(sweep.components or range(heads(experiment))) if kind == "heads" else 1
         passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
         curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
         share = HEAD if kind == "heads" else 1.0
@@ -136,9 +134,9 @@ def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
 
 
 def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
-    section, model = experiment.ablation, experiment.model
+    section = experiment.ablation
     one = forward(study, experiment, section.contexts, None)
-    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one
+    seconds = len(chunks(experiment)[start]) * (3 * heads(experiment) + 2) * one
     return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
 
 
@@ -175,6 +173,11 @@ def validation(study: Study, family: str) -> Cost:
         cases = section.models * settings
         cases += len(section.at_zero.sizes) * len(section.at_zero.n_beta) if family == "reduced_rank" else 0
     return Cost(START + cases * (CASE + MOVE * section.chains * moves), 900)
+
+
+def heads(experiment: Experiment) -> int:
+    """Number of attention heads of the model."""
+    return family_of(experiment.model).heads(experiment.model)
 
 
 def parameters(study: Study, experiment: Experiment) -> int:

@@ -55,6 +55,7 @@ class Family(NamedTuple):
     facts             what of the tokens is part of the shape
     weights           number of weights
     outputs           numbers in one prediction
+    heads             number of attention heads
     forward           CPU seconds of a forward pass; backward takes twice that
     offers            abilities
     reads             what it can be given: ``tokens``, ``vectors``
@@ -69,6 +70,7 @@ class Family(NamedTuple):
     weights: Callable[[Any, Any], int]
     outputs: Callable[[Any, Any], int]
     forward: Callable[[Any, Any, Load], float]
+    heads: Callable[[Any], int] = lambda model: 0
     offers: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)
     misfits: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
@@ -149,6 +151,7 @@ FAMILIES: dict[str, Family] = {
         weights=_weights,
         outputs=lambda model, tokens: tokens.vocabulary,
         forward=_forward,
+        heads=lambda model: model.n_layers * model.n_heads,
         offers=frozenset(ABILITIES),
         misfits=_too_long,
         misnamed=_misnamed,

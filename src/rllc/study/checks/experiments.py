@@ -146,7 +146,7 @@ def _contradictions(place: str, experiment: Experiment, tokenizer: Any) -> Itera
             )
         if not (experiment.sampling and experiment.sampling.heads):
             yield f"{place}.clustering: clusters are made of rLLC curves; give sampling.heads"
-        heads = experiment.model.n_layers * experiment.model.n_heads
+        heads = family_of(experiment.model).heads(experiment.model)
         for k in experiment.clustering.n_clusters:
             if not 2 <= k < heads:
                 yield f"{place}.clustering.n_clusters: {k} clusters of {heads} heads; give 2 to {heads - 1}"

@@ -1,0 +1,53 @@
+import importlib
+import math
+
+import pytest
+
+from rllc.study.families import ABILITIES, FAMILIES, family_of, lacking
+from rllc.study.parameters import model as facts_of
+from rllc.study.reading import read
+from rllc.study.tasks import GENERATORS, TASKS, settings
+
+
+def function_at(path):
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def test_the_number_of_weights_is_that_of_the_model(config):
+    study = read(config)
+    for name, experiment in study.experiments.items():
+        row, facts = family_of(experiment.model), facts_of(study, experiment)
+        assert facts.pop("family") == experiment.model.family
+        shapes = function_at(row.model)(**facts).shapes()
+        counted = row.weights(experiment.model, study.tokenizers[experiment.tokenizer])
+        assert counted == sum(map(math.prod, shapes.values())), name
+
+
+def test_what_a_family_lacks_is_said_in_words(config, monkeypatch):
+    model = read(config).experiments["language"].model
+    assert lacking(model, ABILITIES) == []
+    monkeypatch.setitem(FAMILIES, "attention_only", family_of(model)._replace(offers=frozenset({"heads"})))
+    assert lacking(model, ("heads", "circuits")) == [
+        "a model of the family attention_only has no QK and OV circuits"
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_families_ask_and_offer_what_there_is_a_word_for(name):
+    assert FAMILIES[name].offers <= set(ABILITIES)
+    assert FAMILIES[name].section.model_fields["family"].annotation.__args__ == (name,)
+
+
+def test_generators_take_the_keys_of_their_sections(config):
+    """Tiny blocks of every generated distribution of the default study and of one more."""
+    config["distributions"]["sums"] = {"source": "sums", "label": "sums"}
+    config["tokenizers"]["small"] = {"largest": 3, "length": 5, "train_blocks": 10, "held_out_blocks": 10}
+    study = read(config)
+    for distribution, tokens in (("lists", "numbers"), ("sums", "small")):
+        entry, section = study.distributions[distribution], study.tokenizers[tokens]
+        made = function_at(GENERATORS[entry.source])(7, seed=0, **settings(entry, section))
+        assert made.contexts.shape == (7, section.context)
+        assert len(made.scorable()) == section.predictions
+        assert made.contexts.max() < section.vocabulary
+    assert {row.makes for row in TASKS.values()} <= {"tokens", "vectors"}
