@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 from cases import read
 
+from rllc.components import kind
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
-from rllc.models.components import kind, masks
+from rllc.models.components import masks
 from rllc.models.device import computing
 from rllc.models.loss import next_token_loss
 

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.models.components import check, kind, masks, parse
+from rllc.components import check, kind, parse
+from rllc.models.components import masks
 from rllc.models.transformer import Architecture, shapes
 
 PAPER = Architecture(n_layers=2, n_heads=8, d_model=256, d_head=32, n_ctx=1024, d_vocab=5000)
@@ -89,7 +90,5 @@ def test_kinds(text, expected):
 
 
 def test_names_are_read_without_torch():
-    code = (
-        "import sys; from rllc.models.components import kind; kind('1:6'); sys.exit('torch' in sys.modules)"
-    )
+    code = "import sys; from rllc.components import kind; kind('1:6'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -93,7 +93,7 @@ class Tiny(Login):
     PARTS = "results/tiny/language/parts/sampling.heads"
     PART = f"{PARTS}/seed0.code.from20.nc"  # one job, two checkpoints: enough for most faults
     SAMPLING = "rule_sample_heads"  # how Slurm's comments on the jobs that make parts begin
-    MEASURE = "    def measure(weights, architecture, step):\n"
+    MEASURE = "    def measure(weights, model, step):\n"
 
     def slow(self, seconds: float) -> None:
         """Every checkpoint takes so much longer; the numbers stay."""

@@ -38,7 +38,7 @@ def changed(config, path, value):
         ),
         ("dependence.distributions", ["x"], "dependence.distributions: no distribution of this experiment"),
         ("seeds", [7], "calibration.seeds: there is no seed 7; the experiment has [0]"),
-        ("heads.components", ["2:0"], "heads.components: '2:0' is not in a model of 2 layers x 4 heads"),
+        ("heads.components", ["2:0"], "heads.components: component '2:0' is not in this model"),
         ("heads.components", ["full"], "heads.components: 'full' is not a head L:H"),
         ("dependence.components", ["layer:0"], "'layer:0' is not a head L:H or full"),
         ("heads.scored_positions", 128, "128 of the 127 predictions of a context"),

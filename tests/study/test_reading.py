@@ -244,10 +244,12 @@ def test_components_must_be_in_the_model(config):
         "components": ["1:0+1:9"],
     }
     put(config, "experiments.language.sampling.other", other)
-    with pytest.raises(ConfigError, match="'1:9' is not in a model of 2 layers x 4 heads"):
+    with pytest.raises(
+        ConfigError, match=r"'1:0\+1:9' is not in this model: its layers are 0 to 1, its heads 0 to 3"
+    ):
         read(config)
     other["components"] = ["head 3"]
-    with pytest.raises(ConfigError, match="is none of L:H"):
+    with pytest.raises(ConfigError, match="unknown component"):
         read(config)
 
 

@@ -13,11 +13,12 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.components import kind
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
 from rllc.estimator.samplers.sgld import Loss, Weights, to_device
 from rllc.measures.hessian import Masks, hessian_times, hessian_traces
-from rllc.models.components import kind, masks
+from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture
 from rllc.verdicts import MISSING, verdict_attributes

@@ -3,12 +3,12 @@
 A new family is a module in ``rllc.models`` (``rllc.models.model.Model`` says what it has) and a row here.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import or_
 from typing import Any, Literal, NamedTuple
 
+from rllc import components
 from rllc.study.section import Section, key, one_of
 from rllc.study.values import RLLC, Count, Positive
 
@@ -132,13 +132,10 @@ def _too_long(model: AttentionOnly, tokens: Any) -> Iterator[str]:
 
 
 def _misnamed(model: AttentionOnly, component: str) -> str | None:
-    for part in component.split("+"):
-        match = re.fullmatch(r"(\d+):(\d+)|layer:(\d+)|embedding|full", part)
-        if match is None:
-            return f"'{component}' is none of L:H, L:H+L:H, layer:L, embedding, full"
-        layer = match[1] or match[3]
-        if (layer and int(layer) >= model.n_layers) or (match[2] and int(match[2]) >= model.n_heads):
-            return f"'{part}' is not in a model of {model.n_layers} layers x {model.n_heads} heads"
+    try:
+        components.check(component, n_layers=model.n_layers, n_heads=model.n_heads)
+    except ValueError as error:
+        return str(error)
     return None
 
 
