@@ -1,9 +1,8 @@
 """One figure: PNG, PDF, the dataset drawn, and its caption."""
 
-import importlib
 from pathlib import Path
 
-from rllc.job.stage import run
+from rllc.job.stage import by_name, run
 from rllc.store.figure import Files, write_figure
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes
@@ -11,9 +10,8 @@ from rllc.store.provenance import attributes
 
 def main(function: str, names: dict, datasets: list[Path], options: dict, code: str, files: Files) -> None:
     """Call a drawing function with the datasets it names."""
-    module, _, name = function.partition(":")
     read, inputs = read_named(names["datasets"], datasets)
-    drawing = getattr(importlib.import_module(module), name)(read, **options)
+    drawing = by_name(function)(read, **options)
     unfinished = [
         f"{key}.nc holds {d.attrs['unfinished']}" for key, d in read.items() if "unfinished" in d.attrs
     ]
@@ -24,4 +22,4 @@ def main(function: str, names: dict, datasets: list[Path], options: dict, code: 
 
 
 if __name__ == "__main__":
-    run(main, module_flag="function")
+    run(main, modules=("function",))

@@ -1,15 +1,16 @@
 """Around every measure: read a chunk's checkpoints and batches, write a part."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from torch import Tensor
 
 from rllc.job.cells import over_steps
+from rllc.measures.data import Measurement
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.device import choose, computing
 from rllc.models.loss import TaughtBatches
 from rllc.models.transformer import Architecture
@@ -20,10 +21,8 @@ from rllc.store.checkpoints import load
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
-
-Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
-KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
-EXTENT = ("chains", "control_chains", "keep_traces")
+from rllc.tasks.language.tokenizer import bos_id
+from rllc.tasks.language.tokenizer import load as read_tokenizer
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Measuring:
     checkpoints   manifest of the chunk
     blocks        manifest of the tokens whose held-out side is read
     teacher       manifest of a model whose predictions are the targets; None: the next tokens are
+    tokenizer     the file of the tokenizer; None: the measure does not read it
     compute       device and precision
     labels        length-1 coordinates of the result: seed, distribution
     stream        random stream of the measure; per checkpoint, ``seed(step)``
@@ -44,6 +44,7 @@ class Measuring:
     checkpoints: Path
     blocks: Path | None
     teacher: Path | None
+    tokenizer: Path | None
     compute: dict
     labels: dict
     stream: int
@@ -69,13 +70,10 @@ class Measuring:
         weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), architecture)
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, architecture)
 
-    def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
-        common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
-        kernel = {name: setting[name] for name in KERNEL}
-        kernel["batches"] = self.batches("draws", count=setting["draws"] * setting["thinning"], **common)
-        kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
-        return kernel, {name: setting[name] for name in EXTENT}
+    @property
+    def bos(self) -> int:
+        """The token that begins every context."""
+        return bos_id(read_tokenizer(self.tokenizer))
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
         """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""
@@ -85,10 +83,10 @@ class Measuring:
             raise ValueError(f"{self.checkpoints} has no checkpoint at step {', '.join(map(str, absent))}")
         return every if steps is None else [entry for entry in every if entry["step"] in steps]
 
-    def write(self, measure: Measure, *, steps: Collection[int] | None = None, **settings: Any) -> None:
-        """Write the part: ``measure(weights, architecture, step)`` of every checkpoint of the chunk.
+    def write(self, measure: Measurement, *, steps: Collection[int] | None = None, **settings: Any) -> None:
+        """Write the part: ``measure(weights, model, step)`` of every checkpoint of the chunk.
 
-        steps     only these of the chunk's checkpoints; None: all
+        steps     these of the chunk's checkpoints; None: all
         settings  the config sections that the measure reads, as plain data; recorded in the part
         """
         manifest = manifests.read(self.checkpoints)
@@ -98,7 +96,7 @@ class Measuring:
         def one(entry: dict[str, Any]) -> xr.Dataset:
             weights = load(manifests.verified(self.checkpoints, entry), architecture)
             with computing(self.compute["device"], self.compute["precision"]) as place:
-                return measure(place(weights), architecture, entry["step"])
+                return measure(place(weights), AttentionOnly(architecture), entry["step"])
 
         computed = {**self.compute, "device": choose(self.compute["device"]).type}
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}

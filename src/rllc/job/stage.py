@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import importlib
 import inspect
 import json
 import logging
@@ -9,7 +10,7 @@ import sys
 import time
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
 
 
-def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
+def by_name(path: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def run(main: Callable[..., None], *, modules: Sequence[str] = ()) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
     Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
@@ -30,7 +37,8 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
     job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
     ``main`` gets the fingerprint.
 
-    module_flag  the flag that names a module imported at run time, as ``rllc.figures.stages:draw``
+    modules  the flags that name what is imported at run time, as ``rllc.figures.stages:draw``, or JSON
+             with it under ``function``
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
@@ -44,8 +52,8 @@ def run(main: Callable[..., None], *, module_flag: str | None = None) -> None:
             parser.add_argument(f"--{flag}", **_reader(hint))
     given = vars(parser.parse_args())
     try:
-        modules = [given[module_flag].partition(":")[0]] if module_flag else []
-        given["code"] = _same_code(script, given["code"], modules)
+        imported = [name for flag in modules for name in _module(given[flag])]
+        given["code"] = _same_code(script, given["code"], imported)
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
         keep_freed_memory()
         started = time.monotonic()
@@ -65,10 +73,16 @@ def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
     return found
 
 
-def _hints(function: Callable[..., None]) -> dict[str, Any]:
+def _module(path: str) -> list[str]:
+    """The module of ``module:function``, as it is or in JSON; none where there is none."""
+    path = json.loads(path).get("function", "") if path.startswith("{") else path
+    return [path.partition(":")[0]] if path else []
+
+
+def _hints(main: Callable[..., None]) -> dict[str, Any]:
     """Parameter -> annotation, in order."""
-    hints = typing.get_type_hints(function)
-    return {name: hints[name] for name in inspect.signature(function).parameters}
+    hints = typing.get_type_hints(main)
+    return {name: hints[name] for name in inspect.signature(main).parameters}
 
 
 def _flags(name: str, hint: Any) -> dict[str, Any]:

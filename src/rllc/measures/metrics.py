@@ -6,23 +6,35 @@ import numpy as np
 import torch
 import xarray as xr
 
+from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
 from rllc.models.transformer import Architecture, forward
 from rllc.models.weights import Weights, weight_norm
 from rllc.tasks.batch import Batch
-from rllc.vocabulary import NATS, describe
-
-VARIABLES = {
-    "loss": ("loss, mean over all positions", NATS),
-    "loss_by_position": ("loss of the prediction made at a position", NATS),
-    "accuracy": ("share of predictions whose likeliest token is the target", "1"),
-    "sequence_accuracy": ("share of contexts in which every prediction is right", "1"),
-    "icl_score": ("in-context learning score: loss late in the context minus loss early", NATS),
-    "weight_norm": ("Euclidean norm of all weights", "1"),
-}
 
 
-def behaviour(
+def metrics(
+    data: Data,
+    *,
+    contexts: int,
+    batch_size: int,
+    icl_early: tuple[int, int] | None,
+    icl_late: tuple[int, int] | None,
+    accuracy: bool,
+) -> Measurement:
+    """``evaluate`` on held-out contexts, all positions scored; ranges of positions without their end."""
+    batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
+    early, late = (positions and range(*positions) for positions in (icl_early, icl_late))
+
+    def measure(weights, model, step):
+        return evaluate(
+            weights, batches, architecture=model.architecture, early=early, late=late, accuracy=accuracy
+        )
+
+    return measure
+
+
+def evaluate(
     weights: Weights,
     batches: Sequence[Batch],
     *,
@@ -61,7 +73,7 @@ def behaviour(
         dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
     if accuracy:
         dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()
-    return describe(dataset, VARIABLES)
+    return dataset
 
 
 @torch.no_grad()

@@ -4,12 +4,16 @@ Counted matrix products divided by a measured speed, what goes on between them, 
 ``benchmarks/README.md`` has the measurements; the estimates are meant to be right within a factor of two.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rllc.study.distributions import TextTokens
-from rllc.study.sampling import Sampling
 from rllc.study.steps import chunks
-from rllc.study.study import Experiment, Study
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment, Study
 
 FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
 GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
@@ -54,7 +58,7 @@ def on_gpu(study: Study, rule: str) -> bool:
     return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
 
 
-def products(
+def matrix_products(
     study: Study, experiment: Experiment, batch_size: int, scored: int | None, *, length: int | None = None
 ) -> float:
     """CPU seconds of the matrix products of a forward pass over one minibatch.
@@ -78,12 +82,12 @@ def forward(
 ) -> float:
     """CPU seconds of a forward pass over one minibatch; backward takes twice that.
 
-    Arguments as in ``products``.
+    Arguments as in ``matrix_products``.
     """
     model = experiment.model
     elements = batch_size * (length or study.tokenizers[experiment.tokenizer].context) * model.d_model
     between = model.n_layers * (PASS + ELEMENT * elements)
-    return products(study, experiment, batch_size, scored, length=length) + between
+    return matrix_products(study, experiment, batch_size, scored, length=length) + between
 
 
 def training(study: Study, experiment: Experiment, start: int) -> Cost:
@@ -95,91 +99,9 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
     seconds = steps * 3 * forward(study, experiment, section.batch_size, None)
     return Cost(
         START + seconds,
-        900 + 8 * _logits(study, experiment, section.batch_size, None),
+        900 + 8 * logits(study, experiment, section.batch_size, None),
         (len(table[start]) + 3) * parameters(study, experiment) * 4.0,
     )
-
-
-def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str, start: int) -> Cost:
-    """All components, chains and draws of one chunk on one distribution, with the control."""
-    model = experiment.model
-    count = {"heads": model.n_layers * model.n_heads, "full": 1, "other": len(section.components or [])}[kind]
-    passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
-    share = HEAD if kind == "heads" else 1.0
-    one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * passes * share * one
-    return Cost(
-        START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
-    )
-
-
-def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
-    """Every setting of the sweeps, their controls, and the curvature of every component."""
-    section, model = experiment.calibration, experiment.model
-    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
-    every = model.n_layers * model.n_heads
-    seconds, logits = 0.0, 0.0
-    for kind, sweep in (("heads", section.heads), ("full", section.full)):
-        if sweep is None:
-            continue
-        pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
-        count = len(sweep.components or range(every)) if kind == "heads" else 1
-        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
-        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
-        share = HEAD if kind == "heads" else 1.0
-        one = forward(study, experiment, sweep.batch_size, sweep.scored_positions)
-        seconds += steps * (passes * count * share + curvature) * one
-        logits = max(logits, _logits(study, experiment, sweep.batch_size, sweep.scored_positions))
-    return Cost(START + seconds, 1200 + 20 * logits, 1e6 * steps)
-
-
-def dependence(study: Study, experiment: Experiment, start: int) -> Cost:
-    """Every data set size, minibatch size and seed, for every component."""
-    section = experiment.calibration.dependence
-    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
-    seconds = 0.0
-    for component in section.components:
-        base = experiment.sampling.full if component == "full" else experiment.sampling.heads
-        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
-        sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
-        one = forward(study, experiment, base.batch_size, base.scored_positions)
-        seconds += steps * sizes * 3 * section.chains * section.draws * one
-    return Cost(START + seconds, 1200)
-
-
-def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.hessian
-    one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one
-    return Cost(
-        START + seconds, 1200 + 20 * _logits(study, experiment, section.batch_size, section.scored_positions)
-    )
-
-
-def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
-    section, model = experiment.ablation, experiment.model
-    one = forward(study, experiment, section.contexts, None)
-    seconds = len(chunks(experiment)[start]) * (3 * model.n_layers * model.n_heads + 2) * one
-    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
-
-
-def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.metrics
-    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None)
-    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
-
-
-def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
-    vocabulary = study.tokenizers[experiment.tokenizer].vocabulary
-    count = len(chunks(experiment)[start])
-    seconds = count * experiment.model.n_heads * 20 * vocabulary**3 / FLOPS
-    return Cost(START + seconds, disk_bytes=8.0 * count * experiment.model.n_heads * vocabulary**2)
-
-
-def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.patterns
-    one = forward(study, experiment, section.sequences, None, length=section.length)
-    return Cost(START + len(chunks(experiment)[start]) * 3 * one)
 
 
 def validation(study: Study, family: str) -> Cost:
@@ -222,7 +144,7 @@ def tokens(study: Study, tokenizer: str) -> Cost:
     return Cost(2 + seconds, 2000, 2.0 * size)
 
 
-def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
+def logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
     """Megabytes of the logits of one minibatch."""
     tokenizer = study.tokenizers[experiment.tokenizer]
     return 4e-6 * batch_size * (scored or tokenizer.predictions) * tokenizer.vocabulary
