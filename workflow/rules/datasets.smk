@@ -24,11 +24,11 @@ rule gather:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
-        code=code_of_gathering,
+        code=lambda w: code("gather", *finishing(w)),
         parts=lambda wildcards, input: list(input.parts),
         labels=label_of,
         row=variables_of,
-        finish=finish_of,
+        finish=lambda w: getattr(finish_of(w), "function", ""),
         unfinished=as_json({}),
     message:
         "gathering {wildcards.experiment}/{wildcards.dataset}.nc"

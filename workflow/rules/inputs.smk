@@ -181,24 +181,30 @@ def row_of(wildcards):
 
 
 def variables_of(wildcards):
-    """What a dataset's variables are called."""
-    row = row_of(wildcards)
-    return as_json({"variables": row.words if row else {}, "traces": row is None})
+    """What a dataset's variables are called, and the settings of what is added at the end."""
+    row, finish = row_of(wildcards), finish_of(wildcards)
+    settings = {finish.name: finish.keywords(experiment(wildcards))} if finish and finish.section else {}
+    return as_json(
+        {
+            "variables": row.words if row else {},
+            "traces": row is None,
+            "settings": settings,
+        }
+    )
 
 
 def finish_of(wildcards):
-    """What is added to a dataset when it is gathered."""
-    row, made = row_of(wildcards), experiment(wildcards)
-    finish = row.finish if row else None
-    if finish is None or not finish.asked(made):
-        return as_json({})
-    return as_json({"function": finish.function, "name": finish.name, "settings": finish.keywords(made)})
-
-
-def code_of_gathering(wildcards):
-    """Fingerprint of gathering a dataset and of what its row adds."""
+    """What is added to a dataset when it is gathered; None where nothing is."""
     row = row_of(wildcards)
-    return code("gather", *([module(row.finish.function)] if row and row.finish else []))
+    if row is None or row.finish is None or not row.finish.asked(experiment(wildcards)):
+        return None
+    return row.finish
+
+
+def finishing(wildcards):
+    """The module of what is added to a dataset, if anything is."""
+    finish = finish_of(wildcards)
+    return [module(finish.function)] if finish else []
 
 
 def label_of(wildcards):

@@ -19,11 +19,11 @@ use rule gather as gather_partial with:
     log:
         AT.log("gather_partial", "experiment", "dataset"),
     params:
-        code=code_of_gathering,
+        code=lambda w: code("gather", *finishing(w)),
         parts=finished_parts,
         labels=label_of,
         row=variables_of,
-        finish=finish_of,
+        finish=lambda w: getattr(finish_of(w), "function", ""),
         unfinished=unfinished_of,
     message:
         "gathering what is finished of {wildcards.experiment}/{wildcards.dataset}.nc"

@@ -1,17 +1,20 @@
 """One figure: PNG, PDF, the dataset drawn, and its caption."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from rllc.job.stage import by_name, run
+from rllc.job.stage import run
 from rllc.store.figure import Files, write_figure
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes
 
 
-def main(function: str, names: dict, datasets: list[Path], options: dict, code: str, files: Files) -> None:
+def main(
+    function: Callable, names: dict, datasets: list[Path], options: dict, code: str, files: Files
+) -> None:
     """Call a drawing function with the datasets it names."""
     read, inputs = read_named(names["datasets"], datasets)
-    drawing = by_name(function)(read, **options)
+    drawing = function(read, **options)
     unfinished = [
         f"{key}.nc holds {d.attrs['unfinished']}" for key, d in read.items() if "unfinished" in d.attrs
     ]
@@ -22,4 +25,4 @@ def main(function: str, names: dict, datasets: list[Path], options: dict, code: 
 
 
 if __name__ == "__main__":
-    run(main, modules=("function",))
+    run(main)

@@ -1,19 +1,22 @@
 """One dataset from its parts: all of them, or those that are finished."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from rllc.job.stage import by_name, run
+from rllc.job.stage import run
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.gathering import agrees, described, gather, traces_of, whole_grid, without_traces
 from rllc.store.provenance import attributes, stamp
 
 
-def main(parts: list[Path], labels: dict, row: dict, finish: dict, unfinished: dict, output: Path) -> None:
+def main(
+    parts: list[Path], labels: dict, row: dict, finish: Callable | None, unfinished: dict, output: Path
+) -> None:
     """Join parts along seed, distribution and step.
 
-    row         variables of the dataset: long name, unit, dims; empty: as they are. Of ``traces`` the losses
-                of every draw alone, which other datasets leave out
-    finish      what is added: ``function``, ``settings`` and the ``name`` that they are recorded under
+    row         ``variables``: their long names, units and dims (none: as they are); ``traces``: keep the
+                losses of every draw alone, which other datasets leave out; ``settings`` of ``finish``, by name
+    finish      makes what is added to the whole dataset; None: nothing is
     unfinished  empty, or the labels of the whole dataset and what parts that belong to it were made by
     """
     read = [read_dataset(part) for part in parts]
@@ -24,10 +27,8 @@ def main(parts: list[Path], labels: dict, row: dict, finish: dict, unfinished: d
     kept = traces_of if row["traces"] else without_traces
     dataset = gather([kept(part) for part in read], labels=labels)
     if finish:
-        dataset = dataset.merge(by_name(finish["function"])(dataset, **finish["settings"]))
-        dataset = dataset.assign_attrs(
-            attributes(**{finish["name"]: finish["settings"]} if finish["name"] else {})
-        )
+        keywords = {key: value for settings in row["settings"].values() for key, value in settings.items()}
+        dataset = dataset.merge(finish(dataset, **keywords)).assign_attrs(attributes(**row["settings"]))
     dataset = described(dataset, row["variables"])
     if unfinished:
         dataset = whole_grid(dataset, unfinished["coords"], labels)
@@ -35,4 +36,4 @@ def main(parts: list[Path], labels: dict, row: dict, finish: dict, unfinished: d
 
 
 if __name__ == "__main__":
-    run(main, modules=("finish",))
+    run(main)

@@ -10,7 +10,7 @@ import sys
 import time
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,16 @@ log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
 
 
-def by_name(path: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names."""
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def run(main: Callable[..., None], *, modules: Sequence[str] = ()) -> None:
+def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
     Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
-    may be empty. A parameter that is a dataclass takes a flag for each of its fields.
+    may be empty; ``Callable`` is a function of this package, as ``rllc.figures.stages:draw``, whose module is
+    part of the fingerprint. A parameter that is a dataclass takes a flag for each of its fields.
 
     ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
     job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
     ``main`` gets the fingerprint.
-
-    modules  the flags that name what is imported at run time, as ``rllc.figures.stages:draw``, or JSON
-             with it under ``function``
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
@@ -52,8 +44,8 @@ def run(main: Callable[..., None], *, modules: Sequence[str] = ()) -> None:
             parser.add_argument(f"--{flag}", **_reader(hint))
     given = vars(parser.parse_args())
     try:
-        imported = [name for flag in modules for name in _module(given[flag])]
-        given["code"] = _same_code(script, given["code"], imported)
+        named = [name for flag, hint in hints.items() if _is_function(hint) for name in given[flag] if name]
+        given["code"] = _same_code(script, given["code"], [name.partition(":")[0] for name in named])
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
         keep_freed_memory()
         started = time.monotonic()
@@ -73,10 +65,15 @@ def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
     return found
 
 
-def _module(path: str) -> list[str]:
-    """The module of ``module:function``, as it is or in JSON; none where there is none."""
-    path = json.loads(path).get("function", "") if path.startswith("{") else path
-    return [path.partition(":")[0]] if path else []
+def _is_function(hint: Any) -> bool:
+    """Whether a flag names a function: ``Callable``, or ``Callable | None``."""
+    return Callable in (hint, *typing.get_args(hint))
+
+
+def _function(path: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _hints(main: Callable[..., None]) -> dict[str, Any]:
@@ -101,7 +98,7 @@ def _reader(hint: Any) -> dict[str, Any]:
         return {"nargs": "*", "required": True}
     if isinstance(hint, types.UnionType):
         return {"nargs": "*", "default": []}
-    return {"required": True}
+    return {"required": True, "nargs": 1} if hint is Callable else {"required": True}
 
 
 def _value(hint: Any, given: Any) -> Any:
@@ -111,4 +108,6 @@ def _value(hint: Any, given: Any) -> Any:
     if isinstance(hint, types.UnionType):
         kept = [one for one in given if one != ""]
         return _value(typing.get_args(hint)[0], kept[0]) if kept else None
+    if hint is Callable:
+        return _function(given[0] if isinstance(given, list) else given)
     return json.loads(given) if hint is dict else hint(given)

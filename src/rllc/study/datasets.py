@@ -60,9 +60,9 @@ def datasets(experiment: Experiment, target: str = "all") -> list[str]:
 
 
 def distributions(experiment: Experiment, dataset: str) -> list[str]:
-    """The distributions of a dataset, in config order; of one that a measure does not make: all."""
-    made = measured(experiment)
-    return made[dataset].distributions if dataset in made else list(experiment.distributions)
+    """The distributions of a dataset, in config order; all of the experiment's where it names none."""
+    made = measured(experiment).get(dataset)
+    return made.distributions if made and made.row.per_distribution else list(experiment.distributions)
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:

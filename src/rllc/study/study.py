@@ -59,7 +59,7 @@ def _measures() -> dict[str, Any]:
             fields[row.name] = (row.section | None, key(f"{row.about}; makes {row.name}.nc", default=None))
         finish = getattr(row, "finish", None)
         if finish and finish.section:
-            about = f"{finish.about}; needs {row.name}"
+            about = f"{finish.about}, in {row.name}.nc; needs {row.name}"
             fields[finish.name] = (finish.section | None, key(about, default=None))
     return fields
 

@@ -167,7 +167,7 @@ ROWS = (
             },
             name="head_types",
             section=HeadTypes,
-            about="types of heads, in heads.nc",
+            about="types of heads",
             settings=lambda section: {"thresholds": section.model_dump()},
         ),
     ),
