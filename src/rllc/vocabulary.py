@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-NATS = "nats/token"
+from rllc.units import NATS as NATS
+
 STATUS = ("ok", "nonfinite", "diverged", "missing")
 
 

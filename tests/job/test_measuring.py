@@ -15,7 +15,7 @@ def job(tmp_path):
         entries.append(manifests.file_entry(file, step=step))
     manifests.write(folder / "from0.json", checkpoints=entries, model={"n_layers": 1})
     return Measuring(
-        checkpoints=folder / "from0.json", blocks=None, teacher=None, family=None, compute={}, labels={}, stream=0,
+        checkpoints=folder / "from0.json", blocks=None, teacher=None, tokenizer=None, family=None, compute={}, labels={}, stream=0,
         batch_stream=0, code="c", output=tmp_path / "out.nc",
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ class Place:
     teacher: Path | None
     code: str
 
-def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Callable[..., int]) -> None:
+def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Callable) -> None:
     """What it does."""
     if settings.get("fail"):
         raise ValueError("this is wrong: do that")

@@ -8,6 +8,7 @@ import torch
 
 from rllc.estimator.llc import estimate
 from rllc.measures.calibration import at_center, estimator, joined, sweep
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture
@@ -133,11 +134,11 @@ def test_heads_take_the_head_path_and_the_rest_the_generic_one():
         layer_norm=True,
     )
     weights = {}
-    heads = estimator(weights, architecture, ["0:0", "0:1"], draws=3)
+    heads = estimator(weights, AttentionOnly(architecture), ["0:0", "0:1"], draws=3)
     assert heads.func.__name__ == "estimate_heads"
     assert heads.keywords == {"heads": ["0:0", "0:1"], "draws": 3}
-    whole = estimator(weights, architecture, ["full"])
+    whole = estimator(weights, AttentionOnly(architecture), ["full"])
     assert whole.func is estimate
     assert whole.keywords["components"] == {"full": masks("full", architecture)}
-    other = estimator(weights, architecture, ["0:0"], loss=next_token_loss(architecture))
+    other = estimator(weights, AttentionOnly(architecture), ["0:0"], loss=next_token_loss(architecture))
     assert other.func is estimate

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.measures.metrics import behaviour, weight_norm
+from rllc.measures.metrics import evaluate
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.hooked import as_hooked
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, forward, shapes
+from rllc.models.weights import weight_norm
 from rllc.tasks.batch import next_token_batch
 
 ARCHITECTURE = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=4, n_ctx=10, d_vocab=11)
@@ -29,7 +30,7 @@ def test_equal_to_transformer_lens_whatever_the_batches(contexts):
         hooked = as_hooked(weights, ARCHITECTURE)
         expected = hooked(torch.from_numpy(contexts), return_type="loss", loss_per_token=True).numpy()
     batches = [next_token_batch(part, np.arange(9)) for part in (contexts[:4], contexts[4:6], contexts[6:])]
-    got = behaviour(weights, batches, model=MODEL, early=1, late=[6, 8])
+    got = evaluate(weights, batches, model=MODEL, early=1, late=[6, 8])
     assert got.loss_by_position.dims == ("position",)
     assert list(got.position.values) == list(range(9))
     np.testing.assert_allclose(got.loss_by_position, expected.mean(0), rtol=1e-5)
@@ -41,9 +42,9 @@ def test_equal_to_transformer_lens_whatever_the_batches(contexts):
 def test_a_model_has_no_loss_against_itself(contexts):
     weights = random_weights()
     batches = TaughtBatches([next_token_batch(contexts, np.arange(9))], weights, MODEL)
-    got = behaviour(weights, batches, model=MODEL, early=0, late=8)
+    got = evaluate(weights, batches, model=MODEL, early=0, late=8)
     np.testing.assert_allclose(got.loss_by_position, 0, atol=1e-5)
-    other = behaviour(random_weights(1), batches, model=MODEL, early=0, late=8)
+    other = evaluate(random_weights(1), batches, model=MODEL, early=0, late=8)
     assert np.all(other.loss_by_position > 0)
 
 
@@ -58,13 +59,13 @@ def test_bad_input_is_refused(contexts):
     weights = random_weights()
     batches = [next_token_batch(contexts, np.arange(9)), next_token_batch(contexts, np.arange(1, 9))]
     with pytest.raises(ValueError, match="different positions"):
-        behaviour(weights, batches, model=MODEL, early=1, late=8)
+        evaluate(weights, batches, model=MODEL, early=1, late=8)
     with pytest.raises(ValueError, match=r"late = 9 .* \(0 .. 8\)"):
-        behaviour(weights, batches[:1], model=MODEL, early=1, late=9)
+        evaluate(weights, batches[:1], model=MODEL, early=1, late=9)
     with pytest.raises(ValueError, match="early = "):
-        behaviour(weights, batches[:1], model=MODEL, early=[], late=8)
+        evaluate(weights, batches[:1], model=MODEL, early=[], late=8)
     with pytest.raises(ValueError, match="no batches"):
-        behaviour(weights, [], model=MODEL, early=1, late=8)
+        evaluate(weights, [], model=MODEL, early=1, late=8)
 
 
 def test_accuracy_counts_predictions_and_whole_contexts(contexts):
@@ -76,7 +77,7 @@ def test_accuracy_counts_predictions_and_whole_contexts(contexts):
         next_token_batch(contexts[part], np.arange(9))._replace(targets=wanted[part])
         for part in (slice(0, 4), slice(4, 7))
     ]
-    found = behaviour(weights, batches, model=MODEL, accuracy=True)
+    found = evaluate(weights, batches, model=MODEL, accuracy=True)
     right = (said == wanted).tolist()
     assert found["accuracy"].item() == pytest.approx(sum(map(sum, right)) / 63)
     assert found["sequence_accuracy"].item() == pytest.approx(sum(map(all, right)) / 7)
@@ -88,4 +89,4 @@ def test_probabilities_have_no_accuracy(contexts):
     weights = random_weights()
     batches = TaughtBatches([next_token_batch(contexts, np.arange(9))], weights, MODEL)
     with pytest.raises(ValueError, match="probabilities have no accuracy"):
-        behaviour(weights, batches, model=MODEL, accuracy=True)
+        evaluate(weights, batches, model=MODEL, accuracy=True)

@@ -67,7 +67,7 @@ def test_pasted_into_the_config_jobs_take_that_long_at_most(published, minutes):
     )
     study = read(published)
     table = steps.chunks(study.experiments["language"])
-    for rule, more in chunks.kinds(study.experiments["language"]):
+    for rule, more in chunks.jobs(study.experiments["language"]):
         for start, members in table.items():
             wildcards = SimpleNamespace(experiment="language", start=start, **more)
             long = forecast.of(study, rule, wildcards).seconds(study, rule) / 60
@@ -80,9 +80,9 @@ def test_every_job_that_a_chunk_has_counts(config):
         **config["experiments"]["language"]["sampling"]["full"], "draws": 10**6,
     }  # fmt: skip
     study = read(config)
-    rules = {rule for rule, _ in chunks.kinds(study.experiments["language"])}
+    rules = {rule for rule, _ in chunks.jobs(study.experiments["language"])}
     assert rules == {
-        "train", "sample_heads", "sample_full", "trace_hessian", "ablate", "measure_losses", "score_heads",
+        "train", "sample_heads", "sample_full", "hessian", "ablation", "metrics", "heads",
     }  # fmt: skip
     assert chunks.slowest(study, "language", 0)[1] == "sample_full"
 

@@ -46,13 +46,13 @@ def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
 
 
 def test_head_scores_cost_what_their_own_sequences_do(config):
-    """They are as long as ``patterns.length`` says, not as long as contexts."""
-    config["experiments"]["language"]["patterns"]["length"] = 128
+    """They are as long as ``heads.length`` says, not as long as contexts."""
+    config["experiments"]["language"]["heads"]["length"] = 128
     costs = []
     for context in (128, 1024):
         config["tokenizers"]["bpe"]["context"] = context
         for name in ("language", "language_1layer"):
             config["experiments"][name]["model"]["n_ctx"] = 1024
         study = read(config)
-        costs.append(cost.patterns(study, study.experiments["language"], 0).cpu_seconds)
+        costs.append(forecast.of(study, "heads", SimpleNamespace(experiment="language", start=0)).cpu_seconds)
     assert costs[0] == costs[1]

@@ -1,11 +1,24 @@
 import copy
+from types import SimpleNamespace
 
 import pytest
 
-from rllc.study import cost, parameters
-from rllc.study.datasets import calibrated, calibration_distributions, datasets
+from rllc.run import forecast
+from rllc.study import cost
+from rllc.study.datasets import datasets, distributions, measured
 from rllc.study.figures import FIGURES, asked_by
+from rllc.study.measures.table import BY_NAME
 from rllc.study.reading import ConfigError, read
+from rllc.study.rows import Work
+
+
+def settings(study, name):
+    """What the kernel or the analysis of a row is told."""
+    experiment, row = study.experiments["language"], BY_NAME[name]
+    section = row.declared(experiment)
+    return row.settings(
+        Work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
+    )
 
 
 def changed(config, path, value):
@@ -69,13 +82,13 @@ def test_the_base_setting_that_is_varied_must_be_there(config):
 def test_its_datasets_and_figures_are_its_own_targets(config):
     study = read(config)
     experiment = study.experiments["language"]
-    assert calibrated(experiment) == ["calibration", "dependence", "recommendation"]
-    assert not set(calibrated(experiment)) & set(datasets(experiment))
+    assert datasets(experiment, "calibrate") == ["calibration", "dependence", "recommendation"]
+    assert not set(datasets(experiment, "calibrate")) & set(datasets(experiment))
     own = asked_by("calibrate", study.figures)
     assert set(own) == {name for name, figure in FIGURES.items() if figure.target == "calibrate"}
     assert not set(own) & set(asked_by("all", study.figures))
-    assert calibration_distributions(experiment, "calibration") == ["mixture", "code"]
-    assert calibration_distributions(experiment, "dependence") == ["mixture"]
+    assert distributions(experiment, "calibration") == ["mixture", "code"]
+    assert distributions(experiment, "dependence") == ["mixture"]
     config["experiments"]["language"]["calibration"]["dependence"] = None
     with pytest.raises(ConfigError, match=r"needs dependence\.nc, which 'language' does not declare"):
         read(config)
@@ -83,29 +96,31 @@ def test_its_datasets_and_figures_are_its_own_targets(config):
 
 def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
     chunked["experiments"]["language"]["sampling"]["full"]["divergence_factor"] = 1000
-    experiment = read(chunked).experiments["language"]
-    swept = parameters.calibration(experiment)
+    study = read(chunked)
+    swept = settings(study, "calibration")
     assert set(swept) == {"heads", "full", "probes"}
     assert [swept[kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
-    told = parameters.dependence(experiment)
-    assert [told["settings"][kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
-    assert told["settings"]["full"]["localization"] == experiment.sampling.full.localization
-    assert "checkpoints" not in told
-    steps = [parameters.listed_steps(experiment, "calibration", start) for start in (0, 1250)]
-    assert steps == [{"steps": []}, {"steps": [1342, 3000]}]
-    known = parameters.known_settings(experiment)
+    varied = settings(study, "dependence")
+    assert [varied["settings"][kind]["divergence_factor"] for kind in ("heads", "full")] == [5, 1000]
+    full = study.experiments["language"].sampling.full
+    assert varied["settings"]["full"]["localization"] == full.localization
+    assert not {"checkpoints", "seeds", "distributions"} & set(varied)
+    assert measured(study.experiments["language"])["calibration"].steps == [1342, 3000]
+    known = settings(study, "recommendation")["known"]
     assert known["heads"]["likelihood"] == {"step_size": 1e-4, "n_beta": 3000, "localization": 1000}
     assert "likelihood" not in known["full"]
 
 
 def test_the_cost_grows_with_the_grid(chunked):
-    study = read(chunked)
-    experiment = study.experiments["language"]
-    small = read(changed(chunked, "heads.n_beta", [30])).experiments["language"]
-    one, few = (cost.calibration(study, each, 1250).cpu_seconds for each in (experiment, small))
-    assert 60 < few < one < 900
-    assert cost.calibration(study, experiment, 0).cpu_seconds == cost.START
-    assert cost.dependence(study, experiment, 1250).cpu_seconds > cost.START
+    def seconds(config, rule, start):
+        return forecast.of(
+            read(config), rule, SimpleNamespace(experiment="language", start=start)
+        ).cpu_seconds
+
+    few = seconds(changed(chunked, "heads.n_beta", [30]), "calibration", 1250)
+    assert 60 < few < seconds(chunked, "calibration", 1250) < 900
+    assert seconds(chunked, "calibration", 0) == cost.START
+    assert seconds(chunked, "dependence", 1250) > cost.START
 
 
 def test_the_dependence_refuses_a_base_setting_that_it_does_not_run(config):

@@ -8,7 +8,7 @@ import yaml
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-from rllc.study.datasets import datasets, distributions, texts
+from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
 from rllc.study.figures import FIGURES, Figure, options
 from rllc.study.layout import Layout
@@ -70,7 +70,7 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
         ("experiments.sort_1head.model.n_ctx", 20, "20 positions cannot hold the blocks of 21 tokens"),
         ("experiments.sort_1head.like", "sort_2head", "no experiment is called 'sort_2head'; did you mean"),
         ("experiments.language.circuits", {}, "circuits: full circuits are of one layer that sorts"),
-        ("experiments.sort_1head.patterns", {"sequences": 8, "length": 16}, "measured on text tokens"),
+        ("experiments.sort_1head.heads", {"sequences": 8, "length": 16}, "measured on text tokens"),
         ("claims.peak_1head.statistic", "llc_paek", "no statistic 'llc_paek'; did you mean 'llc_peak'?"),
         ("claims.peak_1head.experiment", "sort_9head", "no experiment 'sort_9head'"),
         (
@@ -123,8 +123,8 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
         ("experiments.language.seeds", [], "seeds: list should have at least 1 item"),
         ("experiments.language.model.n_ctx", 64, "64 positions cannot hold the blocks of 128 tokens"),
         ("experiments.language.model.positions", "rotary", "'shortformer' or 'standard'"),
-        ("experiments.language.clustering.n_clusters", [8], "8 clusters of 8 heads; give 2 to 7"),
-        ("experiments.language.patterns", None, "head_types: types are read off attention scores"),
+        ("experiments.language.clusters.n_clusters", [8], "8 clusters of 8 heads; give 2 to 7"),
+        ("experiments.language.heads", None, "head_types: types of heads are read off heads.nc; give heads"),
         ("experiments.language.metrics.icl_late", [110, 500], "is no range of the 127 predictions"),
         ("experiments.language.settings.sampling", {}, "'sampling' is the base setting's name"),
         ("experiments.a-b", {}, "experiments.a-b"),
@@ -160,14 +160,14 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
             "checkpoints.chunks: [0, 10, 5] must start at 0 and rise",
         ),
         (
-            "experiments.language.clustering.distributions",
+            "experiments.language.clusters.distributions",
             ["mixture", "cod"],
             "no distribution of rllc.nc is called 'cod'; did you mean 'code'?",
         ),
         (
             "experiments.language.sampling.heads.distributions",
             ["mixture"],
-            "clustering.distributions: no distribution of rllc.nc is called 'code'",
+            "clusters.distributions: no distribution of rllc.nc is called 'code'",
         ),
         (
             "experiments.language.sampling.heads.components",
@@ -324,7 +324,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "rllc", "llc", "rllc.likelihood", "hessian", "ablation", "heads", "metrics", "clusters",
+        "rllc", "rllc.likelihood", "llc", "hessian", "ablation", "heads", "metrics", "clusters",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]
@@ -333,9 +333,9 @@ def test_datasets_follow_what_an_experiment_declares(config):
 
 def test_only_text_that_is_used_is_read(config):
     study = read(config)
-    assert list(texts(study)) == ["english", "code", "mixture"]
+    assert list(used_texts(study)) == ["english", "code", "mixture"]
     config["distributions"]["unused"] = {"source": "files", "path": "no/such/file", "label": "Unused"}
-    assert list(texts(read(config))) == ["english", "code", "mixture"]
+    assert list(used_texts(read(config))) == ["english", "code", "mixture"]
 
 
 def test_the_overlays_change_only_what_they_name():

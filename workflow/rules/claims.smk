@@ -10,14 +10,14 @@ rule summarise:
     """The statistics of one experiment: one number per seed each."""
     input:
         datasets=lambda w: [
-            AT.dataset(w.experiment, dataset) for dataset in READ_OFF[w.experiment]
+            AT.dataset(w.experiment, dataset) for dataset in SUMMARISED[w.experiment]
         ],
     output:
         output=AT.summary(),
     log:
         AT.log("summarise", "experiment"),
     wildcard_constraints:
-        experiment=any_of(READ_OFF),
+        experiment=any_of(SUMMARISED),
     priority: 15
     localrule: True
     conda:
@@ -29,7 +29,7 @@ rule summarise:
     params:
         code=code("summarise"),
         statistics=lambda w: as_json(parameters.statistics(STUDY, experiment(w))),
-        names=lambda w: as_json({"datasets": READ_OFF[w.experiment]}),
+        names=lambda w: as_json({"datasets": SUMMARISED[w.experiment]}),
     message:
         "statistics of {wildcards.experiment}"
     shell:
@@ -45,7 +45,7 @@ rule summarise:
 rule judge:
     """Every claim, and the statistics of all experiments."""
     input:
-        summaries=[AT.summary(name) for name in READ_OFF],
+        summaries=[AT.summary(name) for name in SUMMARISED],
     output:
         output=AT.claims(),
     log:
@@ -61,7 +61,9 @@ rule judge:
     params:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
-        names=as_json({"experiments": {n: EXPERIMENTS[n].label or n for n in READ_OFF}}),
+        names=as_json(
+            {"experiments": {n: EXPERIMENTS[n].label or n for n in SUMMARISED}}
+        ),
     message:
         "judging the claims"
     shell:

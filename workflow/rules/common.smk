@@ -8,23 +8,39 @@ from snakemake.settings.enums import Quietness
 
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
-from rllc.study import parameters, datasets as products
-from rllc.run.command import command
-from rllc.study import cost, families, tasks
-from rllc.run.forecast import by_rule, forecast, table
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
-from rllc.run.fingerprint import fingerprint
-from rllc.study.imported import imported_files
-from rllc.study.layout import BASE_SETTING, Layout
-from rllc.study.parameters import as_json
 from rllc.run import leftover, planned, slurm
+from rllc.run.command import command
 from rllc.run.environment import forget_secrets, prepare
+from rllc.run.fingerprint import fingerprint
+from rllc.run.forecast import by_rule, forecast, table
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import drop_broken
-from rllc.study.steps import chunks
-from rllc.study.reading import ConfigError, read
 from rllc.seeds import derive
+from rllc.study import cost, parameters
+from rllc.study.datasets import (
+    TRACES,
+    contexts,
+    datasets,
+    distributions,
+    is_text,
+    measured,
+    summarised,
+    traced,
+    trained_on,
+    used_texts,
+    validated,
+)
+from rllc.study.families import family_of
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
+from rllc.study.imported import imported_files
+from rllc.study.layout import Layout
+from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.parameters import as_json
+from rllc.study.reading import ConfigError, read
+from rllc.study.rows import Work
+from rllc.study.steps import chunks, steps
+from rllc.study.tasks import GENERATORS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
 
@@ -46,20 +62,17 @@ if problems:
 
 AT = Layout(STUDY.results)
 EXPERIMENTS = STUDY.experiments
-LISTED = {
-    name: products.datasets(experiment) for name, experiment in EXPERIMENTS.items()
-}
+MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
+CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}
+LISTED = {name: datasets(entry) for name, entry in EXPERIMENTS.items()}
 DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ]
-TEXTS = [name for name, entry in STUDY.distributions.items() if products.is_text(entry)]
-READ_OFF = products.summarised(STUDY)
-DATASETS += [AT.corpora()] if products.texts(STUDY) else []
-DATASETS += [AT.claims()] if READ_OFF else []
-CALIBRATED = {
-    name: products.calibrated(experiment) for name, experiment in EXPERIMENTS.items()
-}
-VALIDATED = products.validated(STUDY)
+TEXTS = [name for name, entry in STUDY.distributions.items() if is_text(entry)]
+SUMMARISED = summarised(STUDY)
+DATASETS += [AT.corpora()] if used_texts(STUDY) else []
+DATASETS += [AT.claims()] if SUMMARISED else []
+VALIDATED = validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 FIGURE_FILES += [AT.animation(name) for name in STUDY.animations]
 
@@ -72,12 +85,8 @@ wildcard_constraints:
     experiment="|".join(EXPERIMENTS),
     distribution="|".join(STUDY.distributions),
     tokenizer="|".join(STUDY.tokenizers),
-    setting="|".join(
-        sorted({BASE_SETTING, *(s for e in EXPERIMENTS.values() for s in e.settings)})
-    ),
-    kind="heads|full|other",
     dataset="|".join(
-        sorted({d.replace(".", "[.]") for listed in LISTED.values() for d in listed})
+        sorted({d.replace(".", "[.]") for made in MEASURED.values() for d in made})
     )
     or "(?!)",
     figure="|".join(STUDY.figures) or "(?!)",
@@ -100,11 +109,11 @@ def code(script, *modules):
     return CODES[key]
 
 
-def code_with(script, function, functions):
-    """The same of a script that calls a function by its path; of all that it may be, as they are planned."""
-    for path in functions:
-        code(script, path.partition(":")[0])
-    return lambda wildcards: code(script, function(wildcards).partition(":")[0])
+def code_with(script, paths, path_of, *modules):
+    """The same of a script that calls a function by its path: one of ``paths``, ``path_of(wildcards)``."""
+    for path in paths:  # a job of a cluster reads the fingerprints of the plan
+        code(script, *modules, path.partition(":")[0])
+    return lambda w: code(script, *modules, path_of(w).partition(":")[0])
 
 
 def experiment(wildcards):
@@ -112,19 +121,14 @@ def experiment(wildcards):
 
 
 def family(wildcards):
-    """What builds an experiment's model."""
-    return families.family_of(experiment(wildcards).model).model
+    """What builds the model of an experiment, ``module:function``."""
+    return family_of(experiment(wildcards).model).model
 
 
-def generator_of(wildcards):
-    """What makes the data of a distribution."""
-    return tasks.GENERATORS[STUDY.distributions[wildcards.distribution].source]
-
-
-def family_code(script):
-    """Fingerprint of a script and of the family of the experiment's model."""
-    used = {families.family_of(each.model).model for each in EXPERIMENTS.values()}
-    return code_with(script, family, used)
+def family_code(script, *modules):
+    """Fingerprint of a script that builds the model of an experiment."""
+    used = {family_of(each.model).model for each in EXPERIMENTS.values()}
+    return code_with(script, used, family, *modules)
 
 
 def stream(purpose):

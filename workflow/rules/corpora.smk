@@ -5,10 +5,10 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
 """
 
-from rllc.study import texts
+from rllc.study.texts import files, normalised, source, versions
 
-SUMMARISED = products.texts(STUDY)  # text -> the tokenizer it is read with
-CORPORA = list(SUMMARISED)
+READ_WITH = used_texts(STUDY)  # text -> the tokenizer it is read with
+CORPORA = list(READ_WITH)
 MIXED = [
     name for name, entry in STUDY.distributions.items() if entry.source == "mixture"
 ]
@@ -22,7 +22,7 @@ READ = [
 rule read_corpus:
     """Documents of one source, deduplicated and split by hash; local, since it may need the network."""
     input:
-        texts=lambda wildcards: texts.files(distribution(wildcards)),
+        texts=lambda wildcards: files(distribution(wildcards)),
     output:
         corpus=AT.corpus(),
     log:
@@ -41,9 +41,9 @@ rule read_corpus:
         runtime=minutes("read_corpus", lambda w: cost.corpus(STUDY, w.distribution)),
     params:
         code=code("read_corpus"),
-        source=lambda wildcards: as_json(texts.source(distribution(wildcards))),
+        source=lambda wildcards: as_json(source(distribution(wildcards))),
         held_out=lambda wildcards: distribution(wildcards).held_out,
-        versions=lambda wildcards: as_json(texts.versions(distribution(wildcards))),
+        versions=lambda wildcards: as_json(versions(distribution(wildcards))),
     message:
         "reading {wildcards.distribution}"
     shell:
@@ -61,7 +61,7 @@ rule mix_corpora:
     input:
         parts=lambda wildcards: expand(
             AT.corpus(),
-            distribution=list(texts.normalised(distribution(wildcards).weights)),
+            distribution=list(normalised(distribution(wildcards).weights)),
         ),
     output:
         corpus=AT.corpus(),
@@ -78,9 +78,7 @@ rule mix_corpora:
         runtime=growing(10),
     params:
         code=code("mix_corpora"),
-        weights=lambda wildcards: as_json(
-            texts.normalised(distribution(wildcards).weights)
-        ),
+        weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
         stream=derive(STUDY.seed, "mixture"),
     message:
         "mixing {wildcards.distribution}"
@@ -134,7 +132,7 @@ rule make_blocks:
     input:
         corpus=AT.corpus(),
         tokenizer=AT.tokenizer(),
-        trained_on=expand(AT.corpus(), distribution=products.trained_on(STUDY)),
+        trained_on=expand(AT.corpus(), distribution=trained_on(STUDY)),
     output:
         blocks=AT.blocks(),
     log:
@@ -176,7 +174,7 @@ rule summarise_corpora:
         corpora=expand(AT.corpus(), distribution=CORPORA),
         blocks=[
             AT.blocks().format(distribution=d, tokenizer=t)
-            for d, t in SUMMARISED.items()
+            for d, t in READ_WITH.items()
         ],
     output:
         output=AT.corpora(),
@@ -193,7 +191,7 @@ rule summarise_corpora:
     params:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),
-        tokenizers=as_json(SUMMARISED),
+        tokenizers=as_json(READ_WITH),
     message:
         "summarising all distributions of text"
     shell:

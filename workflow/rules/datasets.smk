@@ -1,12 +1,12 @@
 """Datasets: every part of one measure joined, labelled, and small enough for a notebook.
 
-Makes `<experiment>/<dataset>.nc` (design: results/README.md). `heads.nc` also gets each head's type,
-`clusters.nc` is made of `rllc.nc`.
+Makes `<experiment>/<dataset>.nc` (results/README.md), and what is made of datasets: one rule per analysis of
+`rllc.study.measures`.
 """
 
 
 rule gather:
-    """One dataset from all its parts."""
+    """One dataset from all its parts, and what its row adds at the end."""
     input:
         parts=parts_of,
     output:
@@ -14,32 +14,7 @@ rule gather:
     log:
         AT.log("gather", "experiment", "dataset"),
     wildcard_constraints:
-        dataset=r"(llc|rllc|components)([.]\w+)?|hessian|ablation|metrics|circuits",
-    priority: 20
-    localrule: True
-    conda:
-        ENVIRONMENT
-    threads: STUDY.compute.threads
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        code=code("gather"),
-        labels=label_of,
-    message:
-        "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
-    shell:
-        command("gather", "input.parts", "params.labels", "output.output")
-
-
-rule gather_traces:
-    """The loss of every draw, where a sampling setting keeps its traces."""
-    input:
-        parts=traced_parts,
-    output:
-        output=AT.dataset(name="traces"),
-    log:
-        AT.log("gather_traces", "experiment"),
+        dataset=any_of([TRACES, *(row.pattern for row in MEASURES)]),
     priority: 20
     localrule: True
     conda:
@@ -49,73 +24,60 @@ rule gather_traces:
         mem_mb=growing(2000),
         runtime=growing(10),
     params:
-        code=code("gather_traces"),
+        code=lambda w: code("gather", *finishing(w)),
+        parts=lambda wildcards, input: list(input.parts),
         labels=label_of,
+        row=variables_of,
+        finish=lambda w: getattr(finish_of(w), "function", ""),
+        unfinished=as_json({}),
     message:
-        "gathering {wildcards.experiment}/traces.nc"
-    shell:
-        command("gather_traces", "input.parts", "params.labels", "output.output")
-
-
-rule classify_heads:
-    """Scores of all heads, and each head's type by its scores at the last checkpoint."""
-    input:
-        parts=lambda w: parts_of_all(w, "heads"),
-    output:
-        output=AT.dataset(name="heads"),
-    log:
-        AT.log("classify_heads", "experiment"),
-    priority: 20
-    localrule: True
-    conda:
-        ENVIRONMENT
-    threads: STUDY.compute.threads
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-    params:
-        code=code("classify_heads"),
-        thresholds=lambda wildcards: as_json(
-            experiment(wildcards).head_types.model_dump()
-            if experiment(wildcards).head_types
-            else {}
-        ),
-    message:
-        "classifying the heads of {wildcards.experiment}"
-    shell:
-        command("classify_heads", "input.parts", "params.thresholds", "output.output")
-
-
-rule cluster:
-    """Clusters of heads by their rLLC curves."""
-    input:
-        rllc=AT.dataset(name="rllc"),
-    output:
-        output=AT.dataset(name="clusters"),
-    log:
-        AT.log("cluster", "experiment"),
-    benchmark:
-        AT.benchmark("cluster", "experiment")
-    priority: 20
-    conda:
-        ENVIRONMENT
-    threads: STUDY.compute.threads
-    resources:
-        mem_mb=growing(1500),
-        runtime=growing(15),
-    params:
-        code=code("cluster"),
-        clustering=lambda wildcards: as_json(
-            experiment(wildcards).clustering.model_dump()
-        ),
-        stream=derive(STUDY.seed, "clustering") % 2**32,
-    message:
-        "clustering the heads of {wildcards.experiment}"
+        "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
     shell:
         command(
-            "cluster",
-            "input.rllc",
-            "params.clustering",
-            "params.stream",
+            "gather",
+            "params.parts",
+            "params.labels",
+            "params.row",
+            "params.finish",
+            "params.unfinished",
             "output.output",
         )
+
+
+for row in ANALYSES:
+
+    rule:
+        name:
+            row.name
+        input:
+            datasets=[AT.dataset(name=dataset) for dataset in row.reads],
+        output:
+            output=AT.dataset(name=row.name),
+        log:
+            AT.log(row.name, "experiment"),
+        priority: 20
+        localrule: row.local
+        conda:
+            ENVIRONMENT
+        threads: STUDY.compute.threads
+        resources:
+            mem_mb=growing(row.megabytes),
+            runtime=growing(15),
+        params:
+            code=code("analyse", module(row.function)),
+            analysis=row.function,
+            names=as_json({"datasets": row.reads, "attribute": row.name}),
+            settings=settings_of(row),
+            stream=derive(STUDY.seed, row.stream) % 2**32 if row.stream else 0,
+        message:
+            f"{row.name} of {{wildcards.experiment}}: {row.about}"
+        shell:
+            command(
+                "analyse",
+                "params.analysis",
+                "params.names",
+                "input.datasets",
+                "params.settings",
+                "params.stream",
+                "output.output",
+            )

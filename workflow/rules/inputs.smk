@@ -3,8 +3,6 @@
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
-from rllc.study import unfinished
-
 # --- text
 
 
@@ -23,7 +21,7 @@ def tokenizer(wildcards):
 
 def starts(name):
     """First steps of an experiment's chunks."""
-    return list(chunks(EXPERIMENTS[name]))
+    return list(CHUNKS[name])
 
 
 def segment_before(wildcards):
@@ -53,29 +51,91 @@ def imported(wildcards):
     files = imported_files(folder)
     return [
         folder / "config.json",
-        *(files[step] for step in chunks(experiment(wildcards))[int(wildcards.start)]),
+        *(files[step] for step in CHUNKS[wildcards.experiment][int(wildcards.start)]),
     ]
 
 
 # --- measures
 
 
-def blocks_of(wildcards):
+def module(function):
+    """The module of ``module:function``."""
+    return function.partition(":")[0]
+
+
+def work(wildcards, row):
+    """What a job of a measure or an analysis does."""
+    made = experiment(wildcards)
+    if row in ANALYSES:
+        return Work(STUDY, made, row.declared(made), [])
+    dataset = MEASURED[wildcards.experiment][wildcards.dataset]
+    return Work(STUDY, made, dataset.section, steps_of(wildcards))
+
+
+def steps_of(wildcards):
+    """The checkpoints of a chunk that a measure takes: all, or those that its section lists."""
+    listed = MEASURED[wildcards.experiment][wildcards.dataset].steps
+    chunk = CHUNKS[wildcards.experiment][int(wildcards.start)]
+    return chunk if listed is None else [step for step in chunk if step in listed]
+
+
+def settings_of(row):
+    """What a kernel or an analysis is told, as plain data."""
+    return lambda wildcards: as_json(row.settings(work(wildcards, row)))
+
+
+def cost_of(row):
+    """Estimated cost of a job of a measure."""
+    return lambda wildcards: row.cost(work(wildcards, row))
+
+
+def stream_of(row):
+    """The measure's random stream: of each seed, or one for all; 0 where nothing is random but the batches."""
+    if not row.stream:
+        return 0
+    return stream(row.stream) if row.stream_of_seed else derive(STUDY.seed, row.stream)
+
+
+def blocks_of(row):
     """Blocks of the contexts that a distribution reads."""
-    return AT.blocks().format(
-        tokenizer=experiment(wildcards).tokenizer,
-        distribution=products.contexts(STUDY, wildcards.distribution),
-    )
+
+    def blocks(wildcards):
+        return AT.blocks().format(
+            tokenizer=experiment(wildcards).tokenizer,
+            distribution=contexts(STUDY, wildcards.distribution),
+        )
+
+    return blocks if row.per_distribution else []
 
 
-def teacher_of(wildcards):
+def teacher_of(row):
     """Last checkpoints of the model whose predictions a distribution takes as targets; else nothing."""
-    entry = STUDY.distributions[wildcards.distribution]
-    if entry.source != "model":
+
+    def teacher(wildcards):
+        entry = STUDY.distributions[wildcards.distribution]
+        if entry.source != "model":
+            return []
+        return AT.checkpoints().format(
+            experiment=entry.experiment,
+            seed=entry.seed,
+            start=starts(entry.experiment)[-1],
+        )
+
+    return teacher if row.per_distribution else []
+
+
+def tokenizer_of(row):
+    """The tokenizer, where a measure reads it."""
+    if "tokenizer" not in row.reads:
         return []
-    return AT.checkpoints().format(
-        experiment=entry.experiment, seed=entry.seed, start=starts(entry.experiment)[-1]
-    )
+    return lambda w: AT.tokenizer().format(tokenizer=experiment(w).tokenizer)
+
+
+def message_of(row):
+    """What a job of a measure says when it starts."""
+    where = ", on {wildcards.distribution}" if row.per_distribution else ""
+    of = "{wildcards.experiment}, seed {wildcards.seed}"
+    return f"{row.name} ({{wildcards.dataset}}) of {of}{where}, from step {{wildcards.start}}"
 
 
 def labels(*names):
@@ -88,70 +148,78 @@ def labels(*names):
     )
 
 
-def setting_of(kind):
-    """The sampling section that a job reads, as plain numbers."""
-    return lambda w: as_json(
-        parameters.sampling(products.sampling(experiment(w), w.setting, kind))
-    )
-
-
-def sampling_cost(kind):
-    """Cost of sampling one kind of component."""
-    return lambda w: cost.sampling(
-        STUDY,
-        experiment(w),
-        products.sampling(experiment(w), w.setting, kind),
-        kind,
-        int(w.start),
-    )
-
-
 # --- datasets
 
 
-def every_part(wildcards, dataset, measure):
-    """All parts of a dataset: seeds x distributions x chunks."""
+def every_part(name, dataset):
+    """All parts of a dataset of an experiment: seeds x distributions x chunks with a step that it has."""
+    made = MEASURED[name][dataset]
     return expand(
-        AT.part(measure),
-        experiment=wildcards.experiment,
-        seed=experiment(wildcards).seeds,
-        distribution=products.distributions(experiment(wildcards), dataset),
-        start=starts(wildcards.experiment),
+        AT.part(of_distribution=made.row.per_distribution),
+        experiment=name,
+        dataset=dataset,
+        seed=made.seeds,
+        distribution=made.distributions,
+        start=[
+            start
+            for start, steps in CHUNKS[name].items()
+            if made.steps is None or set(steps) & set(made.steps)
+        ],
     )
 
 
 def parts_of(wildcards):
-    """All parts of the dataset that is gathered."""
-    if wildcards.dataset in products.OF_ALL:
-        return parts_of_all(wildcards, wildcards.dataset)
-    return every_part(wildcards, wildcards.dataset, products.parts(wildcards.dataset))
-
-
-def traced_parts(wildcards):
-    """All parts that keep their traces."""
-    return [
-        part
-        for dataset in products.traced(experiment(wildcards))
-        for part in every_part(wildcards, dataset, products.parts(dataset))
-    ]
-
-
-def parts_of_all(wildcards, dataset):
-    """All parts of a dataset that has no distribution: seeds x chunks."""
-    return expand(
-        AT.part_of_all(dataset),
-        experiment=wildcards.experiment,
-        seed=experiment(wildcards).seeds,
-        start=starts(wildcards.experiment),
+    """All parts of the dataset that is gathered; of traces the parts that keep them."""
+    name = wildcards.experiment
+    kept = (
+        traced(experiment(wildcards))
+        if wildcards.dataset == TRACES
+        else [wildcards.dataset]
     )
+    return [part for dataset in kept for part in every_part(name, dataset)]
+
+
+def row_of(wildcards):
+    """The row of the measure that makes a dataset; None for traces."""
+    made = MEASURED[wildcards.experiment].get(wildcards.dataset)
+    return made and made.row
+
+
+def variables_of(wildcards):
+    """What a dataset's variables are called, and the settings of what is added at the end."""
+    row, finish = row_of(wildcards), finish_of(wildcards)
+    settings = (
+        {finish.name: finish.keywords(experiment(wildcards))}
+        if finish and finish.section
+        else {}
+    )
+    return as_json(
+        {
+            "variables": row.words if row else {},
+            "traces": row is None,
+            "settings": settings,
+        }
+    )
+
+
+def finish_of(wildcards):
+    """What is added to a dataset when it is gathered; None where nothing is."""
+    row = row_of(wildcards)
+    if row is None or row.finish is None or not row.finish.asked(experiment(wildcards)):
+        return None
+    return row.finish
+
+
+def finishing(wildcards):
+    """The module of what is added to a dataset, if anything is."""
+    finish = finish_of(wildcards)
+    return [module(finish.function)] if finish else []
 
 
 def label_of(wildcards):
     """Names in figures of a dataset's distributions, in config order."""
-    dataset = wildcards.get("dataset", products.TRACES)
-    return as_json(
-        parameters.labels(STUDY, products.distributions(experiment(wildcards), dataset))
-    )
+    held = distributions(experiment(wildcards), wildcards.dataset)
+    return as_json(parameters.labels(STUDY, held))
 
 
 # --- figures
@@ -177,7 +245,7 @@ def drawn(wildcards):
             each: AT.claims() if needed == OF_CLAIMS else AT.validation(each)
             for each in needed
         }
-    listed = [*LISTED[name], *CALIBRATED[name], "corpus"]
+    listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
     return {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
         for dataset in read_by(entry(wildcards), listed)
@@ -207,22 +275,39 @@ def finished_parts(wildcards):
     return [part for part in parts_of(wildcards) if Path(part).is_file()]
 
 
-def begun(name):
+def unfinished_of(wildcards):
+    """The labels of the whole dataset, and what its parts must have been made by to belong to it."""
+    made = MEASURED[wildcards.experiment][wildcards.dataset]
+    row, section = made.row, Work(STUDY, experiment(wildcards), made.section, [])
+    coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
+    if row.per_distribution:
+        coords["distribution"] = made.distributions
+    made_by = {
+        "code": family_code("measure", module(row.kernel))(wildcards),
+        row.attribute: row.settings(section),
+    }
+    return as_json({"coords": coords, "made_by": made_by})
+
+
+def finished_datasets(name):
     """The datasets of an experiment of which at least one part is finished."""
     return [
         dataset
         for dataset in LISTED[name]
-        if unfinished.section(EXPERIMENTS[name], dataset)
+        if dataset in MEASURED[name]
         and finished_parts(SimpleNamespace(experiment=name, dataset=dataset))
     ]
 
 
-def drawn_so_far(wildcards):
-    """Datasets of a figure, as far as they are begun; None where it needs one that is not."""
+def finished_inputs(wildcards):
+    """Datasets of a figure, as far as a part is finished; None where it needs one that has none."""
     name = STUDY.figures[wildcards.figure].experiment
     if name is None:  # of no experiment
         return None
-    there = {dataset: AT.partial_dataset(name, dataset) for dataset in begun(name)}
+    there = {
+        dataset: AT.partial_dataset(name, dataset)
+        for dataset in finished_datasets(name)
+    }
     if Path(AT.corpora()).is_file():
         there["corpus"] = AT.corpora()
     wanted = drawn(wildcards)
@@ -231,51 +316,19 @@ def drawn_so_far(wildcards):
     return {dataset: there[dataset] for dataset in wanted if dataset in there}
 
 
-def so_far(wildcards):
-    """Every dataset that is begun and every figure that can be drawn of them."""
-    datasets = [
+def finished_results(wildcards):
+    """Every dataset of which a part is finished and every figure that can be drawn of them."""
+    finished = [
         AT.partial_dataset(name, dataset)
         for name in EXPERIMENTS
-        for dataset in begun(name)
+        for dataset in finished_datasets(name)
     ]
-    figures = [
-        AT.partial_figure(figure)
-        for figure in asked_by("all", STUDY.figures)
-        if drawn_so_far(SimpleNamespace(figure=figure))
-    ]
-    if not datasets:
+    if not finished:
         raise WorkflowError(
             f"no part of any dataset is finished yet under {STUDY.results}/"
         )
-    return datasets + figures
-
-
-def calibration_parts(dataset):
-    """All parts of a dataset of the calibration: seeds x distributions x chunks with a listed checkpoint."""
-    return lambda w: expand(
-        AT.part(dataset),
-        experiment=w.experiment,
-        seed=experiment(w).calibration.seeds or experiment(w).seeds,
-        distribution=products.calibration_distributions(experiment(w), dataset),
-        start=[
-            start
-            for start in starts(w.experiment)
-            if parameters.listed_steps(experiment(w), dataset, start)["steps"]
-        ],
-    )
-
-
-def calibration_labels(dataset):
-    """Names in figures of the distributions."""
-    return lambda w: as_json(
-        parameters.labels(
-            STUDY, products.calibration_distributions(experiment(w), dataset)
-        )
-    )
-
-
-def listed_steps(dataset):
-    """The checkpoints of a chunk that a job takes."""
-    return lambda w: as_json(
-        parameters.listed_steps(experiment(w), dataset, int(w.start))
-    )
+    return finished + [
+        AT.partial_figure(figure)
+        for figure in asked_by("all", STUDY.figures)
+        if finished_inputs(SimpleNamespace(figure=figure))
+    ]

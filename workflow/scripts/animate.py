@@ -3,27 +3,20 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from rllc.figures.drawing import Motion
-from rllc.job.stage import path, run
+from rllc.job.stage import run
 from rllc.store.animation import write_animation
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes
 
 
 def main(
-    function: Callable[..., Motion],
-    names: dict,
-    datasets: list[Path],
-    options: dict,
-    rate: float,
-    code: str,
-    gif: Path,
+    function: Callable, names: dict, datasets: list[Path], options: dict, rate: float, code: str, gif: Path
 ) -> None:
     """Call an animating function with the datasets it names; ``rate`` is in frames per second."""
     read, inputs = read_named(names["datasets"], datasets)
-    motion = function(read, **options)
-    facts = attributes(function=path(function), options=options, code=code, inputs=inputs)
-    write_animation(motion, gif, facts, frames_per_second=rate)
+    animation = function(read, **options)
+    facts = attributes(function=function, options=options, code=code, inputs=inputs)
+    write_animation(animation, gif, facts, frames_per_second=rate)
 
 
 if __name__ == "__main__":

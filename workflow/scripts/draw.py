@@ -3,20 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from rllc.figures.drawing import Drawing
-from rllc.job.stage import path, run
+from rllc.job.stage import run
 from rllc.store.figure import Files, write_figure
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes
 
 
 def main(
-    function: Callable[..., Drawing],
-    names: dict,
-    datasets: list[Path],
-    options: dict,
-    code: str,
-    files: Files,
+    function: Callable, names: dict, datasets: list[Path], options: dict, code: str, files: Files
 ) -> None:
     """Call a drawing function with the datasets it names."""
     read, inputs = read_named(names["datasets"], datasets)
@@ -27,8 +21,7 @@ def main(
     if unfinished:
         note = f"Unfinished: {'; '.join(unfinished)}; the rest is blank."
         drawing = drawing._replace(caption=f"{note} {drawing.caption}")
-    facts = attributes(function=path(function), options=options, code=code, inputs=inputs)
-    write_figure(drawing, files, facts)
+    write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
 
 
 if __name__ == "__main__":

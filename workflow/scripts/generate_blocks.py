@@ -5,12 +5,9 @@ from pathlib import Path
 
 from rllc.job.stage import run
 from rllc.store.blocks import write_examples
-from rllc.tasks.batch import Examples
 
 
-def main(
-    generator: Callable[..., Examples], settings: dict, train: int, held_out: int, stream: int, blocks: Path
-) -> None:
+def main(generator: Callable, settings: dict, train: int, held_out: int, stream: int, blocks: Path) -> None:
     """Generate all at once, so that nothing that a generator makes once is on both sides."""
     write_examples(blocks, generator(train + held_out, seed=stream, **settings), train=train)
 

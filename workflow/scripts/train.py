@@ -7,13 +7,13 @@ from rllc.job.progress import training_bar
 from rllc.job.segments import Segment, train_segment
 from rllc.job.stage import run
 from rllc.models.device import choose, without_denormals
-from rllc.models.model import Model, build
+from rllc.models.model import build
 from rllc.models.training import shuffled_batches, train
 from rllc.store.blocks import examples
 
 
 def main(
-    segment: Segment, family: Callable[..., Model], initial: dict, training: dict, compute: dict, steps: dict
+    segment: Segment, family: Callable, initial: dict, training: dict, compute: dict, steps: dict
 ) -> None:
     """Train from the state that the segment before left to this one's last step, keeping its checkpoints."""
     model, stream = build(family, segment.model), segment.stream

@@ -1,7 +1,8 @@
 """Heads grouped by the shape of their refined-LLC curves (arXiv 2410.02984, App. on clustering)."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,6 +17,12 @@ VARIABLES = {
     "score": ("score of the clustering; the silhouette in the algorithm's own distance", "1"),
     "agreement": ("adjusted Rand index of two algorithms' clusters", "1"),
 }
+
+
+def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **settings: Any) -> xr.Dataset:
+    """``cluster`` of the curves of ``rllc`` on these distributions."""
+    return cluster(datasets["rllc"]["rllc"].sel(distribution=distributions), **settings)
+
 
 # Curves are [head, point, distribution]; every algorithm returns labels [head].
 

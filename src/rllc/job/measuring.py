@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from torch import Tensor
 
 from rllc.job.cells import over_steps
+from rllc.measures.data import Measurement
 from rllc.models.device import choose, computing
-from rllc.models.model import Model, TaughtBatches, build
+from rllc.models.model import TaughtBatches, build
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
@@ -19,10 +19,8 @@ from rllc.store.checkpoints import load
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
-
-Measure = Callable[[dict[str, Tensor], Model, int], xr.Dataset]
-KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
-EXTENT = ("chains", "control_chains", "keep_traces")
+from rllc.tasks.language.tokenizer import bos_id
+from rllc.tasks.language.tokenizer import load as read_tokenizer
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Measuring:
     checkpoints   manifest of the chunk
     blocks        manifest of the tokens whose held-out side is read
     teacher       manifest of a model whose predictions are the targets; None: the next tokens are
+    tokenizer     the file of the tokenizer; None: the measure does not read it
     family        what builds the model, and the teacher
     compute       device and precision
     labels        length-1 coordinates of the result: seed, distribution
@@ -44,7 +43,8 @@ class Measuring:
     checkpoints: Path
     blocks: Path | None
     teacher: Path | None
-    family: Callable[..., Model]
+    tokenizer: Path | None
+    family: Callable
     compute: dict
     labels: dict
     stream: int
@@ -70,13 +70,10 @@ class Measuring:
         weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), model.shapes())
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
 
-    def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
-        common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
-        kernel = {name: setting[name] for name in KERNEL}
-        kernel["batches"] = self.batches("draws", count=setting["draws"] * setting["thinning"], **common)
-        kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
-        return kernel, {name: setting[name] for name in EXTENT}
+    @property
+    def bos(self) -> int:
+        """The token that begins every context."""
+        return bos_id(read_tokenizer(self.tokenizer))
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
         """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""
@@ -86,10 +83,10 @@ class Measuring:
             raise ValueError(f"{self.checkpoints} has no checkpoint at step {', '.join(map(str, absent))}")
         return every if steps is None else [entry for entry in every if entry["step"] in steps]
 
-    def write(self, measure: Measure, *, steps: Collection[int] | None = None, **settings: Any) -> None:
+    def write(self, measure: Measurement, *, steps: Collection[int] | None = None, **settings: Any) -> None:
         """Write the part: ``measure(weights, model, step)`` of every checkpoint of the chunk.
 
-        steps     only these of the chunk's checkpoints; None: all
+        steps     these of the chunk's checkpoints; None: all
         settings  the config sections that the measure reads, as plain data; recorded in the part
         """
         manifest = manifests.read(self.checkpoints)

@@ -25,8 +25,8 @@ def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
     Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
-    may be empty. A ``Callable`` is named as ``rllc.figures.stages:draw`` and imported; its module is part of
-    the code. A parameter that is a dataclass takes a flag for each of its fields.
+    may be empty; ``Callable`` is a function of this package, as ``rllc.figures.stages:draw``, whose module is
+    part of the fingerprint. A parameter that is a dataclass takes a flag for each of its fields.
 
     ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
     job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
@@ -44,8 +44,8 @@ def run(main: Callable[..., None]) -> None:
             parser.add_argument(f"--{flag}", **_reader(hint))
     given = vars(parser.parse_args())
     try:
-        modules = [given[flag].partition(":")[0] for flag, hint in hints.items() if _is_function(hint)]
-        given["code"] = _same_code(script, given["code"], modules)
+        named = [name for flag, hint in hints.items() if _is_function(hint) for name in given[flag] if name]
+        given["code"] = _same_code(script, given["code"], [name.partition(":")[0] for name in named])
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
         keep_freed_memory()
         started = time.monotonic()
@@ -53,11 +53,6 @@ def run(main: Callable[..., None]) -> None:
         log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
-
-
-def path(function: Callable[..., Any]) -> str:
-    """How a flag names a function."""
-    return f"{function.__module__}:{function.__name__}"
 
 
 def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
@@ -70,10 +65,21 @@ def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
     return found
 
 
-def _hints(function: Callable[..., None]) -> dict[str, Any]:
+def _is_function(hint: Any) -> bool:
+    """Whether a flag names a function: ``Callable``, or ``Callable | None``."""
+    return Callable in (hint, *typing.get_args(hint))
+
+
+def _function(path: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _hints(main: Callable[..., None]) -> dict[str, Any]:
     """Parameter -> annotation, in order."""
-    hints = typing.get_type_hints(function)
-    return {name: hints[name] for name in inspect.signature(function).parameters}
+    hints = typing.get_type_hints(main)
+    return {name: hints[name] for name in inspect.signature(main).parameters}
 
 
 def _flags(name: str, hint: Any) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def _reader(hint: Any) -> dict[str, Any]:
         return {"nargs": "*", "required": True}
     if isinstance(hint, types.UnionType):
         return {"nargs": "*", "default": []}
-    return {"required": True}
+    return {"required": True, "nargs": 1} if hint is Callable else {"required": True}
 
 
 def _value(hint: Any, given: Any) -> Any:
@@ -102,11 +108,6 @@ def _value(hint: Any, given: Any) -> Any:
     if isinstance(hint, types.UnionType):
         kept = [one for one in given if one != ""]
         return _value(typing.get_args(hint)[0], kept[0]) if kept else None
-    if _is_function(hint):
-        module, _, name = given.partition(":")
-        return getattr(importlib.import_module(module), name)
+    if hint is Callable:
+        return _function(given[0] if isinstance(given, list) else given)
     return json.loads(given) if hint is dict else hint(given)
-
-
-def _is_function(hint: Any) -> bool:
-    return typing.get_origin(hint) is Callable

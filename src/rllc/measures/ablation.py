@@ -7,6 +7,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
 from rllc.models.transformer import (
     Architecture,
@@ -19,10 +20,19 @@ from rllc.models.transformer import (
 )
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
-from rllc.vocabulary import NATS, describe, head_coords, head_labels
+from rllc.vocabulary import head_coords, head_labels
 
 METHODS = ("zero", "mean", "resample")
-VARIABLES = {"ablation": ("loss after ablating a head minus loss before", NATS)}
+
+
+def ablation(data: Data, *, contexts: int, batch_size: int) -> Measurement:
+    """Loss after minus loss before each head's output is replaced, on so many held-out contexts."""
+    batches = data.batches("ablation", count=contexts // batch_size, batch_size=batch_size, scored=None)
+
+    def measure(weights, model, step):
+        return ablations(weights, batches, architecture=model.architecture, seed=data.seed(step))
+
+    return measure
 
 
 @torch.no_grad()
@@ -68,11 +78,10 @@ def ablations(
                     rise[layer, head, method] += float((after - before).sum(dtype=torch.float64))
         predictions += before.numel()
     labels = head_labels(architecture.n_layers, architecture.n_heads)
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {"ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions)},
         coords={**head_coords(labels), "method": np.asarray(METHODS, dtype=object)},
     )
-    return describe(dataset, VARIABLES)
 
 
 def _layers(

@@ -13,14 +13,12 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.components import kind
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
 from rllc.estimator.samplers.sgld import Loss, Weights, to_device
+from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import Masks, hessian_times, hessian_traces
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture
+from rllc.models.model import Model
 from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
 
@@ -44,26 +42,42 @@ VARIABLES = {
 }
 
 
+def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
+    """Every setting of the grids, on the same minibatches and with the same noise, and the centre."""
+    grid = ("n_beta", "localization", "step_size", "chains", "control_chains")
+
+    def measure(weights, model, step):
+        seed, estimates, centers = data.seed(step), [], []
+        for kind, section in sweeps.items():
+            if section is None:
+                continue
+            size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
+            batches = data.batches("draws", count=section["draws"], **size)
+            labels = ["full"] if kind == "full" else section["components"] or model.heads
+            length = {name: section[name] for name in ("draws", "burn_in", "divergence_factor")}
+            components = {label: model.masks(label) for label in labels}
+            centers.append(
+                at_center(model.loss, weights, batches, components=components, seed=seed, probes=probes)
+            )
+            estimate = estimator(weights, model, labels, batches=batches, seed=seed, **length)
+            estimates.append(sweep(estimate, **{name: section[name] for name in grid}))
+        return xr.merge([joined(estimates), xr.concat(centers, "component")], combine_attrs="drop")
+
+    return measure
+
+
 def estimator(
-    weights: Weights,
-    architecture: Architecture,
-    labels: Sequence[str],
-    *,
-    loss: Loss | None = None,
-    **given: Any,
+    weights: Weights, model: Model, labels: Sequence[str], *, loss: Loss | None = None, **given: Any
 ) -> Estimate:
     """The estimator of the components ``labels``: the head path for heads, the generic one else.
 
-    loss   another loss than the next-token loss; it takes the generic estimator
+    loss   another loss than the model's; it takes the generic estimator
     given  what it is told in advance
     """
-    if loss is None and all(kind(label) == "heads" for label in labels):
-        return partial(estimate_heads, weights, architecture, heads=labels, **given)
-    components = {label: masks(label, architecture) for label in labels}
-    return partial(
-        estimate, next_token_loss(architecture) if loss is None else loss, weights,
-        components=components, **given,
-    )  # fmt: skip
+    if loss is None and all(label in model.heads for label in labels):
+        return partial(estimate_heads, weights, model.architecture, heads=labels, **given)
+    components = {label: model.masks(label) for label in labels}
+    return partial(estimate, model.loss if loss is None else loss, weights, components=components, **given)
 
 
 def sweep(

@@ -12,31 +12,24 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.data import Data, Measurement
 from rllc.measures.regions import regions
 from rllc.models.transformer import Architecture, Weights
-from rllc.vocabulary import describe, head_coords, head_label
+from rllc.vocabulary import head_coords, head_label
 
 CIRCUITS = ("qk", "ov")
 NORMALISATIONS = ("mean_abs", "mean")
 SHORTEST = 3
-VARIABLES = {
-    "qk": ("full QK circuit, query token by key token", "1"),
-    "ov": ("full OV circuit, source token by output token", "1"),
-    "rank": ("matrix rank of the circuit", "1"),
-    "effective_rank": ("exponential of the entropy of the normalised singular values", "1"),
-    "rank_sum": ("sum of the matrix ranks of all circuits", "1"),
-    "effective_rank_sum": ("sum of the effective ranks of all circuits", "1"),
-    "symmetry": ("translational symmetry of the circuit", "1"),
-    "translational_symmetry": ("translational symmetry over mean |W|, sum over all circuits", "1"),
-    "translational_symmetry_mean": ("translational symmetry over mean |W|, mean over all circuits", "1"),
-    "overlap": ("overlap of the circuits of two heads", "1"),
-    "head_overlap": ("overlap of heads, mean over pairs and both circuits", "1"),
-    "token_head": ("index in the layer of the head with the largest OV diagonal entry of the token", "1"),
-    "vocabulary_share": ("share of the tokens at which the head has the largest OV diagonal entry", "1"),
-    "regions": ("runs of neighbouring tokens with the same head, single tokens counted", "1"),
-    "regions_min3": ("regions of at least 3 tokens that heads divide the vocabulary into", "1"),
-    "anti_state": ("correlation of the OV circuit with minus the sum of the other heads'", "1"),
-}
+
+
+def of_numbers(data: Data, *, tokens: int, rank_tolerance: float | None) -> Measurement:
+    """Circuits of the numbers, the first ``tokens`` tokens."""
+
+    def measure(weights, model, step):
+        numbers = range(tokens)
+        return circuits(weights, architecture=model.architecture, tokens=numbers, tolerance=rank_tolerance)
+
+    return measure
 
 
 @torch.no_grad()
@@ -127,7 +120,7 @@ def circuits(
         coords["pair"] = np.asarray([f"{labels[k]}+{labels[m]}" for k, m in pairs], dtype=object)
     dataset = xr.Dataset({name: (dims, value.cpu().numpy()) for name, (dims, value) in found.items()}, coords)
     dataset["rank"].attrs["relative_tolerance"] = tolerance
-    return describe(dataset, VARIABLES)
+    return dataset
 
 
 def _full(weights: Weights, tokens: Sequence[int], layer: int) -> Tensor:

@@ -6,13 +6,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.models.transformer import Architecture, Weights
-from rllc.vocabulary import describe, head_coords, head_labels
-
-VARIABLES = {
-    "q_composition": ("Q-composition score", "1"),
-    "k_composition": ("K-composition score", "1"),
-    "v_composition": ("V-composition score", "1"),
-}
+from rllc.vocabulary import head_coords, head_labels
 
 
 def composition_scores(weights: Weights, *, architecture: Architecture) -> xr.Dataset:
@@ -41,14 +35,13 @@ def composition_scores(weights: Weights, *, architecture: Architecture) -> xr.Da
     labels = head_labels(architecture.n_layers, architecture.n_heads)
     layer = np.repeat(np.arange(architecture.n_layers), architecture.n_heads)
     later = layer[:, None] < layer[None, :]
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {
             name: (("head", "later_head"), np.where(later, values.cpu().numpy(), np.nan))
             for name, values in scores.items()
         },
         coords={**head_coords(labels), "later_head": np.asarray(labels, dtype=object)},
     )
-    return describe(dataset, VARIABLES)
 
 
 def _stacked(weights: Weights, m: str, architecture: Architecture) -> Tensor:

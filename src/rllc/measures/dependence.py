@@ -4,6 +4,7 @@ The kernels are told an estimator with everything else given: ``estimate(batches
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from rllc.estimator.samplers.sgld import Loss, Weights
 from rllc.measures.calibration import estimator
-from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture
+from rllc.measures.data import Data, Measurement
+from rllc.models.model import Model
+from rllc.seeds import derive
 from rllc.vocabulary import NATS, describe
 
 Estimate = Callable[..., xr.Dataset]
@@ -31,9 +33,35 @@ VARIABLES = {
 }
 
 
+def dependence(
+    data: Data,
+    *,
+    components: Sequence[str],
+    settings: Mapping[str, Mapping[str, Any]],
+    draws: int,
+    **varied: Any,
+) -> Measurement:
+    """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1).
+
+    settings  kind of component (heads, full) -> the base setting that is varied around
+    """
+
+    def measure(weights, model, step):
+        parts = []
+        for kind, base in settings.items():
+            base = dict(base)
+            labels = [c for c in components if (c == "full") == (kind == "full")]
+            take = partial(data.batches, count=draws, scored=base.pop("scored_positions"))
+            seeds = {"seed": data.seed(step), "seed_of": partial(derive, data.stream, "noise"), "step": step}
+            parts.append(vary(weights, model, labels, take=take, draws=draws, **seeds, **base, **varied))
+        return xr.concat(parts, "component").sel(component=list(components)).drop_attrs(deep=False)
+
+    return measure
+
+
 def vary(
     weights: Weights,
-    architecture: Architecture,
+    model: Model,
     labels: Sequence[str],
     *,
     take: Callable[..., Sequence[Any]],
@@ -58,10 +86,8 @@ def vary(
     Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
     ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
     """
-    same = estimator(weights, architecture, labels, **setting)
-    new = estimator(
-        weights, architecture, labels, loss=on_new_batches(next_token_loss(architecture)), **setting
-    )
+    same = estimator(weights, model, labels, **setting)
+    new = estimator(weights, model, labels, loss=on_new_batches(model.loss), **setting)
     usual = take("draws", batch_size=batch_size)
     base = same(batches=usual, seed=seed)
     rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)

@@ -12,6 +12,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.composition import composition_scores
+from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
 from rllc.models.transformer import (
     Architecture,
@@ -22,15 +24,20 @@ from rllc.models.transformer import (
     forward,
 )
 from rllc.seeds import generator
-from rllc.vocabulary import NATS, describe, head_coords, head_labels
+from rllc.vocabulary import head_coords, head_labels
 
-VARIABLES = {
-    "previous_token": ("attention to the previous token", "1"),
-    "current_token": ("attention to the current token", "1"),
-    "prefix_matching": ("attention from the second A to the token after the first A", "1"),
-    "prefix_matching_literal": ("attention from the second A to the first A", "1"),
-    "repeat_gap": ("loss on the second copy of a repeated sequence minus the first", NATS),
-}
+
+def heads(data: Data, *, sequences: int, length: int) -> Measurement:
+    """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition."""
+    random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
+
+    def measure(weights, model, step):
+        of = {"architecture": model.architecture}
+        scores = [head_scores(weights, **of, **random), repeat_gap(weights, **of, **random)]
+        scores.append(composition_scores(weights, **of))
+        return xr.merge(scores, join="exact", compat="no_conflicts")
+
+    return measure
 
 
 def head_scores(
@@ -73,10 +80,9 @@ def head_scores(
         "prefix_matching_literal": literal,
     }
     labels = head_labels(architecture.n_layers, architecture.n_heads)
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {name: ("head", score.numpy()) for name, score in scores.items()}, coords=head_coords(labels)
     )
-    return describe(dataset, VARIABLES)
 
 
 @torch.no_grad()
@@ -109,7 +115,7 @@ def repeat_gap(
     for part in tokens.split(chunk):
         losses = token_losses(forward(weights, part, architecture, at), part[:, at + 1]).double()
         total += float(losses[:, size - 1 :].sum() - losses[:, : size - 1].sum())
-    return describe(xr.Dataset({"repeat_gap": total / (sequences * (size - 1))}), VARIABLES)
+    return xr.Dataset({"repeat_gap": total / (sequences * (size - 1))})
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.data import Data, Measurement
 from rllc.models.transformer import Weights
 from rllc.seeds import derive
 from rllc.vocabulary import describe, head_coords
@@ -20,6 +21,17 @@ VARIABLES = {
 }
 
 Masks = Mapping[str, Tensor]
+
+
+def hessian(data: Data, *, probes: int, batch_size: int, scored_positions: int | None) -> Measurement:
+    """Traces of the whole Hessian and of every head's block, one Rademacher probe per minibatch."""
+    batches = data.batches("hessian", count=probes, batch_size=batch_size, scored=scored_positions)
+
+    def measure(weights, model, step):
+        heads = {head: model.masks(head) for head in model.heads}
+        return hessian_traces(model.loss, weights, batches, heads=heads, probes=probes, seed=data.seed(step))
+
+    return measure
 
 
 def hessian_traces(

@@ -6,22 +6,32 @@ import numpy as np
 import torch
 import xarray as xr
 
+from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
 from rllc.models.weights import Weights, weight_norm
 from rllc.tasks.batch import Batch
-from rllc.vocabulary import NATS, describe
-
-VARIABLES = {
-    "loss": ("loss, mean over all positions", NATS),
-    "loss_by_position": ("loss of the prediction made at a position", NATS),
-    "accuracy": ("share of predictions whose likeliest token is the target", "1"),
-    "sequence_accuracy": ("share of contexts in which every prediction is right", "1"),
-    "icl_score": ("in-context learning score: loss late in the context minus loss early", NATS),
-    "weight_norm": ("Euclidean norm of all weights", "1"),
-}
 
 
-def behaviour(
+def metrics(
+    data: Data,
+    *,
+    contexts: int,
+    batch_size: int,
+    icl_early: tuple[int, int] | None,
+    icl_late: tuple[int, int] | None,
+    accuracy: bool,
+) -> Measurement:
+    """``evaluate`` on held-out contexts, all positions scored; ranges of positions without their end."""
+    batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
+    early, late = (positions and range(*positions) for positions in (icl_early, icl_late))
+
+    def measure(weights, model, step):
+        return evaluate(weights, batches, model=model, early=early, late=late, accuracy=accuracy)
+
+    return measure
+
+
+def evaluate(
     weights: Weights,
     batches: Sequence[Batch],
     *,
@@ -49,17 +59,15 @@ def behaviour(
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
     positions, losses, right = _losses(weights, batches, model, accuracy=accuracy)
-    has_positions = losses.ndim == 1
-    by_position = xr.DataArray(
-        losses, {"position": positions} if has_positions else {}, dims=["position"][: losses.ndim]
-    )
-    found = {"loss": by_position.mean()} | ({"loss_by_position": by_position} if has_positions else {})
+    coords = {"position": positions} if losses.ndim else {}
+    by_position = xr.DataArray(losses, coords, list(coords))
+    found = {"loss": by_position.mean()} | ({"loss_by_position": by_position} if coords else {})
     dataset = xr.Dataset({**found, "weight_norm": weight_norm(weights)})
     if early is not None and late is not None:
         dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
     if accuracy:
         dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()
-    return describe(dataset, VARIABLES)
+    return dataset
 
 
 @torch.no_grad()
@@ -67,7 +75,7 @@ def _losses(
     weights: Weights, batches: Sequence[Batch], model: Model, *, accuracy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The scored positions, the mean loss at each over all contexts (both [scored]; of contexts without
-    positions [] and one number), and which predictions are right: [contexts, scored], empty where that is
+    positions [0] and one number), and which predictions are right: [contexts, scored], empty where that is
     not asked for.
     """
     total, contexts, where, right = 0.0, 0, None, []

@@ -16,17 +16,10 @@ import yaml
 from snakemake.utils import update_config
 
 from rllc.run import forecast
-from rllc.study import datasets as products
 from rllc.study import steps
+from rllc.study.datasets import measured
 from rllc.study.reading import ConfigError, read
 from rllc.study.study import Experiment, Study
-
-MEASURES = {
-    "hessian": "trace_hessian",
-    "ablation": "ablate",
-    "metrics": "measure_losses",
-    "patterns": "score_heads",
-}
 
 
 def balanced(count: int, longest: Callable[[int, int], float], limit: float) -> list[int]:
@@ -50,17 +43,13 @@ def balanced(count: int, longest: Callable[[int, int], float], limit: float) -> 
     return best[-1][2]
 
 
-def kinds(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rule and setting of the jobs that each chunk has; those of the calibration read some steps only."""
+def jobs(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
+    """Rule and dataset of the jobs that each chunk has; a measure that lists its steps has none in some."""
     if experiment.checkpoints.source == "train":
         yield "train", {}
-    for setting in products.settings(experiment):
-        for kind in products.SAMPLED.values():
-            if products.sampling(experiment, setting, kind):
-                yield f"sample_{kind}", {"setting": setting}
-    for section, rule in MEASURES.items():
-        if getattr(experiment, section):
-            yield rule, {}
+    for name, dataset in measured(experiment).items():
+        if dataset.steps is None:
+            yield dataset.row.name, {"dataset": name}
 
 
 def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
@@ -68,7 +57,7 @@ def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
     wildcards = {"experiment": name, "start": chunk}
     costs = (
         (forecast.of(study, rule, SimpleNamespace(**wildcards, **more)).seconds(study, rule) / 60, rule)
-        for rule, more in kinds(study.experiments[name])
+        for rule, more in jobs(study.experiments[name])
     )
     return max(costs, default=(0.0, ""))
 
@@ -93,7 +82,7 @@ def with_chunks(study: Study, name: str, edges: list[int]) -> Study:
     return study.model_copy(update={"experiments": {**study.experiments, name: changed}})
 
 
-def told(study: Study, minutes: float) -> str:
+def overlay(study: Study, minutes: float) -> str:
     """YAML of all experiments' chunks, each with what it has now and what this would make of it."""
     lines = ["experiments:"]
     for name in study.experiments:
@@ -126,7 +115,7 @@ def main() -> None:
     try:
         for file in (Path("config/config.yaml"), *given.overlays):
             update_config(config, yaml.safe_load(file.read_text(encoding="utf-8")) or {})
-        print(told(read(config), given.minutes))
+        print(overlay(read(config), given.minutes))
     except (ConfigError, OSError) as error:
         sys.exit(str(error))
 

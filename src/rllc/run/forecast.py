@@ -4,21 +4,25 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from rllc.study import cost
-from rllc.study import datasets as products
 from rllc.study.cost import GPU, Cost
+from rllc.study.datasets import measured
+from rllc.study.measures.table import MEASURES
+from rllc.study.rows import Measure, Work
+from rllc.study.steps import chunks
 from rllc.study.study import Study
 
 SMALL = Cost(cpu_seconds=2.5)
 
 
-def _measure(function: Callable[..., Cost]) -> Callable[[Study, Any], Cost]:
-    return lambda study, w: function(study, study.experiments[w.experiment], int(w.start))
+def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
+    def cost_of(study: Study, w: Any) -> Cost:
+        experiment = study.experiments[w.experiment]
+        dataset = measured(experiment)[getattr(w, "dataset", row.name)]
+        steps = chunks(experiment)[int(w.start)]
+        kept = steps if dataset.steps is None else [step for step in steps if step in dataset.steps]
+        return row.cost(Work(study, experiment, dataset.section, kept))
 
-
-def _sampling(study: Study, w: Any, kind: str) -> Cost:
-    experiment = study.experiments[w.experiment]
-    section = products.sampling(experiment, w.setting, kind)
-    return cost.sampling(study, experiment, section, kind, int(w.start))
+    return cost_of
 
 
 COSTS: dict[str, Callable[[Study, Any], Cost]] = {
@@ -26,18 +30,9 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "mix_corpora": lambda study, w: cost.corpus(study, w.distribution),
     "make_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
     "generate_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
-    "train": _measure(cost.training),
-    "sample_heads": lambda study, w: _sampling(study, w, "heads"),
-    "sample_full": lambda study, w: _sampling(study, w, "full"),
-    "sample_other": lambda study, w: _sampling(study, w, "other"),
-    "trace_hessian": _measure(cost.hessian),
-    "ablate": _measure(cost.ablation),
-    "measure_losses": _measure(cost.metrics),
-    "score_heads": _measure(cost.patterns),
-    "trace_circuits": _measure(cost.circuits),
-    "sweep_settings": _measure(cost.calibration),
-    "vary_sampling": _measure(cost.dependence),
+    "train": lambda study, w: cost.training(study, study.experiments[w.experiment], int(w.start)),
     "validate": lambda study, w: cost.validation(study, w.family),
+    **{row.name: _measure(row) for row in MEASURES},
 }
 
 

@@ -24,6 +24,7 @@ MODULES = (
     "rllc.study.layout",
     "rllc.study.parameters",
     "rllc.study.datasets",
+    "rllc.study.measures.table",
     "rllc.study.texts",
 )
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rllc.study import datasets as products
 from rllc.study import texts
+from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files
 from rllc.study.imported import imported_files
 from rllc.study.study import Study
@@ -18,7 +18,7 @@ from rllc.study.study import Study
 def missing_files(study: Study) -> list[str]:
     """What is wrong with the globs of used distributions and the folders of imported checkpoints."""
     problems = []
-    used = {*products.texts(study)}
+    used = {*used_texts(study)}
     for name in list(used):
         used |= set(getattr(study.distributions[name], "weights", {}))
     for name in sorted(used):

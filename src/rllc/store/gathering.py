@@ -1,7 +1,7 @@
 """Joining the parts of a dataset by their labels."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,30 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
     return joined.transpose(*dims).assign_attrs(_attributes(parts))
+
+
+def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr.Dataset:
+    """The dataset with long names and units; ``variables`` name -> (long name, unit, dims, optional).
+
+    A variable without a long name is described already. Raises ValueError where the dataset has other
+    variables or dims than declared (none declared: nothing is checked).
+    """
+    for name, (long_name, unit, dims, optional) in variables.items():
+        if name not in dataset:
+            if optional:
+                continue
+            raise ValueError(f"no part holds '{name}', which the measure's row declares")
+        own = {str(dim) for dim in dataset[name].dims} - {"seed", "step", "distribution"}
+        if own != set(dims):
+            raise ValueError(f"'{name}' has the dims {sorted(own)}; the measure's row declares {list(dims)}")
+        if long_name:
+            dataset[name].attrs.update(long_name=long_name, units=unit)
+    unknown = [str(name) for name in dataset.data_vars if name not in variables]
+    if variables and unknown:
+        raise ValueError(
+            f"the measure's row does not declare {', '.join(unknown)}: add them to its variables"
+        )
+    return dataset
 
 
 def agrees(part: xr.Dataset, made_by: dict[str, Any]) -> bool:
@@ -104,6 +128,11 @@ def _attributes(parts: Sequence[xr.Dataset]) -> dict[str, str]:
             sort_keys=True,
         )
     return attributes
+
+
+def without_traces(part: xr.Dataset) -> xr.Dataset:
+    """A part without the losses of every draw, which ``traces.nc`` holds."""
+    return part.drop_vars([name for name in part.data_vars if str(name).startswith("trace_")])
 
 
 def traces_of(part: xr.Dataset) -> xr.Dataset:

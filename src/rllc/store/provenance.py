@@ -10,15 +10,22 @@ PACKAGES = ("rllc", "torch", "numpy", "xarray", "netCDF4")
 
 
 def attributes(**facts: Any) -> dict[str, str]:
-    """Attributes of a result: facts as JSON (plain text stays text) and package versions."""
+    """Attributes of a result: facts as JSON (text as it is, functions by name) and package versions."""
     versions = {}
     for package in PACKAGES:
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    texts = {k: v if isinstance(v, str) else json.dumps(v, sort_keys=True) for k, v in facts.items()}
+    texts = {name: _text(value) for name, value in facts.items()}
     return {"Conventions": "CF-1.11", **texts, "versions": json.dumps(versions)}
+
+
+def _text(value: Any) -> str:
+    """Text as it is, a function as ``module:function``, everything else as JSON."""
+    if callable(value):
+        return f"{value.__module__}:{value.__qualname__}"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def stamp() -> dict[str, str]:

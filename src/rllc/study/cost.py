@@ -4,13 +4,17 @@ Counted matrix products divided by a measured speed, what goes on between them, 
 ``benchmarks/README.md`` has the measurements; the estimates are meant to be right within a factor of two.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rllc.study.distributions import TextTokens
-from rllc.study.families import FLOPS, Load, family_of
-from rllc.study.sampling import Sampling
+from rllc.study.families import Load, family_of
 from rllc.study.steps import chunks
-from rllc.study.study import Experiment, Study
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment, Study
 
 GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
 DOCUMENT = 5.0e3  # characters of a document of the hub
@@ -70,93 +74,13 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
     table = chunks(experiment)
     before = [steps[-1] for first, steps in table.items() if first < start]
     steps = table[start][-1] - (before[-1] if before else 0)
-    section = experiment.training
+    section, tokens = experiment.training, study.tokenizers[experiment.tokenizer]
     seconds = steps * 3 * forward(study, experiment, section.batch_size, None)
     return Cost(
         START + seconds,
-        900 + 8 * _logits(study, experiment, section.batch_size, None),
-        (len(table[start]) + 3) * parameters(study, experiment) * 4.0,
+        900 + 8 * logits(study, experiment, section.batch_size, None),
+        (len(table[start]) + 3) * family_of(experiment.model).weights(experiment.model, tokens) * 4.0,
     )
-
-
-def sampling(study: Study, experiment: Experiment, section: Sampling, kind: str, start: int) -> Cost:
-    """All components, chains and draws of one chunk on one distribution, with the control."""
-    count = {"heads": heads(experiment), "full": 1, "other": len(section.components or [])}[kind]
-    passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
-    share = HEAD if kind == "heads" else 1.0
-    one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * passes * share * one
-    return Cost(
-        START + seconds, 900 + 10 * _logits(study, experiment, section.batch_size, section.scored_positions)
-    )
-
-
-def calibration(study: Study, experiment: Experiment, start: int) -> Cost:
-    """Every setting of the sweeps, their controls, and the curvature of every component."""
-    section = experiment.calibration
-    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
-    seconds, logits = 0.0, 0.0
-    for kind, sweep in (("heads", section.heads), ("full", section.full)):
-        if sweep is None:
-            continue
-        pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
-        count = len(sweep.components or range(heads(experiment))) if kind == "heads" else 1
-        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
-        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
-        share = HEAD if kind == "heads" else 1.0
-        one = forward(study, experiment, sweep.batch_size, sweep.scored_positions)
-        seconds += steps * (passes * count * share + curvature) * one
-        logits = max(logits, _logits(study, experiment, sweep.batch_size, sweep.scored_positions))
-    return Cost(START + seconds, 1200 + 20 * logits, 1e6 * steps)
-
-
-def dependence(study: Study, experiment: Experiment, start: int) -> Cost:
-    """Every data set size, minibatch size and seed, for every component."""
-    section = experiment.calibration.dependence
-    steps = sum(step in section.checkpoints for step in chunks(experiment)[start])
-    seconds = 0.0
-    for component in section.components:
-        base = experiment.sampling.full if component == "full" else experiment.sampling.heads
-        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
-        sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
-        one = forward(study, experiment, base.batch_size, base.scored_positions)
-        seconds += steps * sizes * 3 * section.chains * section.draws * one
-    return Cost(START + seconds, 1200)
-
-
-def hessian(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.hessian
-    one = forward(study, experiment, section.batch_size, section.scored_positions)
-    seconds = len(chunks(experiment)[start]) * section.probes * 8 * one
-    return Cost(
-        START + seconds, 1200 + 20 * _logits(study, experiment, section.batch_size, section.scored_positions)
-    )
-
-
-def ablation(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.ablation
-    one = forward(study, experiment, section.contexts, None)
-    seconds = len(chunks(experiment)[start]) * (3 * heads(experiment) + 2) * one
-    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
-
-
-def metrics(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.metrics
-    seconds = len(chunks(experiment)[start]) * forward(study, experiment, section.contexts, None)
-    return Cost(START + seconds, 900 + 8 * _logits(study, experiment, section.batch_size, None))
-
-
-def circuits(study: Study, experiment: Experiment, start: int) -> Cost:
-    vocabulary = study.tokenizers[experiment.tokenizer].vocabulary
-    count = len(chunks(experiment)[start])
-    seconds = count * experiment.model.n_heads * 20 * vocabulary**3 / FLOPS
-    return Cost(START + seconds, disk_bytes=8.0 * count * experiment.model.n_heads * vocabulary**2)
-
-
-def patterns(study: Study, experiment: Experiment, start: int) -> Cost:
-    section = experiment.patterns
-    one = forward(study, experiment, section.sequences, None, length=section.length)
-    return Cost(START + len(chunks(experiment)[start]) * 3 * one)
 
 
 def validation(study: Study, family: str) -> Cost:
@@ -176,13 +100,8 @@ def validation(study: Study, family: str) -> Cost:
 
 
 def heads(experiment: Experiment) -> int:
-    """Number of attention heads of the model."""
+    """Number of attention heads."""
     return family_of(experiment.model).heads(experiment.model)
-
-
-def parameters(study: Study, experiment: Experiment) -> int:
-    """Number of weights."""
-    return family_of(experiment.model).weights(experiment.model, study.tokenizers[experiment.tokenizer])
 
 
 def corpus(study: Study, distribution: str) -> Cost:
@@ -200,7 +119,7 @@ def tokens(study: Study, tokenizer: str) -> Cost:
     return Cost(2 + seconds, 2000, 2.0 * size)
 
 
-def _logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
+def logits(study: Study, experiment: Experiment, batch_size: int, scored: int | None) -> float:
     """Megabytes of the logits, or what else is predicted, of one minibatch."""
     tokens = study.tokenizers[experiment.tokenizer]
     outputs = family_of(experiment.model).outputs(experiment.model, tokens)

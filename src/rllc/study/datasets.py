@@ -1,63 +1,67 @@
-"""What each experiment declares: its datasets, the parts they are gathered from, the distributions."""
+"""What each experiment declares: its datasets, by the rows of measures and analyses, and what they cover."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from rllc.study.claims import Statistic
-from rllc.study.layout import BASE_SETTING
-from rllc.study.sampling import Sampling
+from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
+from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.rows import Measure
 from rllc.study.study import Experiment, Study
 from rllc.study.tasks import GENERATORS, Distribution
 
-# dataset name -> kind of component sampled for it
-SAMPLED = {"rllc": "heads", "llc": "full", "components": "other"}
 TRACES = "traces"
-OF_ALL = ("heads", "circuits")  # datasets that have no distribution
 
 
-def sampling(experiment: Experiment, setting: str, kind: str) -> Sampling | None:
-    """The sampling section of a setting (``sampling`` or a name under ``settings``) and kind of component."""
-    samplings = experiment.sampling if setting == BASE_SETTING else experiment.settings.get(setting)
-    return getattr(samplings, kind) if samplings else None
+class Dataset(NamedTuple):
+    """A dataset that a measure makes: its row, its config section, and the cells it has.
+
+    distributions  in config order; none where the measure has no distribution
+    steps          None: every checkpoint
+    """
+
+    row: Measure
+    section: Any
+    distributions: list[str]
+    seeds: list[int]
+    steps: list[int] | None
 
 
-def settings(experiment: Experiment) -> list[str]:
-    """Names of all sampling settings that the experiment declares."""
-    return ([BASE_SETTING] if experiment.sampling else []) + list(experiment.settings)
+def measured(experiment: Experiment) -> dict[str, Dataset]:
+    """Every dataset that a measure makes for an experiment, by name (``rllc``, ``rllc.likelihood``, ...)."""
+    return {
+        name: Dataset(
+            row, section, _subset(experiment, section) if row.per_distribution else [],
+            getattr(section, "seeds", None) or list(experiment.seeds), getattr(section, "checkpoints", None),
+        )
+        for row in MEASURES
+        for name, section in row.declared(experiment).items()
+    }  # fmt: skip
 
 
-def dataset_name(dataset: str, setting: str) -> str:
-    """``rllc`` for the base setting, ``rllc.<setting>`` for others."""
-    return dataset if setting == BASE_SETTING else f"{dataset}.{setting}"
+def _subset(experiment: Experiment, section: Any) -> list[str]:
+    """All of the experiment's distributions, or those that a section names."""
+    chosen = getattr(section, "distributions", None)
+    return [name for name in experiment.distributions if chosen is None or name in chosen]
 
 
-def sampled_dataset(name: str) -> tuple[str, str] | None:
-    """``(setting, kind)`` of a dataset's name, or None where it is no dataset of samples."""
-    dataset, _, setting = name.partition(".")
-    return (setting or BASE_SETTING, SAMPLED[dataset]) if dataset in SAMPLED else None
+def traced(experiment: Experiment) -> list[str]:
+    """The datasets of the base setting whose sampling keeps its traces."""
+    kept = {name: setting(experiment, BASE_SETTING, kind) for kind, name in DATASETS.items()}
+    return [name for name, section in kept.items() if section and section.keep_traces]
 
 
-def datasets(experiment: Experiment) -> list[str]:
-    """Every dataset that the experiment declares, by name (``rllc``, ``rllc.likelihood``, ``heads``, ...)."""
-    return list(_datasets(experiment))
+def datasets(experiment: Experiment, target: str = "all") -> list[str]:
+    """Names of the datasets of an experiment that a target asks for."""
+    names = [name for name, dataset in measured(experiment).items() if dataset.row.target == target]
+    names += [TRACES] if target == "all" and traced(experiment) else []
+    return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
 
 
-def _datasets(experiment: Experiment) -> Iterator[str]:
-    for setting in settings(experiment):
-        for dataset, kind in SAMPLED.items():
-            if sampling(experiment, setting, kind):
-                yield dataset_name(dataset, setting)
-    if traced(experiment):
-        yield TRACES
-    for dataset, section in (
-        ("hessian", experiment.hessian),
-        ("ablation", experiment.ablation),
-        ("heads", experiment.patterns),
-        ("circuits", experiment.circuits),
-        ("metrics", experiment.metrics),
-        ("clusters", experiment.clustering),
-    ):
-        if section:
-            yield dataset
+def distributions(experiment: Experiment, dataset: str) -> list[str]:
+    """The distributions of a dataset, in config order; all of the experiment's where it names none."""
+    made = measured(experiment).get(dataset)
+    return made.distributions if made and made.row.per_distribution else list(experiment.distributions)
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
@@ -95,49 +99,7 @@ def validated(study: Study) -> list[str]:
     return [name for name in families if getattr(study.validation, name) is not None]
 
 
-def calibrated(experiment: Experiment) -> list[str]:
-    """The datasets that the target ``calibrate`` makes: of no other target."""
-    if experiment.calibration is None:
-        return []
-    measured = ["dependence"] if experiment.calibration.dependence else []
-    return ["calibration", *measured, "recommendation"]
-
-
-def calibration_distributions(experiment: Experiment, dataset: str) -> list[str]:
-    """The distributions of ``calibration`` (and ``recommendation``) or ``dependence``, in config order."""
-    section = experiment.calibration
-    own = section.dependence.distributions if dataset == "dependence" and section.dependence else None
-    subset = section.distributions if own is None else own
-    return [name for name in experiment.distributions if subset is None or name in subset]
-
-
-def calibration_steps(experiment: Experiment, dataset: str) -> list[int]:
-    """The checkpoints that ``calibration`` or ``dependence`` is measured at."""
-    section = experiment.calibration
-    return section.dependence.checkpoints if dataset == "dependence" else section.checkpoints
-
-
-def parts(dataset: str) -> str:
-    """Name of the parts that a dataset is gathered from: ``sampling.heads`` for ``rllc``, else its own."""
-    sampled = sampled_dataset(dataset)
-    return ".".join(sampled) if sampled else dataset
-
-
-def traced(experiment: Experiment) -> list[str]:
-    """The datasets of the base setting whose sampling keeps its traces."""
-    kept = {name: sampling(experiment, BASE_SETTING, kind) for name, kind in SAMPLED.items()}
-    return [name for name, section in kept.items() if section and section.keep_traces]
-
-
-def distributions(experiment: Experiment, dataset: str) -> list[str]:
-    """The distributions of a dataset, in config order: all of the experiment's, or the subset it names."""
-    sampled = sampled_dataset(dataset)
-    section = sampling(experiment, *sampled) if sampled else getattr(experiment, dataset, None)
-    subset = getattr(section, "distributions", None)
-    return [name for name in experiment.distributions if subset is None or name in subset]
-
-
-def texts(study: Study) -> dict[str, str]:
+def used_texts(study: Study) -> dict[str, str]:
     """Text that is trained on, measured on or read by a teacher -> a tokenizer that it is read with."""
     used: dict[str, str] = {}
     for experiment in study.experiments.values():

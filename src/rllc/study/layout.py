@@ -5,8 +5,6 @@ Patterns hold Snakemake wildcards in braces; ``{start}`` is the first step of a 
 
 from dataclasses import dataclass
 
-BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
-
 
 @dataclass(frozen=True)
 class Layout:
@@ -30,13 +28,10 @@ class Layout:
         """Manifest of one chunk of checkpoints; the .safetensors files lie beside it."""
         return f"{self.results}/{{experiment}}/checkpoints/seed{{seed}}/from{{start}}.json"
 
-    def part(self, measure: str) -> str:
-        """What one job measures: one seed, one distribution, one chunk of checkpoints."""
-        return f"{self.results}/{{experiment}}/parts/{measure}/seed{{seed}}.{{distribution}}.from{{start}}.nc"
-
-    def part_of_all(self, measure: str) -> str:
-        """The same for a measure that has no distribution."""
-        return f"{self.results}/{{experiment}}/parts/{measure}/seed{{seed}}.from{{start}}.nc"
+    def part(self, *, of_distribution: bool = True) -> str:
+        """What one job measures: one seed, one chunk of checkpoints, one distribution if it has any."""
+        distribution = ".{distribution}" if of_distribution else ""
+        return f"{self.results}/{{experiment}}/parts/{{dataset}}/seed{{seed}}{distribution}.from{{start}}.nc"
 
     def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         return f"{self.results}/{experiment}/{name}.nc"

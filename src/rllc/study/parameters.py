@@ -3,10 +3,8 @@
 import json
 from typing import Any
 
-from rllc.study import datasets as products
+from rllc.study.datasets import statistics as statistics_of
 from rllc.study.families import family_of
-from rllc.study.layout import BASE_SETTING
-from rllc.study.sampling import DIVERGENCE_FACTOR, Sampling
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study
 
@@ -34,77 +32,9 @@ def segment(name: str, experiment: Experiment, start: int) -> dict[str, Any]:
     return {"experiment": name, "chunk": chunks(experiment)[start], **facts}
 
 
-def sampling(section: Sampling) -> dict[str, Any]:
-    """One sampling setting; which distributions it is used on is not the sampler's business."""
-    return section.model_dump(exclude={"distributions"})
-
-
-def hessian(experiment: Experiment) -> dict[str, Any]:
-    return experiment.hessian.model_dump(exclude={"distributions"})
-
-
-def ablation(experiment: Experiment) -> dict[str, Any]:
-    section = experiment.ablation
-    return {"batches": section.contexts // section.batch_size, "batch_size": section.batch_size}
-
-
-def metrics(experiment: Experiment) -> dict[str, Any]:
-    section = experiment.metrics
-    return {
-        "batches": section.contexts // section.batch_size,
-        "batch_size": section.batch_size,
-        "early": list(range(*section.icl_early)) if section.icl_early else None,
-        "late": list(range(*section.icl_late)) if section.icl_late else None,
-        "accuracy": section.accuracy,
-    }
-
-
-def calibration(experiment: Experiment) -> dict[str, Any]:
-    """The sweeps, without where they are made and without the rule that reads them.
-
-    A chain has diverged where it has at the base setting.
-    """
-    told = experiment.calibration.model_dump(include={"heads", "full", "probes"})
-    for kind in ("heads", "full"):
-        if told[kind]:
-            base = products.sampling(experiment, BASE_SETTING, kind)
-            told[kind]["divergence_factor"] = base.divergence_factor if base else DIVERGENCE_FACTOR
-    return told
-
-
-def dependence(experiment: Experiment) -> dict[str, Any]:
-    """What is varied, and the base setting of each kind of component that it is varied around."""
-    section = experiment.calibration.dependence
-    base = ("step_size", "n_beta", "localization", "batch_size", "scored_positions", "divergence_factor")
-    kinds = {"full" if component == "full" else "heads" for component in section.components}
-    samplings = {kind: getattr(experiment.sampling, kind) for kind in sorted(kinds)}
-    return section.model_dump(exclude={"checkpoints", "distributions"}) | {
-        "settings": {kind: {name: getattr(each, name) for name in base} for kind, each in samplings.items()}
-    }
-
-
-def known_settings(experiment: Experiment) -> dict[str, dict[str, dict[str, float]]]:
-    """Kind of component -> setting -> where it lies on the grid of a sweep."""
-    grid = ("step_size", "n_beta", "localization")
-    return {
-        kind: {
-            name: {part: getattr(section, part) for part in grid}
-            for name in products.settings(experiment)
-            if (section := products.sampling(experiment, name, kind)) is not None
-        }
-        for kind in ("heads", "full")
-    }
-
-
-def listed_steps(experiment: Experiment, dataset: str, start: int) -> dict[str, list[int]]:
-    """Which checkpoints of a chunk ``calibration`` or ``dependence`` takes."""
-    wanted = products.calibration_steps(experiment, dataset)
-    return {"steps": [step for step in chunks(experiment)[start] if step in wanted]}
-
-
 def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:
     """The statistics of one experiment."""
-    return {name: entry.model_dump() for name, entry in products.statistics(study, experiment).items()}
+    return {name: entry.model_dump() for name, entry in statistics_of(study, experiment).items()}
 
 
 def claims(study: Study) -> dict[str, Any]:

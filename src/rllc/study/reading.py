@@ -13,7 +13,7 @@ from rllc.study.datasets import summarised
 from rllc.study.distributions import Model, TextTokens
 from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES, OF_CLAIMS, VALIDATION
-from rllc.study.layout import BASE_SETTING
+from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.overlays import Unlike, resolved, with_own_figures
 from rllc.study.section import nearest
 from rllc.study.study import Figure, Study

@@ -1,11 +1,16 @@
 """Which checkpoints an experiment has, and how they fall into chunks."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rllc.study.imported import imported_files
-from rllc.study.study import Experiment
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment
 
 
 def powers(ratio: float, first: int, last: int) -> set[int]:

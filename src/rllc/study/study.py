@@ -2,31 +2,25 @@
 
 from typing import Any, Literal
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, create_model, field_validator
 
-from rllc.study.calibration import Calibration
 from rllc.study.claims import Claim, Statistic
 from rllc.study.families import Initial, Model, family_of
-from rllc.study.measures import Ablation, Circuits, Clustering, HeadTypes, Hessian, Metrics, Patterns
+from rllc.study.measures.calibration import Calibration
+from rllc.study.measures.sampling import Samplings
+from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.runs import Checkpoints, Training
-from rllc.study.sampling import Samplings
 from rllc.study.section import Section, key
 from rllc.study.tasks import TASKS, Distribution, Tokenizer
 from rllc.study.validation import Validation
 from rllc.study.values import Count, Name, Positive, Seed
 
-GpuJob = Literal[
-    "train", "sample_heads", "sample_full", "sample_other", "trace_hessian", "ablate", "measure_losses",
-    "score_heads", "sweep_settings", "vary_sampling",
-]  # fmt: skip
-
-
+# Rules that may ask for a GPU.
+GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
 Options = dict[str, str | int | float | bool | list[str] | list[int] | dict[str, str] | None]
 
 
-class Experiment(Section):
-    """One model, its seeds, and what is measured on it. A measure left out is not computed."""
-
+class _Experiment(Section):
     like: Name | None = key(
         "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
         "`calibration` are not taken",
@@ -43,18 +37,9 @@ class Experiment(Section):
     distributions: list[Name] = key("what every measure is taken on", default=[])
     sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
     settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
-    hessian: Hessian | None = key("traces of the Hessian; makes hessian.nc", default=None)
-    ablation: Ablation | None = key("ablation of heads; makes ablation.nc", default=None)
-    patterns: Patterns | None = key("attention scores of heads; makes heads.nc", default=None)
-    circuits: Circuits | None = key(
-        "QK and OV circuits of a model that sorts; makes circuits.nc", default=None
-    )
-    metrics: Metrics | None = key("losses, ICL score, accuracy; makes metrics.nc", default=None)
-    clustering: Clustering | None = key("clusters of heads; makes clusters.nc", default=None)
     calibration: Calibration | None = key(
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
-    head_types: HeadTypes | None = key("types of heads, in heads.nc; needs patterns", default=None)
 
     @field_validator("initial", mode="before")
     @classmethod
@@ -72,6 +57,23 @@ class Experiment(Section):
         if not isinstance(settings, dict):
             return settings
         return {name: entry for name, entry in settings.items() if entry is not None}
+
+
+def _measures() -> dict[str, Any]:
+    """A key per row that has a section of its own."""
+    fields = {}
+    for row in (*MEASURES, *ANALYSES):
+        if row.section:
+            fields[row.name] = (row.section | None, key(f"{row.about}; makes {row.name}.nc", default=None))
+        finish = getattr(row, "finish", None)
+        if finish and finish.section:
+            about = f"{finish.about}, in {row.name}.nc; needs {row.name}"
+            fields[finish.name] = (finish.section | None, key(about, default=None))
+    return fields
+
+
+Experiment = create_model("Experiment", __base__=_Experiment, **_measures())
+Experiment.__doc__ = "One model, its seeds, and what is measured on it. A measure left out is not computed."
 
 
 class Compute(Section):

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from rllc.study.checks.names import refer
 from rllc.study.claims import refuse_unknown
 from rllc.study.datasets import (
-    calibrated,
-    calibration_distributions,
     datasets,
     distributions,
     statistics,
@@ -60,7 +58,7 @@ def figure_problems(study: Study) -> Iterator[str]:
         yield from refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
         experiment = study.experiments.get(figure.experiment)
         if experiment and drawn in FIGURES:
-            made = [*datasets(experiment), *calibrated(experiment), "corpus"]
+            made = [*datasets(experiment), *datasets(experiment, "calibrate"), "corpus"]
             for needed in FIGURES[drawn].needs:
                 if needed not in made:
                     yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
@@ -85,7 +83,7 @@ def _of_study(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[
 def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> Iterator[str]:
     """Options that the drawing function does not take, and distributions that its datasets do not have."""
     known, needs = options(FIGURES[drawn]), FIGURES[drawn].needs
-    present = [n for n in experiment.distributions if all(n in _held(experiment, d) for d in needs)]
+    present = [n for n in experiment.distributions if all(n in distributions(experiment, d) for d in needs)]
     files = " and ".join(f"{needed}.nc" for needed in needs)
     for name, value in figure.options.items():
         if name not in known:
@@ -107,10 +105,3 @@ def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> 
                 f"{figure.experiment}'s {files} is not measured on it; expected one of {', '.join(present)}, "
                 "or no such figure (null)"
             )
-
-
-def _held(experiment: Experiment, dataset: str) -> list[str]:
-    """The distributions of a dataset, whichever target makes it."""
-    if dataset in calibrated(experiment):
-        return calibration_distributions(experiment, dataset)
-    return distributions(experiment, dataset)

@@ -1,10 +1,15 @@
 """Names that must refer to something."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rllc.study.families import family_of
 from rllc.study.section import nearest
-from rllc.study.study import Experiment
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment
 
 
 def refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[str]:

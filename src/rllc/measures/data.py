@@ -1,0 +1,29 @@
+"""What a measure is given beside a checkpoint: minibatches and random streams."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import xarray as xr
+
+from rllc.models.model import Model
+from rllc.models.weights import Weights
+
+# One checkpoint's numbers: (weights, model, step) -> dataset, without the dims seed, step and distribution.
+Measurement = Callable[[Weights, Model, int], xr.Dataset]
+
+
+class Data(Protocol):
+    """The data of one seed and one distribution, as a job reads it (``rllc.job.measuring``).
+
+    stream  the measure's random stream for this seed
+    bos     the token that begins every context, where the measure reads the tokenizer
+    """
+
+    stream: int
+    bos: int
+
+    def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Any]:
+        """Held-out minibatches, the same for the same purpose and sizes; scored None: every position."""
+
+    def seed(self, step: int, *, seeded: bool = False) -> int:
+        """Seed of the noise at a step: the same for all distributions, and ``seeded`` for all steps."""

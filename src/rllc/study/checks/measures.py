@@ -1,0 +1,86 @@
+"""What an experiment asks to be measured: where it is measured must be there, and what each row checks."""
+
+from collections.abc import Iterator
+
+from rllc.study.checks.names import refer
+from rllc.study.datasets import Dataset, measured
+from rllc.study.families import lacking
+from rllc.study.measures.sampling import BASE_SETTING
+from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.rows import Work
+from rllc.study.steps import steps
+from rllc.study.study import Experiment, Study
+
+
+def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
+    """Problems of every measure and analysis that the experiment declares."""
+    known = _scheduled(experiment)
+    datasets = measured(experiment)
+    for name, dataset in datasets.items():
+        where = f"{place}.{_section(experiment, name, dataset)}"
+        if reasons := lacking(experiment.model, dataset.row.asks):
+            yield from (f"{where}: {reason}; set it to null" for reason in reasons)
+            continue
+        yield from _extent(where, experiment, dataset, known)
+        scored = getattr(dataset.section, "scored_positions", None)
+        tokens = study.tokenizers.get(experiment.tokenizer)
+        if tokens and scored and scored > tokens.predictions:
+            yield (
+                f"{where}.scored_positions: {scored} of the {tokens.predictions} "
+                "predictions of a context; null scores them all"
+            )
+        yield from dataset.row.checks(where, Work(study, experiment, dataset.section, []))
+    for row in ANALYSES:
+        if section := row.declared(experiment):
+            yield from row.checks(f"{place}.{row.name}", Work(study, experiment, section, []))
+    for row in MEASURES:
+        if (
+            row.finish
+            and row.finish.section
+            and row.finish.asked(experiment)
+            and not row.declared(experiment)
+        ):
+            yield f"{place}.{row.finish.name}: {row.finish.about} are read off {row.name}.nc; give {row.name}"
+    needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
+    if needing and not experiment.distributions:
+        yield f"{place}.distributions: {', '.join(needing)} need at least one"
+
+
+def _section(experiment: Experiment, name: str, dataset: Dataset) -> str:
+    """Where the section of a dataset stands in its experiment."""
+    kind = dataset.row.name.removeprefix("sample_")
+    if dataset.row.attribute == BASE_SETTING:
+        _base, _, setting = name.partition(".")
+        return f"settings.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
+    return "calibration.dependence" if name == "dependence" else name
+
+
+def _extent(place: str, experiment: Experiment, dataset: Dataset, known: list[int]) -> Iterator[str]:
+    """Distributions, seeds and steps that a section names and the experiment does not have."""
+    for distribution in getattr(dataset.section, "distributions", None) or []:
+        yield from refer(
+            f"{place}.distributions",
+            distribution,
+            experiment.distributions,
+            "distribution of this experiment",
+        )
+    for seed in dataset.seeds:
+        if seed not in experiment.seeds:
+            yield f"{place}.seeds: there is no seed {seed}; the experiment has {experiment.seeds}"
+    for step in (dataset.steps or []) if known else []:
+        if step not in known:
+            near = min(known, key=lambda each: abs(each - step))
+            yield (
+                f"{place}.checkpoints: step {step} is not measured; the nearest that is: {near} "
+                f"(without this measure, set `{place.rpartition('.')[2]}: null`)"
+            )
+
+
+def _scheduled(experiment: Experiment) -> list[int]:
+    """The steps that have checkpoints; none where that is not known (others say why)."""
+    if experiment.checkpoints.source == "train" and experiment.training is None:
+        return []
+    try:
+        return steps(experiment)
+    except ValueError:
+        return []

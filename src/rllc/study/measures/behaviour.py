@@ -1,0 +1,107 @@
+"""What a model does as a predictor: sections and rows."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.families import lacking
+from rllc.study.rows import Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Step
+from rllc.units import NATS
+
+Range = Annotated[list[Step], Field(min_length=2, max_length=2)]
+
+
+def in_whole_batches(contexts: int, batch_size: int) -> None:
+    """Raise ValueError where contexts do not fill minibatches."""
+    if contexts % batch_size:
+        multiple = max(1, (contexts + batch_size // 2) // batch_size) * batch_size
+        raise ValueError(
+            f"contexts {contexts} is no multiple of batch_size {batch_size}; the nearest is {multiple}"
+        )
+
+
+class Metrics(Section):
+    """Losses."""
+
+    contexts: Count = key("held-out contexts, a multiple of batch_size")
+    batch_size: Count = key("contexts at once")
+    icl_early: Range | None = key(
+        "ICL score = loss at late minus loss at early positions; early: from, up to but without; null: none",
+        unit="positions", default=None,
+    )  # fmt: skip
+    icl_late: Range | None = key(
+        "late: from, up to but without", unit="positions", default=None,
+        source="arXiv 2402.02364: the 50th and the 500th of 1,024",
+    )  # fmt: skip
+    accuracy: bool = key(
+        "also the share of predictions, and of whole contexts, that are right", default=False
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Metrics":
+        in_whole_batches(self.contexts, self.batch_size)
+        if (self.icl_early is None) != (self.icl_late is None):
+            raise ValueError("give both icl_early and icl_late, or neither")
+        return self
+
+
+def _checks(place: str, work: Work) -> Iterator[str]:
+    study, experiment, section = work.study, work.experiment, work.section
+    asks = {"accuracy": ("tokens", section.accuracy), "icl_early": ("positions", section.icl_early)}
+    for name, (ability, asked) in asks.items():
+        for reason in lacking(experiment.model, (ability,)) if asked else ():
+            yield f"{place}.{name}: {reason}"
+    if section.accuracy:
+        taught = [
+            d
+            for d in experiment.distributions
+            if getattr(study.distributions.get(d), "source", "") == "model"
+        ]
+        if taught:
+            yield f"{place}.accuracy: targets of {', '.join(taught)} are probabilities; leave it out"
+    tokens = study.tokenizers.get(experiment.tokenizer)
+    for name in ("icl_early", "icl_late") if section.icl_early and tokens else ():
+        first, end = getattr(section, name)
+        if not first < end <= tokens.predictions:
+            yield (
+                f"{place}.{name}: {[first, end]} is no range of the {tokens.predictions} "
+                "predictions of a context"
+            )
+
+
+def _cost(work: Work) -> Cost:
+    section = work.section
+    seconds = len(work.steps) * forward(work.study, work.experiment, section.contexts, None)
+    return Cost(START + seconds, 900 + 8 * logits(work.study, work.experiment, section.batch_size, None))
+
+
+ROWS = (
+    Measure(
+        name="metrics",
+        section=Metrics,
+        about="losses, in-context learning score, accuracy, weight norm",
+        kernel="rllc.measures.metrics:metrics",
+        variables={
+            "loss": Variable("loss, mean over all positions", NATS),
+            "loss_by_position": Variable(
+                "loss of the prediction made at a position", NATS, ("position",), optional=True
+            ),
+            "weight_norm": Variable("Euclidean norm of all weights", "1"),
+            "icl_score": Variable(
+                "in-context learning score: loss late in the context minus loss early", NATS, optional=True
+            ),
+            "accuracy": Variable(
+                "share of predictions whose likeliest token is the target", "1", optional=True
+            ),
+            "sequence_accuracy": Variable(
+                "share of contexts in which every prediction is right", "1", optional=True
+            ),
+        },
+        cost=_cost,
+        checks=_checks,
+    ),
+)

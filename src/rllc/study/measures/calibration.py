@@ -1,0 +1,318 @@
+"""Calibration of the sampler: sweeps of its settings, what estimates depend on, and the rule that chooses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
+
+from rllc.study.checks.names import in_model
+from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
+from rllc.study.families import lacking
+from rllc.study.measures import sampling
+from rllc.study.rows import Analysis, Finish, Measure, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Name, Positive, Seed, Share, Step
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment
+
+KINDS = ("heads", "full")
+GRID = ("step_size", "n_beta", "localization")
+STAGE = "arXiv 2402.02364"
+
+
+class Sweep(Section):
+    """A grid of settings for one kind of component: every step_size x n_beta x localization."""
+
+    components: list[str] | None = key(
+        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", default=None
+    )
+    step_size: list[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
+    n_beta: list[Positive] = key("inverse temperatures times sample size tried", min_length=1)
+    localization: list[Positive] = key(
+        "strengths of the pull tried; pairs with step_size x localization of 4 or more are left out",
+        min_length=1,
+    )
+    chains: int = key("chains per setting, same noise and minibatches in all", ge=2)
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: Step = key("draws left out of the estimate")
+    batch_size: Count = key("contexts per minibatch")
+    scored_positions: Count | None = key("as in sampling")
+    control_chains: Count = key("chains of the gradient-off control")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Sweep:
+        if self.burn_in >= self.draws:
+            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
+        if self.control_chains > self.chains:
+            raise ValueError(f"control_chains {self.control_chains} exceeds chains {self.chains}")
+        for name in ("step_size", "n_beta", "localization"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} lists a value twice: {values}")
+        if min(self.step_size) * min(self.localization) >= 4:
+            raise ValueError("no pair has step_size x localization under 4; every setting would be unstable")
+        return self
+
+
+class Dependence(Section):
+    """How estimates at the base setting (`sampling`) depend on the data, the minibatches and the noise."""
+
+    checkpoints: list[Step] = key("steps measured", unit="steps", min_length=1)
+    seeds: list[Seed] | None = key("null: those of the calibration", default=None)
+    distributions: list[Name] | None = key("null: those of the calibration", default=None)
+    components: list[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
+    chains: int = key("chains per estimate", ge=2)
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: Step = key("draws left out of the estimate")
+    dataset_sizes: list[Count] = key(
+        "distinct contexts that minibatches are drawn from: multiples of the base setting's batch_size",
+        unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.3",
+    )  # fmt: skip
+    batch_sizes: list[Count] = key(
+        "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
+    )
+    noise_seeds: list[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Dependence:
+        if self.burn_in >= self.draws:
+            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
+        return self
+
+
+class Rule(Section):
+    """When a setting is recommended; what each word means stands in rllc.analysis.calibration."""
+
+    min_share: float = key(
+        "a criterion holds for a setting where it holds in this share of its cells", gt=0, le=1, default=0.8
+    )
+    max_loss_rise: Positive = key("local: mean loss rise at most this", unit="nats/token", default=0.3)
+    max_drift: Positive = key(
+        "equilibrated: drift within two standard errors, or at most this share of the estimate", default=0.15
+    )
+    max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=1.2)
+    min_relaxed: Share = key(
+        "equilibrated: share of its stationary variance that a chain without loss has after burn-in",
+        default=0.8,
+    )
+    min_acceptance: Share = key(
+        "small_steps: mean acceptance of the moves at least this share of that of a constant loss",
+        default=0.5,
+    )
+    max_widening: Positive = key(
+        "small_steps: 1 / (1 - step_size localization / 4) - 1 at most this", default=0.15
+    )
+    min_shrinkage: Share = key("likelihood: 1 - on/off at least this", default=0.2)
+    max_drift_term: Positive = key(
+        "drift small: the drift term of a centre that is no minimum at most this share of the estimate",
+        default=0.5,
+    )
+
+
+class Calibration(Section):
+    """`snakemake calibrate`: makes calibration.nc, dependence.nc, recommendation.nc and their figures."""
+
+    checkpoints: list[Step] = key("steps swept", unit="steps", min_length=1)
+    seeds: list[Seed] | None = key("null: all of the experiment's", default=None)
+    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    heads: Sweep | None = key("every listed head alone", default=None)
+    full: Sweep | None = key("the whole model", default=None)
+    probes: int = key("Rademacher probes of the Hessian trace of each component", ge=2)
+    dependence: Dependence | None = key("null: not measured", default=None)
+    rule: Rule = key("thresholds of the recommendation", default=Rule())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _where_dependence_is_measured(cls, data: Any) -> Any:
+        """Seeds and distributions that the dependence leaves open are those of the sweeps."""
+        if not isinstance(data, dict) or not isinstance(data.get("dependence"), dict):
+            return data
+        where = {name: data.get(name) for name in ("seeds", "distributions")}
+        given = {
+            name: value
+            for name, value in data["dependence"].items()
+            if value is not None or name not in where
+        }
+        return {**data, "dependence": where | given}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Calibration:
+        if self.heads is None and self.full is None:
+            raise ValueError("give a sweep for `heads`, for `full`, or for both")
+        if self.full is not None and self.full.components is not None:
+            raise ValueError("`components` is for the kind `heads`; take it out of `full`")
+        return self
+
+
+def _swept(experiment: Experiment) -> dict[str, Any]:
+    return {"calibration": experiment.calibration}
+
+
+def _varied(experiment: Experiment) -> dict[str, Any]:
+    return {"dependence": experiment.calibration and experiment.calibration.dependence}
+
+
+def _sweep_settings(work: Work) -> dict[str, Any]:
+    """The sweeps, without the rule that reads them. A chain has diverged where it has at the base setting."""
+    settings = work.section.model_dump(include={*KINDS, "probes"})
+    for kind in KINDS:
+        if settings[kind]:
+            base = sampling.setting(work.experiment, sampling.BASE_SETTING, kind)
+            factor = base.divergence_factor if base else sampling.DIVERGENCE_FACTOR
+            settings[kind]["divergence_factor"] = factor
+    return settings
+
+
+def _dependence_settings(work: Work) -> dict[str, Any]:
+    """What is varied, and the base setting of each kind of component that it is varied around."""
+    base = (*GRID, "batch_size", "scored_positions", "divergence_factor")
+    kinds = {"full" if component == "full" else "heads" for component in work.section.components}
+    settings = {kind: getattr(work.experiment.sampling, kind) for kind in sorted(kinds)}
+    return work.section.model_dump(exclude={"checkpoints", "seeds", "distributions"}) | {
+        "settings": {kind: {name: getattr(each, name) for name in base} for kind, each in settings.items()}
+    }
+
+
+def _rule_settings(work: Work) -> dict[str, Any]:
+    """The thresholds, and where the experiment's own settings lie on the grid: kind -> setting -> values."""
+    known = {
+        kind: {
+            name: {part: getattr(each, part) for part in GRID}
+            for name in sampling.settings(work.experiment)
+            if (each := sampling.setting(work.experiment, name, kind)) is not None
+        }
+        for kind in KINDS
+    }
+    return {"rule": work.section.model_dump(), "known": known}
+
+
+def _sweep_cost(work: Work) -> Cost:
+    """Every setting of the sweeps, their controls, and the curvature of every component."""
+    section, steps = work.section, len(work.steps)
+    seconds, largest = 0.0, 0.0
+    for kind in KINDS:
+        sweep = getattr(section, kind)
+        if sweep is None:
+            continue
+        size = (sweep.batch_size, sweep.scored_positions)
+        pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
+        count = len(sweep.components or range(heads(work.experiment))) if kind == "heads" else 1
+        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
+        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
+        share = HEAD if kind == "heads" else 1.0
+        seconds += steps * (passes * count * share + curvature) * forward(work.study, work.experiment, *size)
+        largest = max(largest, logits(work.study, work.experiment, *size))
+    return Cost(START + seconds, 1200 + 20 * largest, 1e6 * steps)
+
+
+def _dependence_cost(work: Work) -> Cost:
+    """Every data set size, minibatch size and seed, for every component."""
+    section, seconds = work.section, 0.0
+    for component in section.components:
+        base = getattr(work.experiment.sampling, "full" if component == "full" else "heads")
+        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
+        sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
+        one = forward(work.study, work.experiment, base.batch_size, base.scored_positions)
+        seconds += len(work.steps) * sizes * 3 * section.chains * section.draws * one
+    return Cost(START + seconds, 1200)
+
+
+def _sweep_checks(place: str, work: Work) -> Iterator[str]:
+    tokens = work.study.tokenizers.get(work.experiment.tokenizer)
+    for reason in lacking(work.experiment.model, ("heads",)) if work.section.heads else ():
+        yield f"{place}.heads: {reason}; set it to null"
+    for kind in KINDS:
+        sweep = getattr(work.section, kind)
+        for component in (sweep.components or []) if sweep else []:
+            yield from _head_or_full(f"{place}.{kind}.components", component, work.experiment, "heads")
+        if sweep and tokens and (sweep.scored_positions or 0) > tokens.predictions:
+            yield (
+                f"{place}.{kind}.scored_positions: {sweep.scored_positions} of the {tokens.predictions} "
+                "predictions of a context; null scores them all"
+            )
+
+
+def _dependence_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    for kind in KINDS:
+        base = sampling.setting(experiment, sampling.BASE_SETTING, kind)
+        if base and (base.sampler != "sgld" or base.thinning > 1):
+            yield (
+                f"{place}: it varies plain SGLD without thinning; sampling.{kind} has sampler "
+                f"{base.sampler} and thinning {base.thinning}. Set `dependence: null`, or change these"
+            )
+    for component in section.components:
+        yield from _head_or_full(f"{place}.components", component, experiment, *KINDS)
+        kind = "full" if component == "full" else "heads"
+        base = sampling.setting(experiment, sampling.BASE_SETTING, kind)
+        if base is None:
+            yield f"{place}: '{component}' is varied around sampling.{kind}, which is missing"
+            continue
+        for size in section.dataset_sizes:
+            if size % base.batch_size:
+                yield (
+                    f"{place}.dataset_sizes: {size} is no multiple of sampling.{kind}.batch_size, "
+                    f"{base.batch_size}"
+                )
+            elif size > section.draws * base.batch_size:
+                yield (
+                    f"{place}.dataset_sizes: {size} contexts are more than "
+                    f"{section.draws} draws of {base.batch_size} see"
+                )
+
+
+def _head_or_full(place: str, component: str, experiment: Experiment, *kinds: str) -> Iterator[str]:
+    """A problem where a component is no head or ``full``, as far as ``kinds`` allows, that the model has."""
+    kind = "full" if component == "full" else "heads"
+    if kind not in kinds or not (kind == "full" or re.fullmatch(r"\d+:\d+", component)):
+        words = " or ".join({"heads": "a head L:H", "full": "full"}[each] for each in kinds)
+        yield f"{place}: '{component}' is not {words}"
+    else:
+        yield from in_model(place, component, experiment)
+
+
+ROWS = (
+    Measure(
+        name="calibration",
+        about="a grid of sampling settings with its controls, and curvature and gradient at the checkpoint",
+        kernel="rllc.measures.calibration:calibration",
+        variables={},
+        sections=_swept,
+        settings=_sweep_settings,
+        cost=_sweep_cost,
+        checks=_sweep_checks,
+        stream="sgld",
+        target="calibrate",
+        finish=Finish(function="rllc.analysis.regime:quantities", variables={}),
+    ),
+    Measure(
+        name="dependence",
+        about="estimates at the base setting with other data set sizes, minibatch sizes and noise",
+        kernel="rllc.measures.dependence:dependence",
+        variables={},
+        sections=_varied,
+        settings=_dependence_settings,
+        cost=_dependence_cost,
+        checks=_dependence_checks,
+        stream="sgld",
+        target="calibrate",
+    ),
+)
+ANALYSES = (
+    Analysis(
+        name="recommendation",
+        about="the setting that the rule chooses for each kind of component, or that none is good",
+        function="rllc.analysis.recommendation:recommendation",
+        variables={},
+        reads=("calibration",),
+        of=lambda experiment: experiment.calibration and experiment.calibration.rule,
+        settings=_rule_settings,
+        local=True,
+        megabytes=1000,
+        target="calibrate",
+    ),
+)

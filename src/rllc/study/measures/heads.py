@@ -1,0 +1,241 @@
+"""What heads do: attention scores, ablation, circuits, clusters. Sections and rows."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from rllc.study.checks.names import refer
+from rllc.study.cost import START, Cost, forward, heads, logits
+from rllc.study.families import FLOPS
+from rllc.study.measures.behaviour import in_whole_batches
+from rllc.study.rows import Analysis, Finish, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Name, Share
+from rllc.units import NATS
+
+
+class Ablation(Section):
+    """Zero, mean and resample ablation of every head."""
+
+    contexts: int = key("contexts, a multiple of batch_size", ge=2)
+    batch_size: int = key("contexts at once", ge=2)
+    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "Ablation":
+        in_whole_batches(self.contexts, self.batch_size)
+        return self
+
+
+class Heads(Section):
+    """Attention scores on random token sequences."""
+
+    sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
+    length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
+
+
+class HeadTypes(Section):
+    """From which score on, at the last checkpoint, a head is called what it is."""
+
+    previous_token: Share = key("mean attention to the previous token")
+    current_token: Share = key("mean attention to the current token")
+    prefix_matching: Share = key("induction heads: attention to the token after the first [A]")
+
+
+class Circuits(Section):
+    """The full QK and OV circuits of every head, and what is read off them; of models that sort."""
+
+    rank_tolerance: Share | None = key(
+        "singular values up to this share of the largest count as zero; null: as torch.linalg.matrix_rank",
+        default=None,
+    )
+
+
+class Clusters(Section):
+    """Clusters of heads by their rLLC curves."""
+
+    distributions: list[Name] = key("whose curves are channels of a head", min_length=1)
+    algorithms: list[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
+        "each makes its own clusters", min_length=1
+    )
+    n_clusters: list[int] = key("numbers of clusters", min_length=1)
+    points: int = key("points of the uniform grid in log(step + 1)", ge=4)
+    standardize: bool = key("z-score every curve first (shape_kmeans always does)")
+
+
+def _ablation_cost(work: Work) -> Cost:
+    section = work.section
+    one = forward(work.study, work.experiment, section.contexts, None)
+    seconds = len(work.steps) * (3 * heads(work.experiment) + 2) * one
+    return Cost(START + seconds, 900 + 8 * logits(work.study, work.experiment, section.batch_size, None))
+
+
+def _heads_cost(work: Work) -> Cost:
+    section = work.section
+    one = forward(work.study, work.experiment, section.sequences, None, length=section.length)
+    return Cost(START + len(work.steps) * 3 * one)
+
+
+def _heads_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, length = work.experiment, work.section.length
+    if experiment.task != "language":
+        yield f"{place}: attention scores are measured on text tokens; set `heads: null`"
+    if length > experiment.model.n_ctx:
+        yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
+
+
+def _circuits_cost(work: Work) -> Cost:
+    vocabulary = work.study.tokenizers[work.experiment.tokenizer].vocabulary
+    circuits = len(work.steps) * heads(work.experiment)
+    seconds = circuits * 20 * vocabulary**3 / FLOPS
+    return Cost(START + seconds, disk_bytes=8.0 * circuits * vocabulary**2)
+
+
+def _circuits_settings(work: Work) -> dict[str, Any]:
+    """The numbers are the first tokens: separators and answers are left out."""
+    numbers = work.study.tokenizers[work.experiment.tokenizer].numbers
+    return {"tokens": numbers, **work.section.model_dump()}
+
+
+def _circuits_checks(place: str, work: Work) -> Iterator[str]:
+    if work.experiment.task != "sorting" or work.experiment.model.n_layers != 1:
+        yield f"{place}: full circuits are of one layer that sorts; set `circuits: null`"
+
+
+def _clusters_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = experiment.sampling and experiment.sampling.heads
+    if not sampling:
+        yield f"{place}: clusters are made of rLLC curves; give sampling.heads"
+        return
+    for distribution in section.distributions:
+        curves = sampling.distributions or experiment.distributions
+        yield from refer(f"{place}.distributions", distribution, curves, "distribution of rllc.nc")
+    count = heads(experiment)
+    for k in section.n_clusters:
+        if not 2 <= k < count:
+            yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
+
+
+def _token_pairs(long_name: str) -> Variable:
+    return Variable(long_name, "1", ("head", "token", "other_token"))
+
+
+ROWS = (
+    Measure(
+        name="ablation",
+        section=Ablation,
+        about="zero, mean and resample ablation of every head",
+        kernel="rllc.measures.ablation:ablation",
+        variables={
+            "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method"))
+        },
+        cost=_ablation_cost,
+        asks=("heads",),
+        stream="ablation",
+    ),
+    Measure(
+        name="heads",
+        section=Heads,
+        about="attention scores of every head on random tokens; Q-, K- and V-composition",
+        kernel="rllc.measures.heads:heads",
+        variables={
+            "previous_token": Variable("attention to the previous token", "1", ("head",)),
+            "current_token": Variable("attention to the current token", "1", ("head",)),
+            "prefix_matching": Variable(
+                "attention from the second A to the token after the first A", "1", ("head",)
+            ),
+            "prefix_matching_literal": Variable("attention from the second A to the first A", "1", ("head",)),
+            "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
+            "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
+            "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
+            "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first", NATS),
+        },
+        cost=_heads_cost,
+        checks=_heads_checks,
+        asks=("heads", "attention"),
+        reads=("tokenizer",),
+        per_distribution=False,
+        stream="patterns",
+        stream_of_seed=False,
+        finish=Finish(
+            function="rllc.analysis.head_types:head_types",
+            variables={
+                "head_type": Variable(
+                    "type of the head by its attention scores at the last checkpoint", "1", ("head",)
+                )
+            },
+            name="head_types",
+            section=HeadTypes,
+            about="types of heads",
+            settings=lambda section: {"thresholds": section.model_dump()},
+        ),
+    ),
+    Measure(
+        name="circuits",
+        section=Circuits,
+        about="full QK and OV circuits of every head, and what is read off them",
+        kernel="rllc.measures.circuits:of_numbers",
+        variables={
+            "qk": _token_pairs("full QK circuit, query token by key token"),
+            "ov": _token_pairs("full OV circuit, source token by output token"),
+            "rank": Variable("matrix rank of the circuit", "1", ("head", "circuit")),
+            "effective_rank": Variable(
+                "exponential of the entropy of the normalised singular values", "1", ("head", "circuit")
+            ),
+            "symmetry": Variable(
+                "translational symmetry of the circuit", "1", ("head", "circuit", "normalisation")
+            ),
+            "overlap": Variable(
+                "overlap of the circuits of two heads", "1", ("pair", "circuit"), optional=True
+            ),
+            "token_head": Variable(
+                "index in the layer of the head with the largest OV diagonal entry of the token",
+                "1",
+                ("token",),
+            ),
+            "vocabulary_share": Variable(
+                "share of the tokens at which the head has the largest OV diagonal entry", "1", ("head",)
+            ),
+            "anti_state": Variable(
+                "correlation of the OV circuit with minus the sum of the other heads'", "1", ("head",)
+            ),
+            "rank_sum": Variable("sum of the matrix ranks of all circuits", "1"),
+            "effective_rank_sum": Variable("sum of the effective ranks of all circuits", "1"),
+            "translational_symmetry": Variable(
+                "translational symmetry over mean |W|, sum over all circuits", "1"
+            ),
+            "translational_symmetry_mean": Variable(
+                "translational symmetry over mean |W|, mean over all circuits", "1"
+            ),
+            "head_overlap": Variable("overlap of heads, mean over pairs and both circuits", "1"),
+            "regions": Variable("runs of neighbouring tokens with the same head, single tokens counted", "1"),
+            "regions_min3": Variable(
+                "regions of at least 3 tokens that heads divide the vocabulary into", "1"
+            ),
+        },
+        settings=_circuits_settings,
+        cost=_circuits_cost,
+        checks=_circuits_checks,
+        asks=("heads", "circuits"),
+        per_distribution=False,
+        gpu=False,
+    ),
+)
+ANALYSES = (
+    Analysis(
+        name="clusters",
+        section=Clusters,
+        about="clusters of heads by their rLLC curves",
+        function="rllc.analysis.clusters:clusters",
+        variables={
+            "cluster": Variable("", "", ("head", "algorithm", "n_clusters")),
+            "score": Variable("", "", ("scope", "algorithm", "n_clusters", "index")),
+            "agreement": Variable("", "", ("scope", "algorithm", "other_algorithm", "n_clusters")),
+        },
+        reads=("rllc",),
+        checks=_clusters_checks,
+        stream="clustering",
+    ),
+)

@@ -1,0 +1,199 @@
+"""SGLD: sections and rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import model_validator
+
+from rllc.study.checks.names import in_model
+from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
+from rllc.study.rows import Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import RLLC, Count, Name, Positive, Step
+
+if TYPE_CHECKING:
+    from rllc.study.study import Experiment
+
+BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
+DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
+
+DIVERGENCE_FACTOR = 5.0
+
+
+class Sampling(Section):
+    """One SGLD setting for one kind of component."""
+
+    step_size: Positive = key("SGLD step size epsilon", source=f"{RLLC}, App. F.2: 1e-3")
+    n_beta: Positive = key("inverse temperature times sample size", source=f"{RLLC}, App. F.2: 30")
+    localization: float = key(
+        "strength gamma of the pull to the checkpoint", ge=0, source=f"{RLLC}, App. F.2: 200"
+    )
+    chains: int = key("independent chains", ge=2)
+    reference_norm: Positive | None = key(
+        "the step is multiplied by (norm of all weights / this)^2: a control, where the norm changes over "
+        "training; null: the step is as given",
+        default=None,
+    )
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: Step = key("draws left out of the estimate")
+    thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
+    sampler: Literal["sgld", "rmsprop"] = key(
+        "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
+        source="arXiv 1512.07666",
+        default="sgld",
+    )
+    batch_size: Count = key("contexts per minibatch")
+    scored_positions: Count | None = key(
+        "positions per context that enter the loss, drawn anew per minibatch; null: all"
+    )
+    init_batches: Count = key("minibatches of the papers' baseline loss")
+    control_chains: Count = key("chains of the gradient-off control")
+    seeded: bool = key(
+        "the same noise at every step: differences between late steps have half the error, but the errors "
+        "along a curve are then alike, and its smoothness says nothing",
+        source="arXiv 2402.02364, App. D.5",
+        default=False,
+    )
+    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    components: list[str] | None = key(
+        "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
+    )
+    divergence_factor: Positive = key(
+        "a chain whose loss ends above this many times the loss at the checkpoint, and grows, has diverged",
+        default=DIVERGENCE_FACTOR,
+    )
+    keep_traces: bool = key(
+        "also write the loss of every draw to traces.nc; under `sampling` only", default=False
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Sampling:
+        if self.burn_in >= self.draws:
+            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
+        if self.control_chains > self.chains:
+            raise ValueError(f"control_chains {self.control_chains} exceeds chains {self.chains}")
+        curvature = self.step_size * self.localization
+        if curvature >= 4:
+            raise ValueError(
+                f"step_size x localization = {curvature:g} is unstable even without a loss; keep it under 4"
+            )
+        return self
+
+
+class Samplings(Section):
+    """A setting per kind of component; a kind that is null is not sampled."""
+
+    heads: Sampling | None = key("every attention head alone", default=None)
+    full: Sampling | None = key("the whole model", default=None)
+    other: Sampling | None = key("the components it lists", default=None)
+
+    @model_validator(mode="after")
+    def _only_other_lists_components(self) -> Samplings:
+        for kind in ("heads", "full"):
+            section = getattr(self, kind)
+            if section is not None and section.components is not None:
+                raise ValueError(f"`components` is for the kind `other`; take it out of `{kind}`")
+        if self.other is not None and not self.other.components:
+            raise ValueError("sampling of kind `other` needs `components: [...]`")
+        for component in self.other.components if self.other else ():
+            if component == "full" or re.fullmatch(r"\d+:\d+", component):
+                kind = "full" if component == "full" else "heads"
+                raise ValueError(f"`other` lists '{component}', which the kind `{kind}` samples; take it out")
+        return self
+
+
+def settings(experiment: Experiment) -> dict[str, Samplings]:
+    """All sampling settings that an experiment declares, the base setting first."""
+    base = {BASE_SETTING: experiment.sampling} if experiment.sampling else {}
+    return base | experiment.settings
+
+
+def setting(experiment: Experiment, name: str, kind: str) -> Sampling | None:
+    """The section of a setting and kind of component, if the experiment declares it."""
+    return getattr(settings(experiment).get(name), kind, None)
+
+
+def sampled(kind: str) -> Callable[[Experiment], dict[str, Sampling | None]]:
+    """The datasets of a kind of component: ``rllc`` at the base setting, ``rllc.<setting>`` at others."""
+    return lambda experiment: {
+        DATASETS[kind] + ("" if name == BASE_SETTING else f".{name}"): getattr(each, kind)
+        for name, each in settings(experiment).items()
+    }
+
+
+def _cost(kind: str) -> Callable[[Work], Cost]:
+    def cost(work: Work) -> Cost:
+        """All components, chains and draws, with the control."""
+        section = work.section
+        size = (section.batch_size, section.scored_positions)
+        components = {
+            "heads": lambda: heads(work.experiment),
+            "other": lambda: len(section.components),
+        }
+        count = components.get(kind, lambda: 1)()
+        passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
+        one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
+        memory = 900 + 10 * logits(work.study, work.experiment, *size)
+        return Cost(START + len(work.steps) * passes * one, memory)
+
+    return cost
+
+
+def _checks(place: str, work: Work) -> Iterator[str]:
+    if work.section.keep_traces and ".settings." in place:
+        yield f"{place}.keep_traces: traces are gathered for the base setting only; take it out here"
+    for component in work.section.components or []:
+        yield from in_model(f"{place}.components", component, work.experiment)
+
+
+def _variables(name: str, *dims: str) -> dict[str, Variable]:
+    """Variables of estimates called ``name``; ``rllc.estimator`` gives their long names."""
+    each = (
+        name, f"{name}_se", f"{name}_init", f"{name}_gradient_off", f"{name}_gradient_off_se", "rhat", "ess",
+        "drift", "drift_se", "acceptance", "acceptance_null", "verdict",
+    )  # fmt: skip
+    chain = (
+        f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
+        "heidelberger_welch_halfwidth", "raftery_lewis_factor",
+    )  # fmt: skip
+    return (
+        {variable: Variable("", "", dims) for variable in each}
+        | {"init_loss": Variable("", "")}
+        | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
+    )
+
+
+def _row(
+    kind: str, about: str, dim: tuple[str, ...], *, priority: int = 0, asks: tuple[str, ...] = ()
+) -> Measure:
+    return Measure(
+        name=f"sample_{kind}",
+        about=about,
+        kernel=f"rllc.measures.sampling:{kind}",
+        variables=_variables("llc" if kind == "full" else "rllc", *dim),
+        sections=sampled(kind),
+        datasets=rf"{DATASETS[kind]}(\.\w+)?",
+        cost=_cost(kind),
+        checks=_checks,
+        asks=asks,
+        stream="sgld",
+        priority=priority,
+        recorded_as="sampling",
+    )
+
+
+# The longest jobs of a small study come first, so that none is left over at its end.
+ROWS = (
+    _row(
+        "heads",
+        "refined LLC of every head, with the gradient-off control",
+        ("head",),
+        priority=6,
+        asks=("heads",),
+    ),
+    _row("full", "LLC of the whole model, with the control", (), priority=5),
+    _row("other", "refined LLC of other components, with the control", ("component",)),
+)

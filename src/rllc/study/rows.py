@@ -1,0 +1,164 @@
+"""What a row of the tables of measures and analyses says: all that the workflow must know of one.
+
+Rules, datasets, limits of Slurm, forecasts, checks and documents are derived from rows; nothing else names a
+measure. A row stands beside its config section in ``rllc.study.measures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from rllc.study.cost import Cost
+    from rllc.study.section import Section
+    from rllc.study.study import Experiment, Study
+
+EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
+
+
+class Variable(NamedTuple):
+    """A variable of a dataset: its long name, its unit, and its dims beside seed, step and distribution.
+
+    No long name: the kernel gives both itself, as the estimator does, which users call without the workflow.
+    optional  not every experiment has it
+    """
+
+    long_name: str
+    unit: str
+    dims: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class Work(NamedTuple):
+    """What one job of a measure has to do: the section it is told, at these steps."""
+
+    study: Study
+    experiment: Experiment
+    section: Any
+    steps: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """What is added to a gathered dataset: ``function(dataset, **settings)``, named as ``module:function``.
+
+    name, section, about  of the section of the experiment that asks for it; None: it is always added
+    settings              what the function is told of the section
+    """
+
+    function: str
+    variables: Mapping[str, Variable]
+    name: str = ""
+    section: type[Section] | None = None
+    about: str = ""
+    settings: Callable[[Any], dict[str, Any]] = lambda section: {}
+
+    def asked(self, experiment: Experiment) -> bool:
+        """Whether it is added to the experiment's dataset."""
+        return self.section is None or getattr(experiment, self.name) is not None
+
+    def keywords(self, experiment: Experiment) -> dict[str, Any]:
+        """Keywords of the function."""
+        return {} if self.section is None else self.settings(getattr(experiment, self.name))
+
+
+def _as_written(work: Work) -> dict[str, Any]:
+    return work.section.model_dump(exclude=EXTENT)
+
+
+def _nothing(place: str, work: Work) -> Iterator[str]:
+    return iter(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What is measured at every checkpoint: one job per seed, distribution and chunk of checkpoints.
+
+    name       of the config section of an experiment, the rule and the dataset
+    about      what it measures, in one line
+    kernel     ``module:function``; ``function(data, **settings)`` gives ``measure(weights, model, step)``
+    variables  of its dataset
+    section    of the config; None: ``sections`` says where it is
+    cost       estimate of one job
+    sections   experiment -> dataset: its section, where they are not one section of the row's name
+    datasets   pattern of the names of its datasets, where they are not the row's name
+    settings   what the kernel is told, and its results depend on: plain data
+    checks     what is wrong with the section in this experiment, sentence by sentence
+    asks       abilities of the model's family that it needs (``rllc.study.families``)
+    reads      inputs beside checkpoints and blocks: ``tokenizer``
+    stream     purpose of its random stream; "": nothing in it is random but the batches
+    """
+
+    name: str
+    about: str
+    kernel: str
+    variables: Mapping[str, Variable]
+    cost: Callable[[Work], Cost]
+    section: type[Section] | None = None
+    sections: Callable[[Experiment], dict[str, Section | None]] | None = None
+    datasets: str = ""
+    settings: Callable[[Work], dict[str, Any]] = _as_written
+    checks: Callable[[str, Work], Iterator[str]] = _nothing
+    asks: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    per_distribution: bool = True
+    stream: str = ""
+    stream_of_seed: bool = True
+    gpu: bool = True
+    priority: int = 0
+    target: str = "all"
+    recorded_as: str = ""
+    finish: Finish | None = None
+
+    def declared(self, experiment: Experiment) -> dict[str, Section]:
+        """The datasets of this measure that an experiment asks for, by name, with their sections."""
+        every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
+        return {name: section for name, section in every.items() if section is not None}
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression of the names of its datasets."""
+        return self.datasets or self.name
+
+    @property
+    def words(self) -> dict[str, Variable]:
+        """Its variables and those that are added at the end."""
+        return {**self.variables, **(self.finish.variables if self.finish else {})}
+
+    @property
+    def attribute(self) -> str:
+        """Name under which results record their settings."""
+        return self.recorded_as or self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """A dataset that is made of others of its experiment, in one job.
+
+    name      of the rule and the dataset, and of the section of an experiment unless ``sections`` is given
+    function  ``module:function``; ``function(datasets by name, seed=, **settings)`` returns the dataset
+    reads     the datasets that it is made of
+    settings  what the function is told
+    of        experiment -> the section, where it is not one of the row's name
+    local     it takes seconds, and runs beside Snakemake rather than on a cluster
+    """
+
+    name: str
+    about: str
+    function: str
+    variables: Mapping[str, Variable]
+    reads: tuple[str, ...]
+    section: type[Section] | None = None
+    of: Callable[[Experiment], Section | None] | None = None
+    settings: Callable[[Work], dict[str, Any]] = lambda work: work.section.model_dump()
+    checks: Callable[[str, Work], Iterator[str]] = _nothing
+    stream: str = ""
+    local: bool = False
+    megabytes: int = 1500
+    target: str = "all"
+
+    def declared(self, experiment: Experiment) -> Section | None:
+        """Its section in an experiment; None where there is none."""
+        return self.of(experiment) if self.of else getattr(experiment, self.name)
