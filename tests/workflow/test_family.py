@@ -233,7 +233,7 @@ def test_what_the_family_lacks_is_refused_with_the_reason(toy):
     overlay = toy.write(
         "config/more.yaml",
         "experiments:\n  toy:\n    ablation: {contexts: 8, batch_size: 4}\n    circuits: {}\n"
-        "    patterns: {sequences: 8, length: 16}\n    metrics: {accuracy: true}\n"
+        "    heads: {sequences: 8, length: 16}\n    metrics: {accuracy: true}\n"
         "    sampling: {heads: {step_size: 1.0e-3, n_beta: 50, localization: 10, chains: 2, draws: 6, burn_in: 2,\n"
         "      batch_size: 4, scored_positions: null, init_batches: 2, control_chains: 2}}\n",
     )
@@ -242,7 +242,7 @@ def test_what_the_family_lacks_is_refused_with_the_reason(toy):
     for place, reason in {
         "ablation": "has no attention heads",
         "sampling.heads": "has no attention heads",
-        "patterns": "has no attention patterns over tokens",
+        "heads": "has no attention patterns over tokens",
         "circuits": "has no QK and OV circuits",
         "metrics.accuracy": "predicts no tokens, so that no prediction is right or wrong",
     }.items():
