@@ -3,14 +3,15 @@
 import xarray as xr
 
 from rllc.analysis.regime import quantities
+from rllc.estimator.rllc import estimator
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
-from rllc.measures.calibration import at_center, estimator, joined, sweep
+from rllc.measures.calibration import GRID, at_center, joined, sweep
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.vocabulary import head_labels
 
-GRID = ("n_beta", "localization", "step_size", "chains", "control_chains")
+LENGTH = ("chains", "draws", "burn_in", "divergence_factor", "control_chains")
 
 
 def main(job: Measuring, calibration: dict, steps: dict) -> None:
@@ -24,12 +25,12 @@ def main(job: Measuring, calibration: dict, steps: dict) -> None:
             size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
             batches = job.batches("draws", count=section["draws"], **size)
             labels = ["full"] if kind == "full" else section["components"] or heads
-            length = {name: section[name] for name in ("draws", "burn_in", "divergence_factor")}
             how = {"components": {label: masks(label, architecture) for label in labels}, "seed": seed}
             loss, probes = next_token_loss(architecture), calibration["probes"]
             centers.append(at_center(loss, weights, batches, probes=probes, **how))
-            estimate = estimator(weights, architecture, labels, batches=batches, seed=seed, **length)
-            sweeps.append(sweep(estimate, **{name: section[name] for name in GRID}))
+            estimate = estimator(weights, architecture, labels, batches=batches)
+            grid, length = ({name: section[name] for name in names} for names in (GRID, LENGTH))
+            sweeps.append(sweep(estimate, grid=grid, seed=seed, **length))
         dataset = xr.merge([joined(sweeps), xr.concat(centers, "component")], combine_attrs="drop")
         return dataset.merge(quantities(dataset)).drop_attrs(deep=False)
 

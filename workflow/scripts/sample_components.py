@@ -1,28 +1,22 @@
 """LLC of the whole model, or of any other components: one seed, one distribution, one chunk."""
 
-from functools import partial
-
-from rllc.estimator.llc import estimate as estimate_llc
-from rllc.estimator.rllc import step_at, with_control
+from rllc.estimator.rllc import estimator, step_at, with_control
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
+from rllc.setting import Setting
 
 
 def main(job: Measuring, sampling: dict) -> None:
     """SGLD in the weights of the listed components, or (none listed) in all weights, with the control."""
-    kernel, extent = job.sampling(sampling)
-    listed, sampler = sampling["components"], sampling["sampler"]
+    batches, extent = job.sampling(sampling)
+    listed = sampling["components"]
     size = {name: sampling[name] for name in ("step_size", "reference_norm")}
 
     def measure(weights, architecture, step):
-        loss = next_token_loss(architecture)
-        components = {name: masks(name, architecture) for name in listed or ["full"]}
         here = {"seed": job.seed(step, seeded=sampling["seeded"]), "step_size": step_at(weights, **size)}
-        of = {**kernel, **here, "components": components, "sampler": sampler}
-        estimate = partial(estimate_llc, loss, weights, **of)
-        dataset = with_control(estimate, name="rllc" if listed else "llc", **extent)
+        setting = Setting.of(sampling, **here)
+        estimate = estimator(weights, architecture, listed or ["full"], **batches)
+        dataset = with_control(estimate, setting=setting, name="rllc" if listed else "llc", **extent)
         return dataset if listed else dataset.squeeze("component", drop=True)
 
     job.write(measure, sampling=sampling)

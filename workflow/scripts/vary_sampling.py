@@ -8,9 +8,9 @@ from rllc.job.measuring import Measuring
 from rllc.job.stage import run
 from rllc.measures.dependence import vary
 from rllc.seeds import derive
+from rllc.setting import Setting
 
-OF_SETTING = ("step_size", "n_beta", "localization", "batch_size", "divergence_factor")
-VARIED = ("chains", "draws", "burn_in", "dataset_sizes", "batch_sizes", "noise_seeds")
+VARIED = ("dataset_sizes", "batch_sizes", "noise_seeds")
 
 
 def main(job: Measuring, dependence: dict, steps: dict) -> None:
@@ -22,9 +22,10 @@ def main(job: Measuring, dependence: dict, steps: dict) -> None:
         for kind, base in dependence["settings"].items():
             labels = [c for c in dependence["components"] if (c == "full") == (kind == "full")]
             take = partial(job.batches, count=dependence["draws"], scored=base["scored_positions"])
-            setting = {name: base[name] for name in OF_SETTING}
-            seeds = {"seed": job.seed(step), "seed_of": partial(derive, job.stream, "noise"), "step": step}
-            parts.append(vary(weights, architecture, labels, take=take, **seeds, **setting, **varied))
+            setting = Setting.of({**base, **dependence}, seed=job.seed(step))
+            seeds = {"seed_of": partial(derive, job.stream, "noise"), "step": step}
+            how = {"setting": setting, "batch_size": base["batch_size"], "take": take}
+            parts.append(vary(weights, architecture, labels, **how, **seeds, **varied))
         return xr.concat(parts, "component").sel(component=dependence["components"]).drop_attrs(deep=False)
 
     job.write(measure, steps=steps["steps"], dependence=dependence)

@@ -22,8 +22,6 @@ from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
 
 Measure = Callable[[dict[str, Tensor], Architecture, int], xr.Dataset]
-KERNEL = ("n_beta", "localization", "step_size", "draws", "burn_in", "thinning", "divergence_factor")
-EXTENT = ("chains", "control_chains", "keep_traces")
 
 
 @dataclass(frozen=True)
@@ -70,12 +68,13 @@ class Measuring:
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, architecture)
 
     def sampling(self, setting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What an estimator is given (batches included), and what ``with_control`` is, under a setting."""
+        """The batches that an estimator is given, and what ``with_control`` is, under a setting."""
         common = {"batch_size": setting["batch_size"], "scored": setting["scored_positions"]}
-        kernel = {name: setting[name] for name in KERNEL}
-        kernel["batches"] = self.batches("draws", count=setting["draws"] * setting["thinning"], **common)
-        kernel["init_batches"] = self.batches("init", count=setting["init_batches"], **common)
-        return kernel, {name: setting[name] for name in EXTENT}
+        batches = {
+            "batches": self.batches("draws", count=setting["draws"] * setting["thinning"], **common),
+            "init_batches": self.batches("init", count=setting["init_batches"], **common),
+        }
+        return batches, {name: setting[name] for name in ("control_chains", "keep_traces")}
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
         """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""

@@ -1,22 +1,23 @@
 """What an estimate depends on beside its setting: the data, the minibatches, the noise.
 
-The kernels are told an estimator with everything else given: ``estimate(batches=, seed=)``.
+The kernels are given an estimator, ``estimate(batches=, setting=)`` with everything else given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.samplers.sgld import Loss, Weights
-from rllc.measures.calibration import estimator
+from rllc.estimator.rllc import Estimate, estimator
+from rllc.estimator.samplers.admissible import Loss
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture
+from rllc.models.weights import Weights
+from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe
-
-Estimate = Callable[..., xr.Dataset]
 
 VARIABLES = {
     "llc": ("(refined) local learning coefficient at the base setting", "1"),
@@ -36,49 +37,45 @@ def vary(
     architecture: Architecture,
     labels: Sequence[str],
     *,
+    setting: Setting,
     take: Callable[..., Sequence[Any]],
-    seed: int,
     seed_of: Callable[..., int],
     step: int,
     batch_size: int,
     dataset_sizes: Sequence[int],
     batch_sizes: Sequence[int],
     noise_seeds: Sequence[int],
-    **setting: Any,
 ) -> xr.Dataset:
     """All that is varied around one setting, for components that share it.
 
     labels   components: all heads, or ``full``
+    setting  the base setting; its seed is that of the noise in all but ``by_noise_seed``
     take     ``take(purpose, batch_size=)``: minibatches, the same for the same purpose
-    seed     of the noise, in all but ``by_noise_seed``
     seed_of  ``seed_of(number)`` for all checkpoints, ``seed_of(number, step)`` for this one alone
-    setting  ``n_beta``, ``localization``, ``step_size``, ``chains``, ``draws``, ``burn_in``,
-             ``divergence_factor``
 
     Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
     ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
     """
-    same = estimator(weights, architecture, labels, **setting)
-    new = estimator(
-        weights, architecture, labels, loss=on_new_batches(next_token_loss(architecture)), **setting
-    )
+    same = estimator(weights, architecture, labels)
+    new = estimator(weights, architecture, labels, loss=on_new_batches(next_token_loss(architecture)))
     usual = take("draws", batch_size=batch_size)
-    base = same(batches=usual, seed=seed)
+    base = same(batches=usual, setting=setting)
     rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
 
     def seeded(*which: int) -> dict[str, Any]:
         purpose = " ".join(map(str, ("noise", *which)))
-        return {"batches": take(purpose, batch_size=batch_size), "seed": seed_of(*which)}
+        own = replace(setting, seed=seed_of(*which))
+        return {"batches": take(purpose, batch_size=batch_size), "setting": own}
 
     varied = [
         describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
-        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, seed=seed),
+        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, setting=setting),
         by_batch_size(
             same,
             new,
             batches={size: take("batch size", batch_size=size) for size in batch_sizes},
             new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
-            seed=seed,
+            setting=setting,
         ),
         by_noise_seed(
             same,
@@ -104,7 +101,7 @@ def on_new_batches(loss: Loss) -> Loss:
 
 
 def by_dataset_size(
-    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], seed: int
+    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], setting: Setting
 ) -> xr.Dataset:
     """Estimates with minibatches from the first ``size`` contexts only, seen again and again.
 
@@ -120,8 +117,8 @@ def by_dataset_size(
                 f"{batch_size * len(batches)}"
             )
     few = {size: [batches[i] for i in range(size // batch_size)] for size in sizes}
-    found = {size: estimate(batches=some, seed=seed) for size, some in few.items()}
-    return _varied(found, name="llc_by_dataset_size", dim="dataset_size")
+    estimates = {size: estimate(batches=some, setting=setting) for size, some in few.items()}
+    return _varied(estimates, name="llc_by_dataset_size", dim="dataset_size")
 
 
 def by_batch_size(
@@ -130,7 +127,7 @@ def by_batch_size(
     *,
     batches: Mapping[int, Sequence[Any]],
     new_batches: Mapping[int, Sequence[Any]],
-    seed: int,
+    setting: Setting,
 ) -> xr.Dataset:
     """Estimates by minibatch size, the loss taken on the minibatch that moves the chain or on a new one.
 
@@ -142,8 +139,8 @@ def by_batch_size(
         size: [(moves[i], new_batches[size][i]) for i in range(len(moves))] for size, moves in batches.items()
     }
     rows = {
-        "same": {size: same(batches=some, seed=seed) for size, some in batches.items()},
-        "new": {size: new(batches=some, seed=seed) for size, some in pairs.items()},
+        "same": {size: same(batches=some, setting=setting) for size, some in batches.items()},
+        "new": {size: new(batches=some, setting=setting) for size, some in pairs.items()},
     }
     each = [_varied(row, name="llc_by_batch_size", dim="batch_size") for row in rows.values()]
     index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="evaluation", name="evaluation")
@@ -155,7 +152,7 @@ def by_noise_seed(
 ) -> xr.Dataset:
     """Estimates by seed: with the noise and minibatches of all checkpoints, or with this one's own.
 
-    shared, fresh  for each seed what the estimator is given: ``batches`` and ``seed``. Of ``shared`` the
+    shared, fresh  for each seed what the estimator is given: ``batches`` and ``setting``. Of ``shared`` the
                    caller gives the same at every checkpoint (arXiv 2402.02364, App. D.3.2).
 
     Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).

@@ -1,12 +1,15 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from rllc.estimator.samplers import chains, rmsprop, sgld
 from rllc.estimator.samplers.chains import losses_and_gradients, noise_stream, normals
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.setting import Setting
 
 CPU = torch.device("cpu")
-SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "seed": 0, "chains": 5, "draws": 6}
+SETTING = Setting(n_beta=30.0, localization=5.0, step_size=0.01, chains=5, draws=6)
 BATCHES = [0.1 * torch.randn(3, generator=torch.Generator().manual_seed(k)).double() for k in range(4)]
 WEIGHTS = {"w": torch.tensor([0.1, 0.0, -0.2]).double(), "v": torch.tensor([0.3, 0.1]).double()}
 MASKS = {"full": None, "part": {"w": torch.tensor([True, False, True])}}
@@ -18,9 +21,20 @@ def well(weights, batch):
     return 0.5 * (h * (weights["w"] - batch) ** 2).sum() + 0.1 * weights["v"].square().sum() + 1
 
 
-def run(sample, loss=well, weights=WEIGHTS, batches=BATCHES, masks=MASKS, **changes):
+def run(
+    sample,
+    loss=well,
+    weights=WEIGHTS,
+    batches=BATCHES,
+    masks=MASKS,
+    vectorize=False,
+    max_memory=None,
+    **changes,
+):
     selected = {name: coordinates(weights, mask, component=name) for name, mask in masks.items()}
-    return sample(loss, weights, batches, components=selected, **SETTING | changes)
+    setting = replace(SETTING, sampler="sgld" if sample is sgld.sample else "rmsprop", **changes)
+    how = {"setting": setting, "vectorize": vectorize, "max_memory": max_memory}
+    return sample(loss, weights, batches, components=selected, **how)
 
 
 def assert_same(one, other, **tolerance):

@@ -1,6 +1,7 @@
 """Checks of the sampler against exact laws, and that each of them catches a sampler spoiled on purpose."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from rllc.estimator import llc
 from rllc.estimator.samplers import chains, sgld
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.setting import Setting
 
 COPIES = 40_000  # independent copies of a small well in one vector: that many chains for the price of one
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "draws": 200, "chains": 1, "seed": 0}
@@ -39,7 +41,7 @@ def quadratic(h, bottom=0.0):
 
 def run(loss, weights, batches=(None,), masks=None, components=("c",), **setting):
     selected = {name: coordinates(weights, masks, component=name) for name in components}
-    return sgld.sample(loss, weights, batches, components=selected, **SETTING | setting)
+    return sgld.sample(loss, weights, batches, components=selected, setting=Setting(**SETTING | setting))
 
 
 def transient():
@@ -189,8 +191,9 @@ def all_coordinates(sound, loss, weights, batches, *, components, **given):
     return sound(loss, weights, batches, components=components, **given)
 
 
-def recorded_after_the_move(sound, loss, weights, batches, *, draws, **given):
-    traces = sound(loss, weights, batches, draws=draws + 1, **given)
+def recorded_after_the_move(sound, loss, weights, batches, *, setting, **given):
+    longer = replace(setting, draws=setting.draws + 1)
+    traces = sound(loss, weights, batches, setting=longer, **given)
     return traces._replace(loss=traces.loss[..., 1:], at_center=traces.at_center[:-1])
 
 
@@ -218,9 +221,11 @@ def spoil_gradient(patch):
 
 def spoil_burn_in(patch):
     sound = llc.summarise
-    patch.setattr(
-        llc, "summarise", lambda traces, *, burn_in, **given: sound(traces, burn_in=burn_in - 1, **given)
-    )
+
+    def shorter(traces, *, setting, **given):
+        return sound(traces, setting=replace(setting, burn_in=setting.burn_in - 1), **given)
+
+    patch.setattr(llc, "summarise", shorter)
 
 
 SPOILED = {

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
-from rllc.estimator.samplers.coordinates import Coordinates, Weights
+from rllc.estimator.samplers.coordinates import Coordinates
+from rllc.models.weights import Weights
 from rllc.seeds import derive
+from rllc.setting import Setting
 
 VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
 NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains that move together
@@ -23,7 +25,7 @@ class Traces(NamedTuple):
     """What a sampler returns, float64, draw t after t * thinning moves.
 
     loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
-                nothing needs it: at ``unread`` draws of chains without the gradient
+                nothing reads it: in the burn-in of a control
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
                 NaN where it is not computed: at draw 0, at the last draw (whose gradient is not computed),
@@ -58,7 +60,7 @@ class Walkers:
     memory: Any = None
 
 
-class Here(NamedTuple):
+class State(NamedTuple):
     """What a sampler sees before a move, all of it for the chains [chain] of some walkers.
 
     positions  [chain, n], to be moved in place
@@ -66,8 +68,8 @@ class Here(NamedTuple):
     loss       [chain], of the batch at the positions; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
-    at_center  loss at the centre on the same batch; None where neither ``arrived`` nor ``leaving``
-    arrived    the positions are a draw: the move before led to it
+    at_center  loss at the centre on the same batch; None where neither ``drawn`` nor ``leaving``
+    drawn      the positions are a draw: the move before led to it
     leaving    the move to come leads to a draw
     """
 
@@ -77,13 +79,13 @@ class Here(NamedTuple):
     gradient: Tensor | None
     noise: Iterator[Tensor]
     at_center: Tensor | None
-    arrived: bool
+    drawn: bool
     leaving: bool
 
 
-# (what is here, what the sampler remembers: None at first) ->
+# (the state, what the sampler remembers: None at first) ->
 # (acceptance probabilities [chain] of the move before or None, what to remember)
-Advance = Callable[[Here, Any], tuple[Tensor | None, Any]]
+Advance = Callable[[State, Any], tuple[Tensor | None, Any]]
 
 
 def walk(
@@ -93,15 +95,11 @@ def walk(
     *,
     advance: Advance,
     components: Mapping[str, Coordinates],
-    chains: int,
-    draws: int,
-    thinning: int,
-    seed: int,
+    setting: Setting,
     gradient: bool,
     vectorize: bool,
     max_memory: int | None,
-    unread: int = 0,
-    at_center: Tensor | None = None,
+    at_center: Tensor | None,
 ) -> Traces:
     """Traces of chains that start at ``weights`` and are moved by ``advance``.
 
@@ -111,30 +109,31 @@ def walk(
     vectorize   all chains of a component in one call of the loss, by ``torch.func.vmap``
     max_memory  bytes that the chains' vectors may take (None: no bound). Chains beyond it are sampled in a
                 further pass over the batches, with the same result.
-    unread      draws at the start whose losses nobody reads: computed only where the gradient is
-    at_center   [draw]: losses at the centre of the draws' batches, where they are known
+    at_center   [draw]: losses at the centre of the draws' batches, of the estimate whose control this is
+                (None: this is no control). Losses of a control's burn-in are computed only where the
+                gradient is: nobody reads them.
 
     All tensors lie on the weights' device; batches are moved there. Raises ValueError where the loss is not
     a scalar, is not finite at the centre, or does not read the weights of a component.
     """
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device
-    traces = Traces.unknown(len(components), chains, draws, device=device)
-    last, known = (draws - 1) * thinning, {}
+    traces = Traces.unknown(len(components), setting.chains, setting.draws, device=device)
+    last, thinning, known, unread = setting.moves, setting.thinning, {}, 0
     if at_center is not None:
         known = {draw * thinning % len(batches): value for draw, value in enumerate(at_center.to(device))}
-    for group in _passes(weights, components, chains, seed, last, vectorize, max_memory):
+        unread = setting.burn_in
+    for group in _passes(weights, components, setting, vectorize, max_memory):
         for number in range(last + 1):
             index, draw = number % len(batches), number // thinning
-            arrived, leaving = number % thinning == 0, (number + 1) % thinning == 0
-            read = gradient or (arrived and draw >= unread)
-            wanted = index not in known and (arrived or (gradient and leaving))
+            drawn, leaving = number % thinning == 0, (number + 1) % thinning == 0
+            read = gradient or (drawn and draw >= unread)
+            wanted = index not in known and (drawn or (gradient and leaving))
             batch = to_device(batches[index], device) if read or wanted else None
             if wanted:
                 known[index] = center_loss(loss, weights, batch).double()
-            here_at_center = known.get(index)
-            if arrived:
-                traces.at_center[draw] = here_at_center
+            if drawn:
+                traces.at_center[draw] = known[index]
             for walkers in group:
                 values = slopes = None
                 if read:
@@ -142,14 +141,14 @@ def walk(
                         loss, weights, walkers.selected, walkers.positions, batch,
                         component=walkers.component, gradient=gradient and number < last, vectorize=vectorize,
                     )  # fmt: skip
-                if read and arrived:
+                if read and drawn:
                     traces.loss[walkers.row, walkers.chains, draw] = values
                 if number == last:
                     continue
                 accepted, walkers.memory = advance(
-                    Here(
-                        walkers.positions, walkers.center, values, slopes, walkers.noise, here_at_center,
-                        arrived, leaving,
+                    State(
+                        walkers.positions, walkers.center, values, slopes, walkers.noise, known.get(index),
+                        drawn, leaving,
                     ),
                     walkers.memory,
                 )  # fmt: skip
@@ -225,36 +224,34 @@ def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> 
 def _passes(
     weights: Weights,
     components: Mapping[str, Coordinates],
-    chains: int,
-    seed: int,
-    moves: int,
+    setting: Setting,
     vectorize: bool,
     max_memory: int | None,
 ) -> Iterator[list[Walkers]]:
     """All chains, in groups whose vectors fit in ``max_memory`` (one chain at least), at the centre."""
     device = next(iter(weights.values())).device
-    states = [(row, chain) for row in range(len(components)) for chain in range(chains)]
+    waiting = [(row, chain) for row in range(len(components)) for chain in range(setting.chains)]
     names = list(components)
-    while states:
-        held, taken = 0, 0
-        for row, _ in states:
+    while waiting:
+        held, count = 0, 0
+        for row, _ in waiting:
             selected = components[names[row]]
             held += VECTORS * selected.size * weights[selected.parts[0].name].element_size()
-            if taken and max_memory is not None and held > max_memory:
+            if count and max_memory is not None and held > max_memory:
                 break
-            taken += 1
-        group, states = states[:taken], states[taken:]
+            count += 1
+        group, waiting = waiting[:count], waiting[count:]
         walkers = []
         for row in sorted({row for row, _ in group}):
             mine = [chain for r, chain in group if r == row]
             name, selected = names[row], components[names[row]]
             center = selected.gather(weights)
             for some in [mine] if vectorize else [[chain] for chain in mine]:
-                streams = [noise_stream(seed, name, chain, device) for chain in some]
+                streams = [noise_stream(setting.seed, name, chain, device) for chain in some]
                 walkers.append(
                     Walkers(
                         name, row, slice(some[0], some[-1] + 1), selected, center,
-                        center.repeat(len(some), 1), normals(streams, center, moves=moves),
+                        center.repeat(len(some), 1), normals(streams, center, moves=setting.moves),
                     )
                 )  # fmt: skip
         yield walkers
