@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.measures.metrics import behaviour, weight_norm
-from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import next_token_batch

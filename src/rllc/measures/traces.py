@@ -4,9 +4,9 @@ With probes v of independent signs (Hutchinson 1990; arXiv 2410.02984, App. D.1)
 
     tr A ~ mean of v . A v,    tr A_hh ~ mean of v_h . (A v)_h,  or of v_h . A v_h
 
-unbiased, since E[v_i v_j] = 0 for i != j. The first form of a block costs nothing beside the whole. The second
-probes the block's coordinates alone, without the noise of A between them and the rest, for one more value of
-the quadratic form per block and probe; an operator of which only v . A v is computed has it alone.
+unbiased, since E[v_i v_j] = 0 for i != j. The first form of a block costs nothing beside the whole. The
+second probes the block's coordinates alone, without the noise of A between them and the rest, for one more
+value of the quadratic form per block and probe; an operator of which only v . A v is computed has it alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
