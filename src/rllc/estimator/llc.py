@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import xarray as xr
 
-from rllc.estimator.samplers import rmsprop, sgld
 from rllc.estimator.samplers.admissible import (
     Loss,
     check_batches,
@@ -17,11 +16,10 @@ from rllc.estimator.samplers.admissible import (
     to_device,
 )
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.sample import sample
 from rllc.estimator.summary import center_losses, summarise
 from rllc.models.weights import Masks, Weights
 from rllc.setting import DIVERGENCE_FACTOR, Setting
-
-SAMPLE = {"sgld": sgld.sample, "rmsprop": rmsprop.sample}
 
 
 def estimate(
@@ -134,7 +132,7 @@ def estimate_components(
     check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
     if control_of is not None:
         setting = replace(setting, gradient=False)
-    traces = SAMPLE[setting.sampler](
+    traces = sample(
         loss, weights, batches, components=selected, setting=setting, vectorize=vectorize,
         max_memory=max_memory, at_center=at_center,
     )  # fmt: skip

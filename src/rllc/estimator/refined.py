@@ -9,7 +9,8 @@ head's own tensors are state; logits, and in the last layer queries, exist at sc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 import xarray as xr
@@ -27,8 +28,8 @@ from rllc.estimator.samplers.admissible import (
     mean_center_loss,
     to_device,
 )
-from rllc.estimator.samplers.chains import State, Traces, noise_stream, normals
-from rllc.estimator.samplers.sgld import Departure, advance
+from rllc.estimator.samplers.chains import Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.sgld import advance
 from rllc.estimator.summary import center_losses, summarise
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
@@ -121,7 +122,7 @@ def sample_heads(
     together: bool | None = None,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sgld.sample``.
+    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sample.sample``.
 
     together  all chains that fit in one launch (None: on a GPU), or one after the other
 
@@ -136,7 +137,7 @@ def sample_heads(
     with _products(device):
         layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
         model = Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
-        return _sampled(model, batches, heads, setting, limits, at_center)
+        return _walk(model, batches, heads, setting, limits, at_center)
 
 
 @contextmanager
@@ -151,7 +152,7 @@ def _products(device: torch.device) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _sampled(
+def _walk(
     model: Folded,
     batches: Sequence[Batch],
     heads: Sequence[str],
@@ -159,53 +160,39 @@ def _sampled(
     limits: Bounds,
     at_center: Tensor | None,
 ) -> Traces:
-    device = model.unembedding.W.device
-    last, thinning = setting.moves, setting.thinning
-    centers = {head: gather(model.weights, *_place(head)) for head in heads}
-    positions = {head: center.repeat(setting.chains, 1) for head, center in centers.items()}
-    noise = {}
-    for head, center in centers.items():
-        streams = [noise_stream(setting.seed, head, chain, device) for chain in range(setting.chains)]
-        noise[head] = normals(streams, center, moves=last)
-    departures: dict[str, Departure | None] = dict.fromkeys(heads)
+    weights, device = model.weights, model.unembedding.W.device
+    how = {"chains": range(setting.chains), "setting": setting}
+    group = [
+        walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
+        for row, head in enumerate(heads)
+    ]
     traces = Traces.unknown(len(heads), setting.chains, setting.draws, device=device)
-    unread = 0
     if at_center is not None:
         traces.at_center.copy_(at_center)
-        unread = setting.burn_in
-    for number in range(last + 1):
-        draw, skipped = divmod(number, thinning)
-        read = setting.gradient or (not skipped and draw >= unread)
-        passed, center_loss = [], None
-        if read or (not skipped and at_center is None):
-            batch = to_device(batches[number % len(batches)], device)
-            targets = targets_of(batch.targets, model.unembedding)
-            passed, center_loss = forward_at_center(model, batch, targets, limits)
-            if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
-                check_at_center(center_loss)
-            if not skipped and at_center is None:
-                traces.at_center[draw] = center_loss
-        for row, head in enumerate(heads):
-            layer, index = _place(head)
-            losses = slope = None
-            if read:
-                higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
-                losses, slope = losses_and_gradients(
-                    positions[head], passed[layer], index, model.weights[f"blocks.{layer}.attn.W_O"][index],
-                    Above(higher, model.unembedding, targets, model.architecture), limits,
-                    gradient=setting.gradient and number < last,
-                )  # fmt: skip
-            if read and not skipped:
-                traces.loss[row, :, draw] = losses
-            if number == last:
-                continue
-            state = State(
-                positions[head], centers[head], losses, slope, noise[head], center_loss,
-                drawn=not skipped, leaving=(number + 1) % thinning == 0,
-            )  # fmt: skip
-            accepted, departures[head] = advance(setting, state, departures[head])
-            if accepted is not None:
-                traces.acceptance[row, :, draw] = accepted
+
+    def visit(number: int, read: bool, drawn: bool, leaving: bool) -> tuple[Any, Tensor | None]:
+        if not read and (not drawn or at_center is not None):
+            return None, None
+        batch = to_device(batches[number % len(batches)], device)
+        targets = targets_of(batch.targets, model.unembedding)
+        layers, center_loss = forward_at_center(model, batch, targets, limits)
+        if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+            check_at_center(center_loss)
+        return (layers, targets), center_loss if at_center is None else None
+
+    def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        layers, targets = seen
+        layer, index = _place(walkers.component)
+        higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
+        return losses_and_gradients(
+            walkers.positions, layers[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
+            Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+        )  # fmt: skip
+
+    walk(
+        [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate, setting=setting,
+        gradient=setting.gradient, control=at_center is not None,
+    )  # fmt: skip
     check_at_center(traces.at_center)
     return traces
 

@@ -6,7 +6,7 @@ import torch
 
 from rllc.estimator.samplers.chains import noise_stream
 from rllc.estimator.samplers.coordinates import coordinates
-from rllc.estimator.samplers.rmsprop import sample
+from rllc.estimator.samplers.sample import sample
 from rllc.setting import Setting
 
 

@@ -8,7 +8,8 @@ from torch.distributions import Normal
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.samplers.chains import State, noise_stream
 from rllc.estimator.samplers.coordinates import coordinates
-from rllc.estimator.samplers.sgld import advance, move, sample
+from rllc.estimator.samplers.sample import sample
+from rllc.estimator.samplers.sgld import advance, move
 from rllc.setting import Setting
 
 SETTING = {"n_beta": 2.0, "localization": 3.0, "step_size": 0.05}

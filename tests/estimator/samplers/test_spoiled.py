@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rllc.estimator import llc
-from rllc.estimator.samplers import chains, sgld
+from rllc.estimator.samplers import chains, sample, sgld
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.setting import Setting
 
@@ -41,7 +41,7 @@ def quadratic(h, bottom=0.0):
 
 def run(loss, weights, batches=(None,), masks=None, components=("c",), **setting):
     selected = {name: coordinates(weights, masks, component=name) for name in components}
-    return sgld.sample(loss, weights, batches, components=selected, setting=Setting(**SETTING | setting))
+    return sample.sample(loss, weights, batches, components=selected, setting=Setting(**SETTING | setting))
 
 
 def transient():
@@ -180,8 +180,8 @@ def spoil_stream(change):
 
 def spoil_sample(spoiled):
     def spoil(patch):
-        sound = sgld.sample
-        patch.setattr(sgld, "sample", lambda *args, **given: spoiled(sound, *args, **given))
+        sound = sample.sample
+        patch.setattr(sample, "sample", lambda *args, **given: spoiled(sound, *args, **given))
 
     return spoil
 
@@ -205,7 +205,7 @@ def batch_of_the_draw_before(sound, loss, weights, batches, **given):
 
 def spoil_gradient(patch):
     """The gradient is of the batch before the one whose loss is recorded."""
-    sound, before = chains.losses_and_gradients, []
+    sound, before = sample.losses_and_gradients, []
 
     def stale(loss, weights, selected, positions, batch, **given):
         before.append(batch)
@@ -216,7 +216,7 @@ def spoil_gradient(patch):
             slopes = torch.zeros_like(slopes)
         return values, slopes
 
-    patch.setattr(chains, "losses_and_gradients", stale)
+    patch.setattr(sample, "losses_and_gradients", stale)
 
 
 def spoil_burn_in(patch):

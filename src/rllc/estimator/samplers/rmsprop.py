@@ -23,16 +23,11 @@ Where the gradient at w* vanishes, as with a full batch at a minimum, the first 
 step_size / stabilizer must then be a stable step of plain SGLD.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
-from rllc.estimator.samplers.admissible import Loss
-from rllc.estimator.samplers.chains import State, Traces, walk
-from rllc.estimator.samplers.coordinates import Coordinates
-from rllc.models.weights import Weights
+from rllc.estimator.samplers.chains import State
 from rllc.setting import Setting
 
 
@@ -43,35 +38,14 @@ class Average(NamedTuple):
     weight: float
 
 
-def sample(
-    loss: Loss,
-    weights: Weights,
-    batches: Sequence[Any],
-    *,
-    components: Mapping[str, Coordinates],
-    setting: Setting,
-    vectorize: bool = False,
-    max_memory: int | None = None,
-    at_center: Tensor | None = None,
-) -> Traces:
-    """Traces of preconditioned chains started at ``weights``; arguments and errors as in ``chains.walk``.
-
-    Of the setting:
-
-    gradient    False drops the gradient from the move, not from V: the prior under the same kind of G
-    decay       weight of the past in V, 0 (no memory) to 1 excluded
-    stabilizer  added to sqrt(V), in units of the gradient; positive. step_size / stabilizer bounds the step.
-
-    ``acceptance`` is NaN: with a running G the reverse move has no density to compare with.
-    """
-    return walk(
-        loss, weights, batches, advance=partial(advance, setting), components=components, setting=setting,
-        gradient=True, vectorize=vectorize, max_memory=max_memory, at_center=at_center,
-    )  # fmt: skip
-
-
 def advance(setting: Setting, state: State, average: Average | None) -> tuple[None, Average]:
-    """Move the chains; the average of squared gradients is what is remembered."""
+    """Move the chains; the average of squared gradients is what is remembered.
+
+    Of the setting: ``decay`` is the weight of the past in V, ``stabilizer`` is added to sqrt(V), in units of
+    the gradient, so that step_size / stabilizer bounds the step. Without ``gradient`` the move has none, V
+    does: the prior under the same kind of G. There is no acceptance probability: with a running G the reverse
+    move has no density to compare with.
+    """
     decay, stabilizer = setting.options["decay"], setting.options["stabilizer"]
     squares, weight = average or (state.gradient.new_zeros(state.gradient.shape), 0.0)
     squares.mul_(decay).addcmul_(state.gradient, state.gradient, value=1 - decay)

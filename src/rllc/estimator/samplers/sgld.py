@@ -8,18 +8,13 @@ factor of localization are those of the authors' code)::
 The loss of a draw is the minibatch loss whose gradient is used, before the move: draw 0 is at w*.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.linalg import vecdot
 
 from rllc.estimator.diagnostics.acceptance import acceptance
-from rllc.estimator.samplers.admissible import Loss
-from rllc.estimator.samplers.chains import State, Traces, walk
-from rllc.estimator.samplers.coordinates import Coordinates
-from rllc.models.weights import Weights
+from rllc.estimator.samplers.chains import State
 from rllc.setting import Setting
 
 
@@ -36,33 +31,13 @@ class Departure(NamedTuple):
     energy: Tensor
 
 
-def sample(
-    loss: Loss,
-    weights: Weights,
-    batches: Sequence[Any],
-    *,
-    components: Mapping[str, Coordinates],
-    setting: Setting,
-    vectorize: bool = False,
-    max_memory: int | None = None,
-    at_center: Tensor | None = None,
-) -> Traces:
-    """Traces of SGLD chains started at ``weights``; arguments and errors as in ``chains.walk``.
-
-    loss  ``loss(weights, batch)``, scalar
-
-    Without the setting's gradient there are no acceptance probabilities.
-    """
-    return walk(
-        loss, weights, batches, advance=partial(advance, setting), components=components, setting=setting,
-        gradient=setting.gradient, vectorize=vectorize, max_memory=max_memory, at_center=at_center,
-    )  # fmt: skip
-
-
 def advance(
     setting: Setting, state: State, departure: Departure | None
 ) -> tuple[Tensor | None, Departure | None]:
-    """Move the chains; also the acceptance probability of the move that led to this draw."""
+    """Move the chains; also the acceptance probability of the move that led to this draw.
+
+    None without the gradient.
+    """
     n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
     accepted = leaving = None
     if state.gradient is not None and (state.drawn or state.leaving):
