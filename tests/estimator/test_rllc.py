@@ -1,4 +1,4 @@
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -6,14 +6,9 @@ import pytest
 import torch
 import xarray as xr
 
-from rllc.estimator import rllc
-from rllc.estimator.llc import estimate, estimate_components
-from rllc.estimator.rllc import by_head, estimator, with_control
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture, shapes
+from rllc.estimator.llc import estimate_components
+from rllc.estimator.rllc import by_head, with_control
 from rllc.setting import Setting
-from rllc.tasks.batch import Batch
 from rllc.verdicts import reasons
 
 SETTING = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=120, burn_in=20)
@@ -60,26 +55,3 @@ def test_an_estimate_that_the_gradient_does_not_change_is_said_to_be_the_localiz
     assert (np.abs(shrinkage) < 0.1).all() == bool(expected)
     assert ds.verdict.dtype == np.int16
     assert ds.verdict.attrs["limit_prior_share"] == 0.1
-
-
-@pytest.mark.parametrize("labels", [["0:0", "0:1"], ["0:0+0:1"], ["full", "0:0"]])
-@pytest.mark.parametrize("changes", [{}, {"sampler": "rmsprop"}])
-def test_components_of_any_kind_and_sampler_are_those_of_the_generic_path(labels, changes, monkeypatch):
-    fast, heads = [], rllc.estimate_heads
-    monkeypatch.setattr(rllc, "estimate_heads", lambda *a, **given: fast.append(1) or heads(*a, **given))
-    architecture = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=11)
-    random = torch.Generator().manual_seed(0)
-    weights = {n: torch.randn(s, generator=random).double() for n, s in shapes(architecture).items()}
-    tokens = torch.randint(11, (4, 6), generator=random)
-    batches, loss = [Batch(tokens, torch.arange(5), tokens[:, 1:])], next_token_loss(architecture)
-    setting = replace(SETTING, draws=6, burn_in=0, **changes)
-    found = estimator(weights, architecture, labels, batches=batches)(setting=setting)
-    assert bool(fast) == (labels == ["0:0", "0:1"] and not changes)
-    own = estimator(weights, architecture, labels, loss=lambda w, b: 2 * loss(w, b))
-    count = len(fast)
-    twice = own(batches=batches, setting=replace(setting, n_beta=setting.n_beta / 2))
-    assert len(fast) == count  # another loss takes the generic path
-    components = {label: masks(label, architecture) for label in labels}
-    expected = estimate(loss, weights, batches, components=components, **asdict(setting))
-    np.testing.assert_allclose(found["llc"], expected["llc"], rtol=1e-8)
-    assert twice.sizes == found.sizes

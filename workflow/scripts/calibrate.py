@@ -3,7 +3,7 @@
 import xarray as xr
 
 from rllc.analysis.regime import quantities
-from rllc.estimator.rllc import estimator
+from rllc.estimator.choice import estimator
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
 from rllc.measures.calibration import GRID, at_center, joined, sweep

@@ -1,8 +1,13 @@
 """LLC of the whole model, or of any other components: one seed, one distribution, one chunk."""
 
-from rllc.estimator.rllc import estimator, step_at, with_control
+from functools import partial
+
+from rllc.estimator.llc import estimate_components
+from rllc.estimator.rllc import step_at, with_control
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
+from rllc.models.components import masks
+from rllc.models.loss import next_token_loss
 from rllc.setting import Setting
 
 
@@ -15,7 +20,9 @@ def main(job: Measuring, sampling: dict) -> None:
     def measure(weights, architecture, step):
         here = {"seed": job.seed(step, seeded=sampling["seeded"]), "step_size": step_at(weights, **size)}
         setting = Setting.of(sampling, **here)
-        estimate = estimator(weights, architecture, listed or ["full"], **batches)
+        components = {name: masks(name, architecture) for name in listed or ["full"]}
+        loss = next_token_loss(architecture)
+        estimate = partial(estimate_components, loss, weights, components=components, **batches)
         dataset = with_control(estimate, setting=setting, name="rllc" if listed else "llc", **extent)
         return dataset if listed else dataset.squeeze("component", drop=True)
 

@@ -1,6 +1,7 @@
 """Refined LLC of every head: one seed, one distribution, one chunk of checkpoints."""
 
-from rllc.estimator.rllc import by_head, estimator, step_at, with_control
+from rllc.estimator.choice import estimator
+from rllc.estimator.rllc import by_head, step_at, with_control
 from rllc.job.measuring import Measuring
 from rllc.job.stage import run
 from rllc.setting import Setting

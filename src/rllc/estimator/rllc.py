@@ -3,19 +3,12 @@
 Heads, the whole model and other components differ only in the estimator that is handed in.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import xarray as xr
 
 from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge_against_control
-from rllc.estimator.llc import estimate_components
-from rllc.estimator.refined import estimate_heads
-from rllc.estimator.samplers.admissible import Loss
-from rllc.models.components import kind, masks
-from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture
 from rllc.models.weights import Weights, weight_norm
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
@@ -41,31 +34,6 @@ TRACES = {
 }
 
 
-def estimator(
-    weights: Weights,
-    architecture: Architecture,
-    labels: Sequence[str],
-    *,
-    loss: Loss | None = None,
-    **given: Any,
-) -> Estimate:
-    """The estimator of the components ``labels``: the fast path for heads under sgld, else the generic one.
-
-    loss   another loss than the next-token loss; it takes the generic estimator
-    given  arguments in advance; ``setting`` and those not given are left
-    """
-    components = {label: masks(label, architecture) for label in labels}
-    heads = loss is None and all(kind(label) == "heads" for label in labels)
-    loss = next_token_loss(architecture) if loss is None else loss
-
-    def estimate(*, setting: Setting, **rest: Any) -> xr.Dataset:
-        if heads and setting.sampler == "sgld":
-            return estimate_heads(weights, architecture, heads=labels, setting=setting, **given, **rest)
-        return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
-
-    return estimate
-
-
 def with_control(
     estimate: Estimate,
     *,
@@ -77,7 +45,7 @@ def with_control(
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
-    estimate        ``estimate(setting=, control_of=)`` with everything else given (``estimator``)
+    estimate        ``estimate(setting=, control_of=)`` with everything else given
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
                     two are compared over these

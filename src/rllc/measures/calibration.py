@@ -1,6 +1,6 @@
 """What calibrates the sampler: a grid of settings with its controls, and the centre's gradient and curvature.
 
-The sweep is given an estimator (``estimator.rllc.estimator``), so that heads and the whole model differ in
+The sweep is given an estimator (``estimator.choice.estimator``), so that heads and the whole model differ in
 nothing here.
 """
 

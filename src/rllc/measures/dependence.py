@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.rllc import Estimate, estimator
+from rllc.estimator.choice import estimator
+from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture

@@ -1,0 +1,44 @@
+"""Which of the two estimators samples a transformer's components.
+
+Jobs that never take the fast path do not import this: an edit of it leaves their results as they are.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import xarray as xr
+
+from rllc.estimator.llc import estimate_components
+from rllc.estimator.refined import estimate_heads
+from rllc.estimator.rllc import Estimate
+from rllc.estimator.samplers.admissible import Loss
+from rllc.models.components import kind, masks
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture
+from rllc.models.weights import Weights
+from rllc.setting import Setting
+
+
+def estimator(
+    weights: Weights,
+    architecture: Architecture,
+    labels: Sequence[str],
+    *,
+    loss: Loss | None = None,
+    **given: Any,
+) -> Estimate:
+    """The estimator of the components ``labels``: the fast path for heads under sgld, else the generic one.
+
+    loss   another loss than the next-token loss; it takes the generic estimator
+    given  arguments in advance; ``setting`` and those not given are left
+    """
+    components = {label: masks(label, architecture) for label in labels}
+    heads = loss is None and all(kind(label) == "heads" for label in labels)
+    loss = next_token_loss(architecture) if loss is None else loss
+
+    def estimate(*, setting: Setting, **rest: Any) -> xr.Dataset:
+        if heads and setting.sampler == "sgld":
+            return estimate_heads(weights, architecture, heads=labels, setting=setting, **given, **rest)
+        return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
+
+    return estimate
