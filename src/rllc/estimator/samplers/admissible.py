@@ -80,9 +80,9 @@ def center_loss(loss: Loss, weights: Weights, batch: Any) -> Tensor:
     with torch.no_grad():
         value = loss(dict(weights), batch)
     if not isinstance(value, Tensor) or value.ndim:
-        found = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        returned = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(
-            f"the loss must return a scalar tensor, the mean over the batch: it returned {found}"
+            f"the loss must return a scalar tensor, the mean over the batch: it returned {returned}"
         )
     return check_at_center(value)
 
