@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rllc.measures.ablation import METHODS, _another_context, ablations
-from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches, next_token_loss, token_losses
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator

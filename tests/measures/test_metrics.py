@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.measures.metrics import evaluate
-from rllc.models.hooked import as_hooked
 from rllc.models.loss import TaughtBatches
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.models.weights import weight_norm

@@ -1,13 +1,10 @@
 """What every measure needs of a model, whatever its family."""
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from rllc.models.weights import Weights
-
-Masks = Mapping[str, Tensor]
 
 
 class Model(Protocol):

@@ -13,6 +13,7 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
+from rllc.models import weights as model_weights
 from rllc.models.transformer import Architecture, shapes
 from rllc.store.whole import whole
 
@@ -75,20 +76,12 @@ def load(path: str | Path, architecture: Architecture | None = None) -> dict[str
 
 def check_weights(weights: Mapping[str, Tensor], architecture: Architecture, source: str | Path) -> None:
     """Raise CheckpointError where names or shapes are not the architecture's; ``source`` is named."""
-    expected = shapes(architecture)
-    problems = [f"{name} is missing" for name in expected if name not in weights]
-    problems += [f"{name} is unknown" for name in weights if name not in expected]
-    problems += [
-        f"{name} is {list(weights[name].shape)} instead of {list(shape)}"
-        for name, shape in expected.items()
-        if name in weights and tuple(weights[name].shape) != shape
-    ]
-    if problems:
-        more = f" and {len(problems) - 5} more" if len(problems) > 5 else ""
+    try:
+        model_weights.check_weights(weights, shapes(architecture), source)
+    except ValueError as error:
         raise CheckpointError(
-            f"{source} does not hold the weights of {architecture}: {'; '.join(problems[:5])}{more}. "
-            "Give the architecture it was saved with, or make the file again"
-        )
+            f"{error} ({architecture}): give the architecture it was saved with, or make the file again"
+        ) from None
 
 
 def _content(path: Path, cure: str) -> bytes:

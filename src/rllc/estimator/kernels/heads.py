@@ -2,7 +2,7 @@
 
 Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
 contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
-(measures/kernels/folded.py); rows are (batch, position) pairs, in that order.
+(folded.py); rows are (batch, position) pairs, in that order.
 """
 
 from typing import NamedTuple
