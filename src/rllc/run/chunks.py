@@ -12,12 +12,9 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
-from snakemake.utils import update_config
-
 from rllc.run import forecast
 from rllc.study import datasets as products
-from rllc.study import steps
+from rllc.study import defaults, steps
 from rllc.study.reading import ConfigError, read
 from rllc.study.study import Experiment, Study
 
@@ -122,11 +119,8 @@ def main() -> None:
     given = parser.parse_args()
     if not 0 < given.minutes < float("inf"):
         sys.exit(f"--minutes {given.minutes:g}: a job cannot take that long; give more than 0")
-    config: dict = {}
     try:
-        for file in (Path("config/config.yaml"), *given.overlays):
-            update_config(config, yaml.safe_load(file.read_text(encoding="utf-8")) or {})
-        print(told(read(config), given.minutes))
+        print(told(read(defaults.load(given.overlays)), given.minutes))
     except (ConfigError, OSError) as error:
         sys.exit(str(error))
 
