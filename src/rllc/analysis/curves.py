@@ -1,16 +1,19 @@
 """What is read off one curve over training: pure functions, each of them one number.
 
+A statistic of the config is a function of ``STATISTICS``; its options are the keyword-only arguments.
+
 The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
 running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
 windows only, so that no peak lies within window // 2 checkpoints of an end.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from rllc.analysis.comparison import spearman
+from rllc.analysis.ranks import spearman
 
 NAN = float("nan")
 
@@ -98,3 +101,4 @@ STATISTICS: dict[str, Callable[..., float]] = {
         relative_range, step_lead,
     )
 }  # fmt: skip
+OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}

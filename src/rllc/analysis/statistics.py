@@ -7,26 +7,27 @@ errors, the statistic has one: its spread when every checkpoint is drawn anew.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import NAN, STATISTICS, Curve, smooth
+from rllc.analysis.columns import PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
+from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, smooth
 from rllc.verdicts import sound
 from rllc.vocabulary import describe
 
-VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
-OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
+Entry = Mapping[str, Any]
+Datasets = Mapping[str, xr.Dataset]
 
 
 class Absent(ValueError):
     """An experiment has no such curve."""
 
 
-def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset:
     """Every statistic that the experiment has, per seed, and its last step.
 
     statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
@@ -46,48 +47,50 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
     attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves
     against each other are taken over seeds that both have.
     """
-    found, reasons, ends = {}, {}, []
+    columns, reasons = {}, {}
+    ends: dict[int, list[float]] = {
+        int(seed): [] for held in datasets.values() for seed in held["seed"].values
+    }
     for name, entry in statistics.items():
+        sources = [of for of in (entry["of"], entry.get("against")) if of]
         try:
-            curves = _curves(entry["of"], entry, datasets)
-            other = _curves(entry["against"], entry, datasets) if entry.get("against") else None
+            curves = [_curves(of, entry, datasets) for of in sources]
         except Absent as error:
             reasons[f"absent.{name}"] = str(error)
             continue
-        seeds = sorted(curves if other is None else set(curves) & set(other))
-        values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
-        found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
-        found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
-        errors = _errors(entry["of"], entry, datasets, curves)
-        against = {} if other is None else _errors(entry["against"], entry, datasets, other)
-        if errors or against:
+        seeds = sorted(set.intersection(*map(set, curves)))
+        label, unit = entry["label"], entry["unit"]
+        values = [_value(entry, [each[seed] for each in curves]) for seed in seeds]
+        columns[name] = _column(seeds, values, label, unit)
+        if entry.get("window", 1) > 1:
+            columns[name].attrs["window"] = entry["window"]
+        errors = [_errors(of, entry, datasets, each) for of, each in zip(sources, curves, strict=True)]
+        if any(errors):
             spreads = [
-                _spread(
-                    entry, *((c[seed], e.get(seed)) for c, e in ((curves, errors), (other, against)) if c)
-                )
+                _spread(entry, [each[seed] for each in curves], [each.get(seed) for each in errors])
                 for seed in seeds
             ]
-            found[f"{name}_se"] = xr.DataArray(spreads, {"seed": seeds}, ["seed"])
-            found[f"{name}_se"].attrs.update(
-                long_name=f"standard error of: {entry['label']}", units=entry["unit"]
-            )
-        doubts = [_untrusted(of, entry, datasets) for of in (entry["of"], entry.get("against")) if of]
+            columns[name + STANDARD_ERROR] = _column(seeds, spreads, f"standard error of: {label}", unit)
+        doubts = [_untrusted(of, entry, datasets) for of in sources]
         if any(doubts):
             shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
-            found[f"{name}_untrusted"] = xr.DataArray(shares, {"seed": seeds}, ["seed"])
-            what = f"share of its estimates that cannot be trusted: {entry['label']}"
-            found[f"{name}_untrusted"].attrs.update(long_name=what, units="1")
-        if entry.get("window", 1) > 1:
-            found[name].attrs["window"] = entry["window"]
-        ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
-    seeds = sorted({int(s) for dataset in datasets.values() for s in dataset["seed"].values})
-    furthest = [max((end[seed] for end in ends if seed in end), default=NAN) for seed in seeds]
-    found["last_step"] = xr.DataArray(np.asarray(furthest, dtype=float), {"seed": seeds}, ["seed"])
-    joined = xr.Dataset({name: values.reindex(seed=seeds) for name, values in found.items()})
-    return describe(joined, VARIABLES).assign_attrs(reasons)
+            words = f"share of its estimates that cannot be trusted: {label}"
+            columns[name + UNTRUSTED] = _column(seeds, shares, words, "1")
+        for seed, curve in curves[0].items():
+            ends[seed] += curve.step[-1:].tolist()
+    seeds = sorted(ends)
+    columns["last_step"] = xr.DataArray(
+        [float(max(ends[seed], default=NAN)) for seed in seeds], {"seed": seeds}, ["seed"]
+    )
+    table = xr.Dataset({name: values.reindex(seed=seeds) for name, values in columns.items()})
+    return describe(table, PER_EXPERIMENT).assign_attrs(reasons)
 
 
-def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> xr.DataArray:
+def _column(seeds: Sequence[int], values: Sequence[float], label: str, unit: str) -> xr.DataArray:
+    return xr.DataArray(values, {"seed": seeds}, ["seed"], attrs={"long_name": label, "units": unit})
+
+
+def _table(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray:
     """A variable (seed, step), its steps ascending. Raises Absent."""
     dataset, _, variable = of.rpartition(".")
     if dataset not in datasets or variable not in datasets[dataset]:
@@ -98,7 +101,7 @@ def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]
             raise Absent(f"{of} has no {dim} {label!r}")
         values = values.sel({dim: label})
     if "head" in values.dims and entry.get("over_heads"):
-        values = OVER_HEADS[entry["over_heads"]](values, "head")
+        values = getattr(values, entry["over_heads"])("head")  # max, min or mean
     values = values.squeeze([d for d in values.dims if d not in ("seed", "step") and values.sizes[d] == 1])
     if set(values.dims) != {"seed", "step"}:
         more = ", ".join(str(d) for d in values.dims if d not in ("seed", "step"))
@@ -106,7 +109,7 @@ def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]
     return values.sortby("step").transpose("seed", "step").astype(float)
 
 
-def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
+def _curves(of: str, entry: Entry, datasets: Datasets) -> dict[int, Curve]:
     """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
     values = _table(of, entry, datasets)
     step = values["step"].values
@@ -116,7 +119,7 @@ def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset
     return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
 
 
-def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, float]:
+def _untrusted(of: str, entry: Entry, datasets: Datasets) -> dict[int, float]:
     """Per seed the share of a curve's estimates with a fault; empty where the dataset has no verdicts."""
     dataset, _, variable = of.rpartition(".")
     held = datasets[dataset]
@@ -127,16 +130,14 @@ def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Data
     return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
 
 
-def _errors(
-    of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset], curves: Mapping[int, Curve]
-) -> dict[int, Curve]:
+def _errors(of: str, entry: Entry, datasets: Datasets, curves: Mapping[int, Curve]) -> dict[int, Curve]:
     """Per seed the standard errors at a curve's checkpoints; none where there are none or all share one."""
     sampling = json.loads(datasets[of.rpartition(".")[0]].attrs.get("sampling", "{}"))
+    if entry.get("over_heads") or sampling.get("seeded"):
+        return {}
     try:
-        errors = None if entry.get("over_heads") else _table(f"{of}_se", entry, datasets)
+        errors = _table(f"{of}_se", entry, datasets)
     except Absent:
-        errors = None
-    if errors is None or sampling.get("seeded"):
         return {}
     return {
         seed: Curve(curve.step, errors.sel(seed=seed, step=curve.step).values)
@@ -144,27 +145,32 @@ def _errors(
     }
 
 
-def _spread(entry: Mapping[str, Any], *known: tuple[Curve, Curve | None]) -> float:
+def _spread(entry: Entry, curves: Sequence[Curve], errors: Sequence[Curve | None]) -> float:
     """Standard deviation of the statistic over curves with normal errors, each of them beside its own.
 
     NaN where one of these is not known, or one of the curves has no value.
     """
-    if any(not np.isfinite(error.value).all() for _, error in known if error is not None):
+    if any(not np.isfinite(error.value).all() for error in errors if error is not None):
         return NAN
     random = np.random.default_rng(0)
 
     def redrawn(curve: Curve, error: Curve | None) -> Curve:
         return curve if error is None else Curve(curve.step, random.normal(curve.value, error.value))
 
-    return float(np.std([_value(entry, *(redrawn(*pair) for pair in known)) for _ in range(REDRAWS)], ddof=1))
+    values = [
+        _value(entry, [redrawn(*pair) for pair in zip(curves, errors, strict=True)]) for _ in range(REDRAWS)
+    ]
+    return float(np.std(values, ddof=1))
 
 
-def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None = None) -> float:
-    """The statistic of one seed; NaN where fewer checkpoints are measured than the window has."""
+def _value(entry: Entry, curves: Sequence[Curve]) -> float:
+    """The statistic of one seed; NaN where fewer checkpoints are measured than the window has.
+
+    The first curve is that of ``of``, the second, where there is one, that of ``against``.
+    """
     window = entry.get("window", 1)
-    if any(c.step.size < window for c in (curve, against) if c is not None):
+    if any(curve.step.size < window for curve in curves):
         return NAN
-    options = {key: entry[key] for key in ("step", "threshold") if entry.get(key) is not None}
-    if against is not None:
-        options["against"] = smooth(against, window)
-    return STATISTICS[entry["statistic"]](smooth(curve, window), **options)
+    curve, *against = (smooth(curve, window) for curve in curves)
+    options = {key: against[0] if key == "against" else entry[key] for key in OPTIONS[entry["statistic"]]}
+    return STATISTICS[entry["statistic"]](curve, **options)
