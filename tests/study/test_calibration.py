@@ -2,10 +2,16 @@ import copy
 
 import pytest
 
+from rllc.analysis.rule import THRESHOLDS
 from rllc.study import cost, parameters
+from rllc.study.calibration import Rule
 from rllc.study.datasets import calibrated, calibration_distributions, datasets
 from rllc.study.figures import FIGURES, asked_by
 from rllc.study.reading import ConfigError, read
+
+
+def test_every_threshold_of_the_rule_is_a_key():
+    assert Rule().model_dump() == THRESHOLDS
 
 
 def changed(config, path, value):
