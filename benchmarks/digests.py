@@ -31,12 +31,12 @@ def values(folder: Path, *, figures: bool = False) -> Values:
     files = [path for path in files if figures or path.parent != folder / "figures"]
     if not files:
         raise ValueError(f"no dataset (*.nc) in {folder} or its experiments: run the study first")
-    found: Values = {}
+    variables: Values = {}
     for path in files:
         with xr.open_dataset(path, decode_times=False) as dataset:
             for name in sorted(map(str, dataset.variables)):
-                found[path.relative_to(folder).as_posix(), name] = canonical(dataset.variables[name])
-    return found
+                variables[path.relative_to(folder).as_posix(), name] = canonical(dataset.variables[name])
+    return variables
 
 
 def canonical(variable: xr.Variable) -> xr.Variable:
@@ -57,9 +57,9 @@ def kind(variable: xr.Variable) -> str:
 def digest(variable: xr.Variable) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of a canonical variable."""
     data = np.ascontiguousarray(variable.values)
-    held = repr(data.tolist()).encode() if kind(variable) == "text" else data.tobytes()
+    content = repr(data.tolist()).encode() if kind(variable) == "text" else data.tobytes()
     facts = f"{kind(variable)} {variable.dims} {variable.shape} ".encode()
-    return hashlib.sha256(facts + held).hexdigest()[:12]
+    return hashlib.sha256(facts + content).hexdigest()[:12]
 
 
 def difference(one: xr.Variable, other: xr.Variable) -> str:
@@ -88,13 +88,13 @@ def difference(one: xr.Variable, other: xr.Variable) -> str:
 def compare(one: Values, other: Values, names: tuple[str, str]) -> tuple[int, list[str]]:
     """How many variables are equal, and a line for all that differs or is in one folder alone."""
     equal, lines = 0, []
-    datasets = [{dataset for dataset, _ in held} for held in (one, other)]
+    datasets = [{dataset for dataset, _ in folder} for folder in (one, other)]
     for dataset in sorted(datasets[0] ^ datasets[1]):
         lines.append(f"{dataset}: only in {names[dataset in datasets[1]]}")
     for dataset, name in sorted({*one, *other}):
         if dataset not in datasets[0] & datasets[1]:
             continue
-        a, b = (held.get((dataset, name)) for held in (one, other))
+        a, b = (folder.get((dataset, name)) for folder in (one, other))
         missing = a is None or b is None
         words = f"only in {names[a is None]}" if missing else difference(a, b)
         equal += not words
@@ -108,17 +108,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="a results folder, as `results`")
     parser.add_argument("other", type=Path, nargs="?", help="another one, to compare with")
     parser.add_argument("--figures", action="store_true", help="also the datasets beside the figures")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        folders = (given.folder, given.other)
-        held = [values(folder, figures=given.figures) for folder in folders if folder]
+        folders = (arguments.folder, arguments.other)
+        read = [values(folder, figures=arguments.figures) for folder in folders if folder]
     except ValueError as error:
         sys.exit(str(error))
-    if given.other is None:
-        for (dataset, name), variable in held[0].items():
+    if arguments.other is None:
+        for (dataset, name), variable in read[0].items():
             print(f"{digest(variable)}  {dataset}  {name}")
         return
-    equal, lines = compare(*held, names=(str(given.folder), str(given.other)))
+    equal, lines = compare(*read, names=(str(arguments.folder), str(arguments.other)))
     print(f"{equal} variables are equal, {len(lines)} differences", *lines, sep="\n")
     sys.exit(bool(lines))
 

@@ -90,10 +90,10 @@ def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     of each criterion. The last ``distribution`` is "all distributions" where there are several.
     """
     limit = limits(thresholds)
-    holds, measured = criteria(calibration, **limit), quantities(calibration)
-    measured = measured[list(MEDIANS)].assign(llc=calibration["llc"])
+    holds, terms = criteria(calibration, **limit), quantities(calibration)
+    terms = terms[list(MEDIANS)].assign(llc=calibration["llc"])
     table = _by_group(
-        calibration, lambda kind, part: _choose(holds.sel(part), measured.sel(part).median(CELLS), limit)
+        calibration, lambda kind, cells: _choose(holds.sel(cells), terms.sel(cells).median(CELLS), limit)
     )
     table["outcome"].attrs = {
         "long_name": "what the rule comes to",
@@ -117,30 +117,30 @@ def at_settings(
     """
     limit = limits(thresholds)
     holds = criteria(calibration, **limit)
-    measured = quantities(calibration)[list(MEDIANS)].assign(llc=calibration["llc"])
+    terms = quantities(calibration)[list(MEDIANS)].assign(llc=calibration["llc"])
     names = list(dict.fromkeys(name for kind in settings.values() for name in kind))
     index = xr.DataArray(np.asarray(names, dtype=object), dims="setting", name="setting")
 
-    def every(kind: str, part: Mapping[str, list[str]]) -> xr.Dataset:
-        passes, middle = _passes(holds.sel(part), limit), measured.sel(part).median(CELLS)
+    def every(kind: str, cells: Mapping[str, list[str]]) -> xr.Dataset:
+        passes, middle = _passes(holds.sel(cells), limit), terms.sel(cells).median(CELLS)
         table = middle.where((passes >= 0).all("criterion")).assign(passes=passes)
         points = [_at_point(table, settings.get(kind, {}).get(name)) for name in names]
         return xr.concat(points, index) if points else _at_point(table, None).expand_dims(setting=0)
 
     table = _by_group(calibration, every).transpose("kind", "distribution", "setting", "criterion")
-    for part in GRID:
+    for axis in GRID:
         points = [
-            [settings.get(kind, {}).get(name, {}).get(part, np.nan) for name in names]
+            [settings.get(kind, {}).get(name, {}).get(axis, np.nan) for name in names]
             for kind in table["kind"].values
         ]
-        table[part] = ("kind", "setting"), np.reshape(points, (table.sizes["kind"], len(names)))
+        table[axis] = ("kind", "setting"), np.reshape(points, (table.sizes["kind"], len(names)))
     return table.rename({name: f"setting_{name}" for name in table.data_vars})
 
 
 def _at_point(table: xr.Dataset, point: Mapping[str, float] | None) -> xr.Dataset:
     """The grid at one setting; NaN, and -1 in ``passes``, where that is no point of it."""
-    at = {part: table[part].values[0] if point is None else point[part] for part in GRID}
-    known = point is not None and all(np.isclose(table[part].values, at[part]).any() for part in GRID)
+    at = {axis: table[axis].values[0] if point is None else point[axis] for axis in GRID}
+    known = point is not None and all(np.isclose(table[axis].values, at[axis]).any() for axis in GRID)
     here = table.sel(at, method="nearest", drop=True)
     return here if known else here.where(False).assign(passes=xr.full_like(here["passes"], -1))
 
@@ -259,12 +259,12 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
     known = used.notnull()
-    measured = quantities(calibration)
-    measured["drift_term"] = measured["drift_prediction"] / np.abs(calibration["llc"])
-    measured["llc"] = calibration["llc"]
+    terms = quantities(calibration)
+    terms["drift_term"] = terms["drift_prediction"] / np.abs(calibration["llc"])
+    terms["llc"] = calibration["llc"]
     at = used.fillna(calibration["step_size"].values[0])
     names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
-    middle = measured[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")
+    middle = terms[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")
     passes = _passes(criteria(calibration, **limit), limit).sel(criterion=list(REQUIRED))
     good = (passes == 1).all("criterion").sel(step_size=at).drop_vars("step_size")
     return middle.assign(step_size_used=used, trusted=(good & known).astype(np.int8))

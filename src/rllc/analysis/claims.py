@@ -150,8 +150,8 @@ def _side_by_side(summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:
         list(summaries.values()), index, data_vars="all", coords="minimal", compat="override", join="outer",
         combine_attrs="drop",
     )[list(attributes)]  # fmt: skip
-    for name, held in attributes.items():
-        table[name].attrs = held
+    for name in attributes:
+        table[name].attrs = attributes[name]
     return table.transpose("experiment", "seed")
 
 

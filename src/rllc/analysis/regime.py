@@ -41,7 +41,7 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
     holds = holds.where(holds > 0)
     half = 1.0 - n_beta * calibration["gradient_curvature"] / (2.0 * holds)
     drift = -(n_beta**2) * calibration["gradient_square"] / holds * half
-    found = xr.Dataset(
+    table = xr.Dataset(
         {
             "loss_rise": llc / n_beta,
             "shrinkage": 1.0 - llc / off.where(off != 0),
@@ -53,4 +53,4 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
             "relative_error": calibration["llc_se"] / np.abs(llc.where(llc != 0)),
         }
     )
-    return describe(found.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)
+    return describe(table.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)

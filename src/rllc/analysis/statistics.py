@@ -49,7 +49,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     """
     columns, reasons = {}, {}
     ends: dict[int, list[float]] = {
-        int(seed): [] for held in datasets.values() for seed in held["seed"].values
+        int(seed): [] for data in datasets.values() for seed in data["seed"].values
     }
     for name, entry in statistics.items():
         sources = [of for of in (entry["of"], entry.get("against")) if of]
@@ -114,19 +114,19 @@ def _curves(of: str, entry: Entry, datasets: Datasets) -> dict[int, Curve]:
     values = _table(of, entry, datasets)
     step = values["step"].values
     late = np.inf if entry.get("to_step") is None else entry["to_step"]
-    kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
-    rows = zip(values["seed"].values.tolist(), values.values, kept, strict=True)
+    inside = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
+    rows = zip(values["seed"].values.tolist(), values.values, inside, strict=True)
     return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
 
 
 def _untrusted(of: str, entry: Entry, datasets: Datasets) -> dict[int, float]:
     """Per seed the share of a curve's estimates with a fault; empty where the dataset has no verdicts."""
     dataset, _, variable = of.rpartition(".")
-    held = datasets[dataset]
-    if "verdict" not in held or set(held["verdict"].dims) - set(held[variable].dims):
+    data = datasets[dataset]
+    if "verdict" not in data or set(data["verdict"].dims) - set(data[variable].dims):
         return {}
-    marked = held.assign({variable: (~sound(held)).astype(float).where(np.isfinite(held[variable]))})
-    curves = _curves(of, entry, {dataset: marked})
+    faults = (~sound(data)).astype(float).where(np.isfinite(data[variable]))
+    curves = _curves(of, entry, {dataset: data.assign({variable: faults})})
     return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
 
 
