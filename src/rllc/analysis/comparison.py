@@ -40,11 +40,13 @@ def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
     return (1.0 - on / off.where(off != 0)).rename("shrinkage")
 
 
-def curvature_prediction(hessian_trace: xr.DataArray, *, n_beta: float, localization: float) -> xr.DataArray:
+def curvature_prediction(
+    hessian_trace: xr.DataArray, *, n_beta: float | xr.DataArray, localization: float | xr.DataArray
+) -> xr.DataArray:
     """``n_beta / (2 localization) tr H``: the estimate where the localization alone shapes the posterior.
 
     Leading order of n_beta E[L(w) - L(w*)] for w - w* ~ N(0, 1 / localization) at n_beta H << localization.
     """
-    if not localization > 0:
+    if not np.all(localization > 0):
         raise ValueError(f"the prediction needs a positive localization, got {localization}")
     return (n_beta / (2.0 * localization) * hessian_trace).rename("curvature_prediction")

@@ -19,10 +19,15 @@ NAN = float("nan")
 
 
 class Curve(NamedTuple):
-    """A quantity at ascending checkpoints, all finite, at least one."""
+    """A quantity at ascending checkpoints, all finite, and where they are known its standard errors and faults.
+
+    A fault is 1 where the estimate cannot be trusted, else 0.
+    """
 
     step: np.ndarray
     value: np.ndarray
+    error: np.ndarray | None = None
+    fault: np.ndarray | None = None
 
 
 def smooth(curve: Curve, window: int) -> Curve:

@@ -16,7 +16,6 @@ import xarray as xr
 from rllc.analysis.columns import PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
 from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, smooth
 from rllc.verdicts import sound
-from rllc.vocabulary import describe
 
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
 Entry = Mapping[str, Any]
@@ -58,36 +57,33 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
         except Absent as error:
             reasons[f"absent.{name}"] = str(error)
             continue
-        seeds = sorted(set.intersection(*map(set, curves)))
+        rows = {seed: [each[seed] for each in curves] for seed in sorted(set.intersection(*map(set, curves)))}
         label, unit = entry["label"], entry["unit"]
-        values = [_value(entry, [each[seed] for each in curves]) for seed in seeds]
-        columns[name] = _column(seeds, values, label, unit)
+        columns[name] = _column({seed: _value(entry, row) for seed, row in rows.items()}, label, unit)
         if entry.get("window", 1) > 1:
             columns[name].attrs["window"] = entry["window"]
-        errors = [_errors(of, entry, datasets, each) for of, each in zip(sources, curves, strict=True)]
-        if any(errors):
-            spreads = [
-                _spread(entry, [each[seed] for each in curves], [each.get(seed) for each in errors])
-                for seed in seeds
-            ]
-            columns[name + STANDARD_ERROR] = _column(seeds, spreads, f"standard error of: {label}", unit)
-        doubts = [_untrusted(of, entry, datasets) for of in sources]
-        if any(doubts):
-            shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
+        every = [curve for each in curves for curve in each.values()]
+        if any(curve.error is not None for curve in every):
+            spreads = {seed: _spread(entry, row) for seed, row in rows.items()}
+            columns[name + STANDARD_ERROR] = _column(spreads, f"standard error of: {label}", unit)
+        if any(curve.fault is not None and curve.fault.size for curve in every):
+            shares = {
+                seed: max((c.fault.mean() for c in row if c.fault is not None and c.fault.size), default=NAN)
+                for seed, row in rows.items()
+            }
             words = f"share of its estimates that cannot be trusted: {label}"
-            columns[name + UNTRUSTED] = _column(seeds, shares, words, "1")
+            columns[name + UNTRUSTED] = _column(shares, words, "1")
         for seed, curve in curves[0].items():
             ends[seed] += curve.step[-1:].tolist()
-    seeds = sorted(ends)
-    columns["last_step"] = xr.DataArray(
-        [float(max(ends[seed], default=NAN)) for seed in seeds], {"seed": seeds}, ["seed"]
-    )
-    table = xr.Dataset({name: values.reindex(seed=seeds) for name, values in columns.items()})
-    return describe(table, PER_EXPERIMENT).assign_attrs(reasons)
+    last = {seed: float(max(ends[seed], default=NAN)) for seed in sorted(ends)}
+    columns["last_step"] = _column(last, *PER_EXPERIMENT["last_step"])
+    table = xr.Dataset({name: values.reindex(seed=list(last)) for name, values in columns.items()})
+    return table.assign_attrs(reasons)
 
 
-def _column(seeds: Sequence[int], values: Sequence[float], label: str, unit: str) -> xr.DataArray:
-    return xr.DataArray(values, {"seed": seeds}, ["seed"], attrs={"long_name": label, "units": unit})
+def _column(values: Mapping[int, float], label: str, unit: str) -> xr.DataArray:
+    attributes = {"long_name": label, "units": unit}
+    return xr.DataArray(list(values.values()), {"seed": list(values)}, ["seed"], attrs=attributes)
 
 
 def _table(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray:
@@ -111,56 +107,51 @@ def _table(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray:
 
 def _curves(of: str, entry: Entry, datasets: Datasets) -> dict[int, Curve]:
     """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
-    values = _table(of, entry, datasets)
-    step = values["step"].values
-    late = np.inf if entry.get("to_step") is None else entry["to_step"]
-    inside = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
-    rows = zip(values["seed"].values.tolist(), values.values, inside, strict=True)
-    return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
+    tables = [read(of, entry, datasets) for read in (_table, _errors, _faults)]
+    step, late = tables[0]["step"].values, entry.get("to_step")
+    within = (step >= entry.get("from_step", 0)) & (step <= (np.inf if late is None else late))
+    curves = {}
+    for row, seed in enumerate(tables[0]["seed"].values.tolist()):
+        values, *others = (None if table is None else table.values[row] for table in tables)
+        inside = within & np.isfinite(values)
+        curves[seed] = Curve(*(None if v is None else v[inside] for v in (step, values, *others)))
+    return curves
 
 
-def _untrusted(of: str, entry: Entry, datasets: Datasets) -> dict[int, float]:
-    """Per seed the share of a curve's estimates with a fault; empty where the dataset has no verdicts."""
+def _errors(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray | None:
+    """Standard errors of a variable (seed, step); none where there are none or all steps share one."""
+    sampling = json.loads(datasets[of.rpartition(".")[0]].attrs.get("sampling", "{}"))
+    if entry.get("over_heads") or sampling.get("seeded"):
+        return None
+    try:
+        return _table(f"{of}_se", entry, datasets)
+    except Absent:
+        return None
+
+
+def _faults(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray | None:
+    """1 where an estimate has a fault, else 0 (seed, step); none where the dataset has no verdicts."""
     dataset, _, variable = of.rpartition(".")
     data = datasets[dataset]
     if "verdict" not in data or set(data["verdict"].dims) - set(data[variable].dims):
-        return {}
+        return None
     faults = (~sound(data)).astype(float).where(np.isfinite(data[variable]))
-    curves = _curves(of, entry, {dataset: data.assign({variable: faults})})
-    return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
+    return _table(of, entry, {dataset: data.assign({variable: faults})})
 
 
-def _errors(of: str, entry: Entry, datasets: Datasets, curves: Mapping[int, Curve]) -> dict[int, Curve]:
-    """Per seed the standard errors at a curve's checkpoints; none where there are none or all share one."""
-    sampling = json.loads(datasets[of.rpartition(".")[0]].attrs.get("sampling", "{}"))
-    if entry.get("over_heads") or sampling.get("seeded"):
-        return {}
-    try:
-        errors = _table(f"{of}_se", entry, datasets)
-    except Absent:
-        return {}
-    return {
-        seed: Curve(curve.step, errors.sel(seed=seed, step=curve.step).values)
-        for seed, curve in curves.items()
-    }
-
-
-def _spread(entry: Entry, curves: Sequence[Curve], errors: Sequence[Curve | None]) -> float:
-    """Standard deviation of the statistic over curves with normal errors, each of them beside its own.
+def _spread(entry: Entry, curves: Sequence[Curve]) -> float:
+    """Standard deviation of the statistic over curves with normal errors.
 
     NaN where one of these is not known, or one of the curves has no value.
     """
-    if any(not np.isfinite(error.value).all() for error in errors if error is not None):
+    if any(curve.error is not None and not np.isfinite(curve.error).all() for curve in curves):
         return NAN
     random = np.random.default_rng(0)
 
-    def redrawn(curve: Curve, error: Curve | None) -> Curve:
-        return curve if error is None else Curve(curve.step, random.normal(curve.value, error.value))
+    def redrawn(curve: Curve) -> Curve:
+        return curve if curve.error is None else curve._replace(value=random.normal(curve.value, curve.error))
 
-    values = [
-        _value(entry, [redrawn(*pair) for pair in zip(curves, errors, strict=True)]) for _ in range(REDRAWS)
-    ]
-    return float(np.std(values, ddof=1))
+    return float(np.std([_value(entry, [redrawn(c) for c in curves]) for _ in range(REDRAWS)], ddof=1))
 
 
 def _value(entry: Entry, curves: Sequence[Curve]) -> float:
