@@ -51,12 +51,12 @@ def judge(
     texts = {key: _text(columns[key]) for key in TEXTS}
     table = table.assign({key: (("claim", "seed"), values) for key, values in each.items()})
     table = table.assign({key: ("claim", values) for key, values in (numbers | texts).items()})
-    called = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
+    titles = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
     table["passes"].attrs |= {
         "flag_values": np.asarray(list(PASSES.values()), dtype=np.int8),
         "flag_meanings": " ".join(PASSES),
     }
-    return describe(table.assign_coords(claim=_text(claims), experiment_label=called), VARIABLES)
+    return describe(table.assign_coords(claim=_text(claims), experiment_label=titles), VARIABLES)
 
 
 def within(values: np.ndarray, claim: Claim) -> np.ndarray:

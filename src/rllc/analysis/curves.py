@@ -19,7 +19,7 @@ NAN = float("nan")
 
 
 class Curve(NamedTuple):
-    """A quantity at ascending checkpoints, all finite, and where they are known its standard errors and faults.
+    """A quantity at ascending checkpoints, all finite, and where known its standard errors and faults.
 
     A fault is 1 where the estimate cannot be trusted, else 0.
     """
