@@ -16,21 +16,8 @@ SAMPLERS: dict[str, dict[str, float]] = {"sgld": {}, "rmsprop": {"decay": 0.99, 
 class Setting:
     """The law of the chains around a centre w*, and what of them enters the estimate.
 
-    n_beta        inverse temperature times sample size: what multiplies the mean loss
-    localization  strength of the pull to w*
-    step_size     epsilon
-    chains        independent chains
-    draws         positions recorded per chain, the first of them w*
-    burn_in       draws at the start of each chain that enter no estimate
-    thinning      moves per draw
-    seed          chain c of a component uses the normals of the stream (seed, component, c)
-    gradient      False drops the gradient's term: the control
-    baseline      "paired": the loss at w* on the same minibatch; "init": its mean over init batches
-    sampler       "sgld", or "rmsprop": preconditioned
-    sampler_options    constants of the sampler where they are not the default
-    divergence_factor  a chain whose rise ends above so many times the loss at w*, and grows, has diverged
-
-    Raises ValueError, saying what was expected, where a value is out of range.
+    Each is the argument of that name of ``rllc.estimator.llc.estimate``, which says what it is. Raises
+    ValueError, saying what was expected, where one is out of range.
     """
 
     n_beta: float

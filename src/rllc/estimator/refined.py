@@ -28,7 +28,7 @@ from rllc.estimator.samplers.admissible import (
     mean_center_loss,
     to_device,
 )
-from rllc.estimator.samplers.chains import Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.sgld import advance
 from rllc.estimator.summary import center_losses, summarise
 from rllc.models.loss import next_token_loss
@@ -170,13 +170,13 @@ def _walk(
     if at_center is not None:
         traces.at_center.copy_(at_center)
 
-    def visit(number: int, read: bool, drawn: bool, leaving: bool) -> tuple[Any, Tensor | None]:
-        if not read and (not drawn or at_center is not None):
+    def visit(move: Move) -> tuple[Any, Tensor | None]:
+        if not move.read and (not move.drawn or at_center is not None):
             return None, None
-        batch = to_device(batches[number % len(batches)], device)
+        batch = to_device(batches[move.number % len(batches)], device)
         targets = targets_of(batch.targets, model.unembedding)
         layers, center_loss = forward_at_center(model, batch, targets, limits)
-        if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+        if move.number == 0:  # later ones are looked at in the end, so that no host waits for a draw
             check_at_center(center_loss)
         return (layers, targets), center_loss if at_center is None else None
 

@@ -18,6 +18,7 @@ from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss, to_device
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_times, hessian_traces
+from rllc.measures.traces import form_of
 from rllc.models.weights import Masks, Weights
 from rllc.setting import Setting
 from rllc.verdicts import MISSING, verdict_attributes
@@ -229,11 +230,11 @@ def _along(
     """g . H g / |g|^2 of every component, mean over the minibatches."""
     curvature = np.zeros(len(chosen))
     for batch in batches:
-        times = hessian_times(loss, weights, batch)
+        form = form_of(hessian_times(loss, weights, batch))
         for row, own in enumerate(chosen.values()):
             along = {name: slope[name] * mask for name, mask in own.items()}
             size = _inner(along, along, own)
-            curvature[row] += (_inner(along, times(along), own) / size if size else np.nan) / len(batches)
+            curvature[row] += (form(along) / size if size else np.nan) / len(batches)
     return curvature
 
 

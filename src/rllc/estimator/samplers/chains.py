@@ -83,10 +83,24 @@ class State(NamedTuple):
 Advance = Callable[[State, Any], tuple[Tensor | None, Any]]
 
 
-# move number, whether a loss at the positions is read, and ``drawn`` and ``leaving`` as in ``State`` ->
-# (what ``Evaluate`` is given, the loss at the centre on the minibatch or None where it has no use)
-Visit = Callable[[int, bool, bool, bool], tuple[Any, Tensor | None]]
-# (chains, what was visited, whether gradients are asked for) ->
+class Move(NamedTuple):
+    """A move of all chains, on the minibatch of its number. The last is only looked at, and not made.
+
+    number, draw     counted from 0; ``draw`` is the draw at it or, where it lies between two, the one before
+    drawn, leaving   as in ``State``
+    read             the loss at the chains' positions is read
+    """
+
+    number: int
+    draw: int
+    drawn: bool
+    leaving: bool
+    read: bool
+
+
+# move -> (what ``Evaluate`` needs of its minibatch, the loss at the centre there or None where it has no use)
+Visit = Callable[[Move], tuple[Any, Tensor | None]]
+# (chains, what ``Visit`` gave, whether gradients are asked for) ->
 # (losses [chain], gradients [chain, n] or None)
 Evaluate = Callable[[Walkers, Any, bool], tuple[Tensor, Tensor | None]]
 
@@ -109,32 +123,38 @@ def walk(
     gradient  whether ``advance`` is given gradients
     control   losses of the burn-in are computed only where the gradient is: nobody reads them
     """
-    last, thinning = setting.moves, setting.thinning
-    unread = setting.burn_in if control else 0
+    moves = _moves(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
-        for number in range(last + 1):
-            draw = number // thinning
-            drawn, leaving = number % thinning == 0, (number + 1) % thinning == 0
-            read = gradient or (drawn and draw >= unread)
-            seen, center_loss = visit(number, read, drawn, leaving)
-            if drawn and center_loss is not None:
-                traces.at_center[draw] = center_loss
+        for move in moves:
+            seen, center_loss = visit(move)
+            if move.drawn and center_loss is not None:
+                traces.at_center[move.draw] = center_loss
             for walkers in group:
-                losses = slopes = None
-                if read:
-                    losses, slopes = evaluate(walkers, seen, gradient and number < last)
-                if read and drawn:
-                    traces.loss[walkers.row, walkers.chains, draw] = losses
-                if number == last:
+                at, losses, slopes = (walkers.row, walkers.chains, move.draw), None, None
+                if move.read:
+                    losses, slopes = evaluate(walkers, seen, gradient and move.number < setting.moves)
+                if move.read and move.drawn:
+                    traces.loss[at] = losses
+                if move.number == setting.moves:
                     continue
                 state = State(
                     walkers.positions, walkers.center, losses, slopes, walkers.noise, center_loss,
-                    drawn=drawn, leaving=leaving,
+                    drawn=move.drawn, leaving=move.leaving,
                 )  # fmt: skip
                 accepted, walkers.memory = advance(state, walkers.memory)
                 if accepted is not None:
-                    traces.acceptance[walkers.row, walkers.chains, draw] = accepted
+                    traces.acceptance[at] = accepted
     return traces
+
+
+def _moves(setting: Setting, *, gradient: bool, unread: int) -> list[Move]:
+    """From the first draw to the last; nobody reads the losses of the first ``unread`` draws."""
+    moves = []
+    for number in range(setting.moves + 1):
+        draw, skipped = divmod(number, setting.thinning)
+        drawn, leaving = not skipped, (number + 1) % setting.thinning == 0
+        moves.append(Move(number, draw, drawn, leaving, gradient or (drawn and draw >= unread)))
+    return moves
 
 
 def walkers_at(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rllc.estimator.samplers import rmsprop, sgld
 from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
-from rllc.estimator.samplers.chains import Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.models.weights import Weights
 from rllc.setting import Setting
@@ -52,10 +52,10 @@ def sample(
         indices = (draw * setting.thinning % len(batches) for draw in range(setting.draws))
         known = dict(zip(indices, at_center.to(device), strict=True))
 
-    def visit(number: int, read: bool, drawn: bool, leaving: bool) -> tuple[Any, Tensor | None]:
-        index = number % len(batches)
-        wanted = index not in known and (drawn or (gradient and leaving))
-        batch = to_device(batches[index], device) if read or wanted else None
+    def visit(move: Move) -> tuple[Any, Tensor | None]:
+        index = move.number % len(batches)
+        wanted = index not in known and (move.drawn or (gradient and move.leaving))
+        batch = to_device(batches[index], device) if move.read or wanted else None
         if wanted:
             known[index] = center_loss(loss, weights, batch).double()
         return batch, known.get(index)
