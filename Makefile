@@ -63,7 +63,7 @@ check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/lint-imports
 	$(BIN)/snakemake --lint
 
-docs: env  ## what is generated from the config sections: the schema, the keys in config/README.md
+docs: env  ## the tables of keys in config/README.md
 	$(BIN)/python -m rllc.study.document
 
 PEER := .venv-peer

@@ -1,11 +1,18 @@
 """rllc: how the inside of a transformer forms, as a workflow. A table of contents; see README.md."""
 
+import sys
+from pathlib import Path
+
 from snakemake.utils import min_version
 
 min_version("9.27")
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from rllc.study import defaults
 
-configfile: "config/config.yaml"
+for file in defaults.FILES:
+
+    configfile: file
 
 
 include: "workflow/rules/common.smk"

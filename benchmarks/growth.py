@@ -23,6 +23,7 @@ from minutes import processor
 from rllc.estimator.refined import sample_heads
 from rllc.models.initial import initial_weights
 from rllc.models.transformer import Architecture
+from rllc.setting import Setting
 from rllc.tasks.batch import Examples, batches_of
 
 BATCH = 8
@@ -70,7 +71,8 @@ def milliseconds(a: Architecture, heads: list[str], chains: int, draws: int) -> 
 
     def seconds(count: int) -> float:
         begun = time.process_time()
-        sample_heads(weights, a, batches, heads=heads, chains=chains, draws=count, seed=0, **PUBLISHED)
+        setting = Setting(**PUBLISHED, chains=chains, draws=count)
+        sample_heads(weights, a, batches, heads=heads, setting=setting)
         return time.process_time() - begun
 
     seconds(1)

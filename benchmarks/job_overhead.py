@@ -21,11 +21,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import yaml
-from snakemake.utils import update_config
-
 from rllc.run import chunks, forecast
-from rllc.study import steps
+from rllc.study import defaults, steps
 from rllc.study.reading import read
 
 # One job, as a node starts it, without doing it.
@@ -101,10 +98,7 @@ def measured() -> dict[str, float]:
 
 def expected() -> dict[str, float]:
     """Rule -> mean seconds of a script of config/paper.yaml, with its imports, by the cost model."""
-    config: dict = {}
-    for file in ("config/config.yaml", "config/paper.yaml"):
-        update_config(config, yaml.safe_load(Path(file).read_text()))
-    study, found = read(config), defaultdict(list)
+    study, found = read(defaults.load(["config/paper.yaml"])), defaultdict(list)
     for rule, more in chunks.kinds(study.experiments["language"]):
         for start in steps.chunks(study.experiments["language"]):
             wildcards = SimpleNamespace(experiment="language", start=start, **more)

@@ -2,7 +2,7 @@
 
 python benchmarks/ours.py CASE --components 0:0,0:1 --chains 4 --draws 20
 
-Heads go through ``measures.refined.estimate_heads``, everything else through ``measures.llc.estimate``.
+Heads go through ``estimator.refined.estimate_heads``, everything else through ``estimator.llc.estimate``.
 ``ms_per_draw`` is CPU time per chain and component from one minibatch to the next, the first pair left out;
 ``cpu_s`` that of the whole call.
 """
@@ -17,11 +17,12 @@ import torch
 from cases import read
 
 from rllc.components import kind
-from rllc.estimator.llc import estimate
+from rllc.estimator.llc import estimate_components
 from rllc.estimator.refined import estimate_heads
 from rllc.models.components import masks
 from rllc.models.device import computing
 from rllc.models.loss import next_token_loss
+from rllc.setting import Setting
 
 
 class Clocked(list):
@@ -51,16 +52,16 @@ def main() -> None:
     weights, architecture, batches, setting = read(options.case)
     components = options.components.split(",")
     batches = Clocked(batches)
-    setting |= {"chains": options.chains, "draws": options.draws}
+    setting = Setting(**setting, chains=options.chains, draws=options.draws)
     with computing(options.device, options.precision) as place:
         weights = place(weights)
         begun, wall = time.process_time(), time.perf_counter()
         if kind(components[0]) == "heads" and not options.generic:
-            result = estimate_heads(weights, architecture, batches, heads=components, **setting)
+            result = estimate_heads(weights, architecture, batches, heads=components, setting=setting)
         else:
             chosen = {name: masks(name, architecture) for name in components}
             loss = next_token_loss(architecture)
-            result = estimate(loss, weights, batches, components=chosen, **setting)
+            result = estimate_components(loss, weights, batches, components=chosen, setting=setting)
         cpu, wall = time.process_time() - begun, time.perf_counter() - wall
     clock = batches.clock[-options.draws :]
     per_draw = (clock[-1] - clock[1]) / (options.draws - 2)

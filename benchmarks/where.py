@@ -17,6 +17,7 @@ from minutes import processor
 from torch.profiler import ProfilerActivity, profile
 
 from rllc.estimator.refined import sample_heads
+from rllc.setting import Setting
 
 CASES = {
     "lists": ["0:0", "0:1"],
@@ -38,9 +39,10 @@ KINDS = {
 def shares(folder: Path, heads: list[str]) -> tuple[float, dict[str, float]]:
     """CPU milliseconds per head, chain and draw without the profiler, and with it the share of each kind."""
     weights, architecture, batches, setting = read(folder)
+    setting = Setting(**setting, chains=4, draws=4)
 
     def sample() -> None:
-        sample_heads(weights, architecture, batches, heads=heads, chains=4, draws=4, seed=0, **setting)
+        sample_heads(weights, architecture, batches, heads=heads, setting=setting)
 
     sample()
     begun = time.process_time()

@@ -8,8 +8,9 @@ for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
 
 import pytest  # noqa: E402
-import yaml  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+from rllc.study import defaults  # noqa: E402
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("untimed")
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def _default():
-    return yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    return defaults.load(root=ROOT)
 
 
 @pytest.fixture

@@ -282,3 +282,9 @@ def test_settings_in_use_are_looked_up_on_the_grid():
     assert np.isnan(found["setting_shrinkage"].sel(setting="else"))
     assert (found["setting_passes"].sel(setting="else") == -1).all()
     assert found["setting_n_beta"].sel(setting="else") == 7.0
+
+
+def test_a_sweep_without_settings_in_use_has_none_of_them():
+    found = at_settings(sweep(), {"heads": {}})
+    assert found.sizes["setting"] == 0
+    assert found["setting_passes"].dims == ("kind", "distribution", "setting", "criterion")

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from rllc.analysis.comparison import curvature_prediction, rank_correlation, shrinkage, spearman
+from rllc.analysis.comparison import curvature_prediction, rank_correlation, shrinkage
+from rllc.analysis.ranks import spearman
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,4 +1,5 @@
 import dataclasses
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
+from rllc.setting import Setting
 from rllc.tasks.batch import Examples, batches_of
 from rllc.vocabulary import head_labels
 
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=5, n_ctx=9, d_vocab=17)
-SETTING = {"n_beta": 300.0, "localization": 20.0, "step_size": 2e-3, "chains": 2, "draws": 5, "seed": 4}
+SETTING = Setting(n_beta=300.0, localization=20.0, step_size=2e-3, chains=2, draws=5, seed=4)
 
 
 def model(architecture, seed=0, dtype=torch.float32):
@@ -34,14 +36,18 @@ def language(architecture, scored=4, count=3, batch_size=3):
     return batches_of(Examples(contexts), batch_size=batch_size, count=count, scored=scored, random=random)
 
 
-def both(architecture, batches, *, heads=None, dtype=torch.float32, **changes):
-    weights = model(architecture, dtype=dtype)
-    setting = {**SETTING, **changes}
-    fast = estimate_heads(weights, architecture, batches, heads=heads, **setting)
-    setting.pop("max_memory", None)
-    labels = heads or head_labels(architecture.n_layers, architecture.n_heads)
-    components = {label: masks(label, architecture) for label in labels}
-    slow = estimate(next_token_loss(architecture), weights, batches, components=components, **setting)
+def both(architecture, batches, *, dtype=torch.float32, max_memory=None, init_batches=None, **changes):
+    weights, setting = model(architecture, dtype=dtype), replace(SETTING, **changes)
+    how = {"setting": setting, "init_batches": init_batches}
+    fast = estimate_heads(weights, architecture, batches, max_memory=max_memory, **how)
+    components = {
+        label: masks(label, architecture)
+        for label in head_labels(architecture.n_layers, architecture.n_heads)
+    }
+    slow = estimate(
+        next_token_loss(architecture), weights, batches, components=components, init_batches=init_batches,
+        **asdict(setting),
+    )  # fmt: skip
     return fast, slow
 
 
@@ -95,7 +101,7 @@ def test_chains_together_are_chains_one_by_one(n_layers, max_memory):
     one, all_ = (
         refined.sample_heads(
             weights, architecture, language(architecture), heads=heads, together=together,
-            max_memory=max_memory, **SETTING | {"chains": 3},
+            max_memory=max_memory, setting=replace(SETTING, chains=3),
         )
         for together in (False, True)
     )  # fmt: skip
@@ -109,17 +115,17 @@ def test_thinning_is_that_of_the_generic_path():
     fast, slow = both(SMALL, language(SMALL), dtype=torch.float64, thinning=2)
     assert_same(fast, slow, tolerance=1e-8)
     every = estimate_heads(
-        model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING | {"draws": 9}
+        model(SMALL, dtype=torch.float64), SMALL, language(SMALL), setting=replace(SETTING, draws=9)
     )
     assert np.array_equal(fast.loss, every.loss[..., ::2])
 
 
 def test_lower_precision_on_request_is_close_and_undone():
     batches = language(SMALL)
-    exact = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+    exact = estimate_heads(model(SMALL), SMALL, batches, setting=SETTING)
     before = torch.get_float32_matmul_precision()
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
+        rounded = estimate_heads(model(SMALL), SMALL, batches, setting=SETTING)
     assert torch.get_float32_matmul_precision() == before
     np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.05)
 
@@ -129,13 +135,15 @@ def test_a_gpu_computes_what_a_cpu_does():
     loss, place = next_token_loss(SMALL), lambda batch: type(batch)(*(part.cuda() for part in batch))
     weights = {name: w.cuda() for name, w in model(SMALL, dtype=torch.float64).items()}
     batches = [place(batch) for batch in language(SMALL)]
-    fast = estimate_heads(weights, SMALL, batches, **SETTING)
+    fast = estimate_heads(weights, SMALL, batches, setting=SETTING)
     components = {label: masks(label, SMALL) for label in head_labels(2, 2)}
-    assert_same(fast, estimate(loss, weights, batches, components=components, **SETTING), tolerance=1e-8)
-    cpu = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **SETTING)
+    assert_same(
+        fast, estimate(loss, weights, batches, components=components, **asdict(SETTING)), tolerance=1e-8
+    )
+    cpu = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), setting=SETTING)
     np.testing.assert_allclose(fast.loss[..., 0], cpu.loss[..., 0])  # the noise is another
     with torch.autocast("cuda", torch.bfloat16):
-        half = estimate_heads({n: w.float() for n, w in weights.items()}, SMALL, batches, **SETTING)
+        half = estimate_heads({n: w.float() for n, w in weights.items()}, SMALL, batches, setting=SETTING)
     np.testing.assert_allclose(half.llc, fast.llc, rtol=0.02)
 
 
@@ -151,19 +159,20 @@ def test_all_positions_scored_and_a_tight_memory_bound():
 def test_control_without_the_gradient():
     fast, slow = both(SMALL, language(SMALL), gradient=False)
     assert_same(fast, slow)
-    on = estimate_heads(model(SMALL), SMALL, language(SMALL), **SETTING)
+    on = estimate_heads(model(SMALL), SMALL, language(SMALL), setting=SETTING)
     assert float(abs(on.llc - fast.llc).min()) > 1e-3
 
 
 @pytest.mark.parametrize("thinning", [1, 2])
 def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning, monkeypatch):
-    how = SETTING | {"burn_in": 2, "thinning": thinning, "init_batches": language(SMALL, count=1)}
-    given = model(SMALL), SMALL, language(SMALL, count=9)
-    on, alone = estimate_heads(*given, **how), estimate_heads(*given, **how, gradient=False)
-    walked, walk = [], refined.walk
-    monkeypatch.setattr(refined, "walk", lambda *a: walked.append(1) or walk(*a))
-    control = estimate_heads(*given, **how | {"chains": 1}, control_of=on)
-    assert len(walked) == 5 - 2  # draws kept
+    setting = replace(SETTING, burn_in=2, thinning=thinning)
+    given, how = (model(SMALL), SMALL, language(SMALL, count=9)), {"init_batches": language(SMALL, count=1)}
+    on = estimate_heads(*given, setting=setting, **how)
+    alone = estimate_heads(*given, setting=replace(setting, gradient=False), **how)
+    passes, forward = [], refined.forward_at_center
+    monkeypatch.setattr(refined, "forward_at_center", lambda *a: passes.append(1) or forward(*a))
+    control = estimate_heads(*given, setting=replace(setting, chains=1), **how, control_of=on)
+    assert len(passes) == 5 - 2  # draws kept
     assert control.loss.isel(draw=slice(2)).isnull().all()
     assert np.array_equal(control.loss[..., 2:], alone.loss[:, :1, 2:])
     assert np.array_equal(control.loss_at_center, alone.loss_at_center)
@@ -171,15 +180,15 @@ def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning,
     assert np.array_equal(control.llc_chain, alone.llc_chain[:, :1])
     assert (control.status == 0).all()
     with pytest.raises(ValueError, match="control_of has 5 draws, its control 4"):
-        estimate_heads(*given, **how | {"draws": 4}, control_of=on)
+        estimate_heads(*given, setting=replace(setting, draws=4), control_of=on)
 
 
 def test_chosen_heads_and_fewer_chains_are_the_same_draws():
     batches = language(SMALL)
-    everything = estimate_heads(model(SMALL), SMALL, batches, **SETTING)
-    some = estimate_heads(model(SMALL), SMALL, batches, heads=["1:1", "0:1"], **SETTING)
+    everything = estimate_heads(model(SMALL), SMALL, batches, setting=SETTING)
+    some = estimate_heads(model(SMALL), SMALL, batches, heads=["1:1", "0:1"], setting=SETTING)
     assert np.array_equal(everything.loss.sel(component=["1:1", "0:1"]), some.loss)
-    one = estimate_heads(model(SMALL), SMALL, batches, **SETTING | {"chains": 1})
+    one = estimate_heads(model(SMALL), SMALL, batches, setting=replace(SETTING, chains=1))
     np.testing.assert_allclose(everything.loss[:, :1], one.loss, rtol=1e-5)
 
 
@@ -198,14 +207,14 @@ def test_a_batch_is_asked_for_once_per_draw():
             asked.append(index)
             return super().__getitem__(index)
 
-    estimate_heads(model(SMALL), SMALL, Lazy(language(SMALL)), **SETTING)
+    estimate_heads(model(SMALL), SMALL, Lazy(language(SMALL)), setting=SETTING)
     assert asked == [0, 1, 2, 0, 1]
 
 
 def test_weights_are_left_alone():
     weights = model(SMALL)
     before = {name: w.clone() for name, w in weights.items()}
-    estimate_heads(weights, SMALL, language(SMALL), **SETTING)
+    estimate_heads(weights, SMALL, language(SMALL), setting=SETTING)
     assert all(torch.equal(weights[name], before[name]) for name in weights)
 
 
@@ -213,26 +222,34 @@ def test_wrong_arguments_are_refused():
     weights, batches = model(SMALL), language(SMALL)
     for heads in (["2:0"], ["0:0", "0:0"], [], ["full"]):
         with pytest.raises(ValueError, match="expected different labels among 0:0, 0:1, 1:0, 1:1"):
-            estimate_heads(weights, SMALL, batches, heads=heads, **SETTING)
-    with pytest.raises(ValueError, match=r"lack 'unembed.b_U'"):
-        estimate_heads({n: w for n, w in weights.items() if n != "unembed.b_U"}, SMALL, batches, **SETTING)
-    with pytest.raises(ValueError, match="the architecture expects"):
-        estimate_heads(weights, dataclasses.replace(SMALL, d_head=4), batches, **SETTING)
+            estimate_heads(weights, SMALL, batches, heads=heads, setting=SETTING)
+    with pytest.raises(ValueError, match=r"unembed\.b_U is missing"):
+        estimate_heads(
+            {n: w for n, w in weights.items() if n != "unembed.b_U"}, SMALL, batches, setting=SETTING
+        )
+    with pytest.raises(ValueError, match=r"b_Q is \[2, 5\] instead of \[2, 4\]"):
+        estimate_heads(weights, dataclasses.replace(SMALL, d_head=4), batches, setting=SETTING)
     with pytest.raises(ValueError, match="no batches"):
-        estimate_heads(weights, SMALL, [], **SETTING)
-    with pytest.raises(ValueError, match="burn_in"):
-        estimate_heads(weights, SMALL, batches, **SETTING | {"burn_in": 5})
+        estimate_heads(weights, SMALL, [], setting=SETTING)
+    with pytest.raises(ValueError, match=r"sgld alone: use llc\.estimate for 'rmsprop'"):
+        estimate_heads(weights, SMALL, batches, setting=replace(SETTING, sampler="rmsprop"))
+
+
+def test_what_else_is_among_the_weights_is_left_alone():
+    more = model(SMALL) | {"blocks.0.attn.mask": torch.ones(9, 9, dtype=torch.bool)}
+    fast, slow = (estimate_heads(w, SMALL, language(SMALL), setting=SETTING) for w in (more, model(SMALL)))
+    assert np.array_equal(fast.loss, slow.loss)
 
 
 def test_a_loss_that_is_not_finite_at_the_centre_is_refused():
     weights = model(SMALL)
     weights["unembed.W_U"] = weights["unembed.W_U"] * 1e38
     with pytest.raises(ValueError, match="the loss at the centre is"):
-        estimate_heads(weights, SMALL, language(SMALL), **SETTING)
+        estimate_heads(weights, SMALL, language(SMALL), setting=SETTING)
 
 
 def test_a_label_out_of_an_array_has_the_noise_of_its_name():
     weights, batches = model(SMALL), language(SMALL)
-    of_array = estimate_heads(weights, SMALL, batches, heads=list(np.array(["0:1"])), **SETTING)
-    plain = estimate_heads(weights, SMALL, batches, heads=["0:1"], **SETTING | {"seed": np.int64(4)})
+    of_array = estimate_heads(weights, SMALL, batches, heads=list(np.array(["0:1"])), setting=SETTING)
+    plain = estimate_heads(weights, SMALL, batches, heads=["0:1"], setting=replace(SETTING, seed=np.int64(4)))
     np.testing.assert_array_equal(of_array.loss, plain.loss)

@@ -1,13 +1,17 @@
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 import xarray as xr
 
-from rllc.estimator.llc import estimate
+from rllc.estimator.llc import estimate_components
 from rllc.estimator.rllc import by_head, with_control
+from rllc.setting import Setting
 from rllc.verdicts import reasons
 
-SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "draws": 120, "burn_in": 20}
+SETTING = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=120, burn_in=20)
 COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "verdict", "init_loss")
 CHAIN = (
     "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
@@ -16,14 +20,12 @@ CHAIN = (
 
 
 def made(curvature=5.0, name="rllc", keep_traces=False, **changes):
-    def estimator(*, chains, control_of=None):
-        mask = {head: {"w": torch.arange(60) // 30 == i} for i, head in enumerate(("0:0", "1:0"))}
-        return estimate(
-            lambda w, b: 50 + curvature / 2 * w["w"].square().sum(), {"w": torch.zeros(60)}, [None],
-            components=mask, chains=chains, control_of=control_of, **{**SETTING, **changes},
-        )  # fmt: skip
-
-    return with_control(estimator, name=name, chains=4, control_chains=2, keep_traces=keep_traces)
+    estimate = partial(
+        estimate_components, lambda w, b: 50 + curvature / 2 * w["w"].square().sum(), {"w": torch.zeros(60)},
+        [None], components={head: {"w": torch.arange(60) // 30 == i} for i, head in enumerate(("0:0", "1:0"))},
+    )  # fmt: skip
+    setting = replace(SETTING, **changes)
+    return with_control(estimate, setting=setting, name=name, control_chains=2, keep_traces=keep_traces)
 
 
 def test_the_diagnostics_are_carried_with_their_dims_and_units():

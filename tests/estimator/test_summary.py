@@ -7,8 +7,9 @@ from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.verdict import Limits
 from rllc.estimator.llc import estimate
-from rllc.estimator.samplers.sgld import Traces
+from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.summary import VARIABLES, summarise
+from rllc.setting import Setting
 from rllc.verdicts import reasons
 
 SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
@@ -24,9 +25,11 @@ def traces(components=2, chains=4, draws=30, seed=0):
 
 
 def summary(given, **changes):
-    components = len(given.loss)
-    arguments = {"components": list("abcd"[:components]), "sizes": [100] * components, "setting": SETTING}
-    return summarise(given, **{**arguments, "burn_in": 10, **changes})
+    components, chains, draws = given.loss.shape
+    how = {"sizes": [100] * components}
+    how |= {name: changes.pop(name) for name in ("sizes", "init_loss", "limits") if name in changes}
+    setting = Setting(**{**SETTING, "chains": chains, "draws": draws, "burn_in": 10, **changes})
+    return summarise(given, components=list("abcd"[:components]), setting=setting, **how)
 
 
 def test_means_and_errors_are_those_of_the_kept_paired_losses():
@@ -51,7 +54,7 @@ def test_acceptance_and_its_null_are_over_the_same_draws():
     law = {"localization": 200.0, "step_size": 1e-3, "draws": 30}
     null = [acceptance_null(size=size, **law)[10:-1].mean() for size in (100, 5000)]
     assert ds.acceptance_null.values == pytest.approx(null)
-    thinned = summary(given, sizes=[100, 5000], setting={**SETTING, "thinning": 4})
+    thinned = summary(given, sizes=[100, 5000], thinning=4)
     assert (thinned.acceptance_null > ds.acceptance_null).all()
     none = summary(given._replace(acceptance=torch.full_like(given.loss, float("nan"))))
     assert np.isnan([none.acceptance, none.acceptance_null]).all()

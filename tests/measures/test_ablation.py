@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rllc.measures.ablation import METHODS, _another_context, ablations
 from rllc.models.attention_only import AttentionOnly
-from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss, token_losses
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes

@@ -1,17 +1,15 @@
 """The sweep against single estimates, and the centre's gradient and curvature against a quadratic's own."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from rllc.estimator.llc import estimate
-from rllc.measures.calibration import at_center, estimator, joined, sweep
-from rllc.models.attention_only import AttentionOnly
-from rllc.models.components import masks
-from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture
+from rllc.estimator.llc import estimate_components
+from rllc.measures.calibration import at_center, joined, sweep
+from rllc.setting import Setting
 from rllc.vocabulary import STATUS
 
 CURVATURES = torch.tensor([1.0, 3.0, 0.5, 2.0])
@@ -36,18 +34,20 @@ def batches():
 
 @pytest.fixture
 def sample(weights, batches):
-    return partial(estimate, well, weights, batches=batches, components=MASKS, draws=10, burn_in=4, seed=5)
+    return partial(estimate_components, well, weights, batches, components=MASKS)
 
 
+FIXED = {"draws": 10, "burn_in": 4, "seed": 5}
 GRID = {"n_beta": [3.0, 30.0], "localization": [5.0, 50.0, 500.0], "step_size": [1e-3, 1e-2]}
 
 
 def test_every_cell_is_the_estimate_at_its_setting(sample):
-    found = sweep(sample, **GRID, chains=3, control_chains=2)
+    found = sweep(sample, grid=GRID, control_chains=2, chains=3, **FIXED)
     for n_beta in GRID["n_beta"]:
         at = {"n_beta": n_beta, "localization": 50.0, "step_size": 1e-2}
-        cell, one = found.sel(at), sample(**at, chains=3)
-        off = sample(**at, chains=2, gradient=False)
+        setting = Setting(**at, chains=3, **FIXED)
+        cell, one = found.sel(at), sample(setting=setting)
+        off = sample(setting=replace(setting, chains=2, gradient=False))
         for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_chain", "status", "verdict"):
             np.testing.assert_array_equal(cell[name].values, one[name].values, err_msg=name)
         np.testing.assert_allclose(cell["llc_gradient_off"], off["llc"])
@@ -63,31 +63,32 @@ def test_how_far_the_control_has_relaxed_is_exact():
     """Mean loss of many controls at one draw, on a well without slope, against the share of the stationary one."""
     center, count = {"w": torch.zeros(4)}, 2000
     setting = {"n_beta": 1.0, "localization": 50.0, "step_size": 1e-2}
-    run = partial(
-        estimate, well, center, [torch.zeros(4)], components={"full": None}, draws=4, burn_in=3, seed=1
-    )
-    found = sweep(run, **{name: [value] for name, value in setting.items()}, chains=2, control_chains=1)
-    off = run(**setting, chains=count, gradient=False)
+    run = partial(estimate_components, well, center, [torch.zeros(4)], components={"full": None})
+    fixed = {"draws": 4, "burn_in": 3, "seed": 1}
+    grid = {name: [value] for name, value in setting.items()}
+    found = sweep(run, grid=grid, control_chains=1, chains=2, **fixed)
+    off = run(setting=Setting(**setting, **fixed, chains=count, gradient=False))
     stationary = 0.5 * 6.5 / (50.0 * (1 - 0.5 / 4))  # tr H / 2 times step_size / (1 - a^2), a = 1 - 0.25
     assert float(found["relaxed"].squeeze()) == pytest.approx(1 - 0.75**6)
     assert float(off["llc"].squeeze()) / stationary == pytest.approx(1 - 0.75**6, rel=0.06)
 
 
 def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
-    found = sweep(sample, **GRID, chains=2, control_chains=1)
+    found = sweep(sample, grid=GRID, control_chains=1, chains=2, **FIXED)
     out = found.sel(localization=500.0, step_size=1e-2)
     assert out["llc"].isnull().all()
     assert (out["status"] == STATUS.index("missing")).all()
     assert found["llc"].sel(localization=500.0, step_size=1e-3).notnull().all()
     with pytest.raises(ValueError, match="lower the step sizes"):
-        sweep(sample, n_beta=[3.0], localization=[500.0], step_size=[1e-2], chains=2, control_chains=1)
+        grid = {"n_beta": [3.0], "localization": [500.0], "step_size": [1e-2]}
+        sweep(sample, grid=grid, control_chains=1, chains=2, **FIXED)
 
 
 def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
-    first = sweep(
-        sample, n_beta=[3.0], localization=[5.0, 50.0], step_size=[1e-3], chains=3, control_chains=1
-    )
-    second = sweep(sample, n_beta=[30.0], localization=[50.0], step_size=[1e-2], chains=2, control_chains=1)
+    coarse = {"n_beta": [3.0], "localization": [5.0, 50.0], "step_size": [1e-3]}
+    other = {"n_beta": [30.0], "localization": [50.0], "step_size": [1e-2]}
+    first = sweep(sample, grid=coarse, control_chains=1, chains=3, **FIXED)
+    second = sweep(sample, grid=other, control_chains=1, chains=2, **FIXED)
     second = second.assign_coords(component=["1:0", "whole"])
     whole = joined([first, second])
     for one in (first, second):
@@ -120,25 +121,3 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
 def test_one_minibatch_does_not_tell_a_gradient_from_its_noise(weights, batches):
     with pytest.raises(ValueError, match="expected at least 2"):
         at_center(well, weights, batches[:1], components=MASKS, probes=2, seed=0)
-
-
-def test_heads_take_the_head_path_and_the_rest_the_generic_one():
-    architecture = Architecture(
-        n_layers=1,
-        n_heads=2,
-        d_model=8,
-        d_head=4,
-        n_ctx=8,
-        d_vocab=11,
-        positions="shortformer",
-        layer_norm=True,
-    )
-    weights = {}
-    heads = estimator(weights, AttentionOnly(architecture), ["0:0", "0:1"], draws=3)
-    assert heads.func.__name__ == "estimate_heads"
-    assert heads.keywords == {"heads": ["0:0", "0:1"], "draws": 3}
-    whole = estimator(weights, AttentionOnly(architecture), ["full"])
-    assert whole.func is estimate
-    assert whole.keywords["components"] == {"full": masks("full", architecture)}
-    other = estimator(weights, AttentionOnly(architecture), ["0:0"], loss=next_token_loss(architecture))
-    assert other.func is estimate

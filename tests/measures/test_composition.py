@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.measures.composition import composition_scores
-from rllc.models.hooked import as_hooked
 from rllc.models.transformer import Architecture, shapes
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.measures.heads import _matching, _plain, head_scores, repeat_gap
-from rllc.models.hooked import as_hooked
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 

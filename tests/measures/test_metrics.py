@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.measures.metrics import evaluate
 from rllc.models.attention_only import AttentionOnly
-from rllc.models.hooked import as_hooked
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.models.weights import weight_norm

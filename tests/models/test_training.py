@@ -4,9 +4,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from hooked import as_hooked
 from torch import Tensor
 
-from rllc.models.hooked import as_hooked
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import TrainingDiverged, rate_factor, shuffled_batches, train

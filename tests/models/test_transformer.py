@@ -5,9 +5,9 @@ from math import prod
 
 import pytest
 import torch
+from hooked import as_hooked
 
 from rllc.models import one_layer, transformer
-from rllc.models.hooked import as_hooked
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import Batch
@@ -33,6 +33,13 @@ def make(layers: int, positions: str, norm: bool) -> tuple[Architecture, dict, t
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_logits_equal_transformer_lens(variant):
     architecture, weights, tokens = make(*variant)
+    expected = as_hooked(weights, architecture)(tokens)
+    torch.testing.assert_close(forward(weights, tokens, architecture), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_epsilon_of_the_layer_norm_is_that_of_transformer_lens():
+    architecture, weights, tokens = make(2, "shortformer", True)
+    architecture = replace(architecture, layer_norm_eps=0.5)
     expected = as_hooked(weights, architecture)(tokens)
     torch.testing.assert_close(forward(weights, tokens, architecture), expected, rtol=1e-5, atol=1e-5)
 

@@ -15,6 +15,8 @@ from typing import Any
 import xarray as xr
 import yaml
 
+from rllc.study import defaults
+
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesis"}
 SNAKEMAKE = (str(Path(sys.executable).with_name("snakemake")),)
@@ -185,7 +187,7 @@ def fresh(target: Path) -> Path:
 
 def tiny_overlay(root: Path) -> dict[str, Any]:
     """An overlay for CI's: one distribution, six checkpoints in two chunks, the rLLC and nothing else."""
-    config = yaml.safe_load((root / "config/config.yaml").read_text())
+    config = defaults.load(root=root)
     language = config["experiments"]["language"]
     experiment: dict[str, Any] = {
         name: None for name in language if name not in {*KEPT, "distributions", "sampling", "settings"}

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-import yaml
-from snakemake.utils import update_config
 
 from rllc.run import forecast
+from rllc.study import defaults
 from rllc.study.reading import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
@@ -38,7 +37,7 @@ def fewer(root):
     """Every experiment, rule and distribution, but one chunk of checkpoints (the tiny study has two) and few
     figures: they are drawn on the login node, and the tests of the workflow draw them all.
     """
-    declared = yaml.safe_load((root / "config/config.yaml").read_text())["figures"]
+    declared = defaults.load(root=root)["figures"]
     return {
         "experiments": {"language": {"checkpoints": {"chunks": [0]}}},
         "figures": {name: None for name in declared if name not in DRAWN},
@@ -66,10 +65,7 @@ def comment(rule, wildcards):
 
 def config(study):
     """The config as Snakemake merges it."""
-    merged = yaml.safe_load((study.root / "config/config.yaml").read_text())
-    for overlay in study.overlays:
-        update_config(merged, yaml.safe_load((study.root / overlay).read_text()))
-    return merged
+    return defaults.load([study.root / overlay for overlay in study.overlays], study.root)
 
 
 @pytest.fixture(scope="module")

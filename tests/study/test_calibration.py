@@ -3,10 +3,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from rllc.analysis.rule import THRESHOLDS
 from rllc.run import forecast
 from rllc.study import cost
 from rllc.study.datasets import datasets, distributions, measured
 from rllc.study.figures import FIGURES, asked_by
+from rllc.study.measures.calibration import Rule
 from rllc.study.measures.table import BY_NAME
 from rllc.study.reading import ConfigError, read
 from rllc.study.rows import Work
@@ -19,6 +21,10 @@ def settings(study, name):
     return row.settings(
         Work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
     )
+
+
+def test_every_threshold_of_the_rule_is_a_key():
+    assert Rule().model_dump() == THRESHOLDS
 
 
 def changed(config, path, value):

@@ -1,33 +1,16 @@
 from pathlib import Path
 
-import jsonschema
-import pytest
 import yaml
 
 from rllc.run import lock
 from rllc.study import document
-from rllc.study.overlays import resolved
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_the_schema_file_is_generated():
-    assert (ROOT / document.SCHEMA).read_text() == document.schema(), "run `make docs`"
 
 
 def test_the_table_of_keys_is_generated():
     readme = (ROOT / document.README).read_text()
     assert readme == document.with_keys(readme), "run `make docs`"
-
-
-def test_the_schema_accepts_the_default_study_and_refuses_a_typo():
-    """jsonschema reads the schema independently of the sections it was made from."""
-    schema = yaml.safe_load((ROOT / document.SCHEMA).read_text())
-    config = resolved(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
-    jsonschema.validate(config, schema)
-    config["experiments"]["language"]["seed"] = [0]
-    with pytest.raises(jsonschema.ValidationError, match="'seed' was unexpected"):
-        jsonschema.validate(config, schema)
 
 
 def test_the_conda_file_equals_the_lock():

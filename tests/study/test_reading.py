@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake.common.configfile import load_configfile
-from snakemake.utils import update_config
 
+from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
 from rllc.study.figures import FIGURES, Figure, options
@@ -28,10 +27,7 @@ def put(config, path, value):
 
 @pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml"])
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
-    config = load_configfile(str(ROOT / "config/config.yaml"))
-    if overlay:
-        update_config(config, load_configfile(str(ROOT / "config" / overlay)))
-    study = read(config)
+    study = read(defaults.load([ROOT / "config" / overlay] if overlay else [], ROOT))
     assert study.figures
     name = "sort_2head_baseline" if overlay == "sorting.yaml" else "language"
     assert "rllc" in datasets(study.experiments[name])
@@ -340,7 +336,7 @@ def test_only_text_that_is_used_is_read(config):
 
 def test_the_overlays_change_only_what_they_name():
     """An overlay that repeats a default would hide a later change of it."""
-    base = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    base = defaults.load(root=ROOT)
     ci = yaml.safe_load((ROOT / "config/ci.yaml").read_text())
 
     def repeated(overlay, under, path=""):

@@ -3,10 +3,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rllc.study import defaults
 from rllc.study.imported import imported_files
 from rllc.study.reading import read
 from rllc.study.steps import chunks, powers, steps
@@ -41,8 +41,7 @@ def test_the_default_study_has_at_least_twenty_checkpoints(config):
 
 @cache
 def default():
-    raw = yaml.safe_load((Path(__file__).resolve().parents[2] / "config/config.yaml").read_text())
-    return read(raw).experiments["language"]
+    return read(defaults.load(root=Path(__file__).resolve().parents[2])).experiments["language"]
 
 
 def with_extra(extra):

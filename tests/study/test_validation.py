@@ -2,15 +2,15 @@ import copy
 from pathlib import Path
 
 import pytest
-import yaml
 
+from rllc.study import defaults
 from rllc.study.datasets import validated
 from rllc.study.reading import ConfigError, read
 from rllc.study.validation import POTENTIAL_NAMES
 from rllc.validation.truths.potentials import POTENTIALS
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+DEFAULT = defaults.load(root=ROOT)
 
 
 def refused(message, change):

@@ -1,4 +1,4 @@
-"""What the README and the schema say is what the workflow does."""
+"""What the README says is what the workflow does."""
 
 import re
 import subprocess

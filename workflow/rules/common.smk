@@ -1,12 +1,7 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
-import sys
-from pathlib import Path
-
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
-
-sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from rllc.run import leftover, planned, slurm
 from rllc.run.command import command

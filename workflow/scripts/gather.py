@@ -15,7 +15,7 @@ def main(
     """Join parts along seed, distribution and step.
 
     row         ``variables``: their long names, units and dims (none: as they are); ``traces``: keep the
-                losses of every draw alone, which other datasets leave out; ``settings`` of ``finish``, by name
+                losses of every draw alone; ``settings`` of ``finish``, by name
     finish      makes what is added to the whole dataset; None: nothing is
     unfinished  empty, or the labels of the whole dataset and what parts that belong to it were made by
     """

@@ -1,39 +1,21 @@
 """Claims against statistics: which hold, for how many seeds, and which our training is too short to judge."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.columns import NUMBERS, PER_SEED, STANDARD_ERROR, TEXTS, UNTRUSTED, VARIABLES
 from rllc.vocabulary import describe
 
-VERDICTS = ("holds", "half", "does not", "not reached")
+NAN = float("nan")
 PASSES = {"fails": 0, "passes": 1, "not_reached": -1}
-VARIABLES = {
-    "value": ("the statistic of the claim, less or over what it is compared with", "as the statistic"),
-    "value_se": (
-        "standard error of the value, from those of the estimates; NaN: no such",
-        "as the statistic",
-    ),
-    "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
-    "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
-    "verdict": ("holds: all seeds; half: some; does not: none; not reached: too short, or no value", "1"),
-    "at_least": ("least value that passes", "as the statistic"),
-    "at_most": ("largest value that passes", "as the statistic"),
-    "reached": ("training step that the claim speaks of", "steps"),
-    "text": ("the claim", "1"),
-    "source": ("who claims it", "1"),
-    "experiment_of_claim": ("experiment that the claim is about", "1"),
-    "versus": ("experiment that it is compared with", "1"),
-    "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
-    "statistic": ("statistic that the claim is judged by", "1"),
-}
-TEXTS = ("text", "source", "statistic", "versus")
+Claim = Mapping[str, Any]
 
 
 def judge(
-    claims: Mapping[str, Mapping[str, Any]],
+    claims: Mapping[str, Claim],
     summaries: Mapping[str, xr.Dataset],
     labels: Mapping[str, str] | None = None,
 ) -> xr.Dataset:
@@ -54,48 +36,30 @@ def judge(
 
     Raises ValueError where there is no such experiment, or it has no such statistic.
     """
-    joined = _join(summaries)
-    seeds = joined["seed"].values
-    values, passes = np.full((len(claims), seeds.size), np.nan), np.full((len(claims), seeds.size), -1, "i1")
-    against, untrusted, errors = np.full(len(claims), np.nan), values.copy(), values.copy()
-    for row, (name, claim) in enumerate(claims.items()):
-        measured = _reached(joined, summaries, claim["experiment"], name, claim)
-        values[row], errors[row], untrusted[row] = (measured[n] for n in ("value", "error", "untrusted"))
-        if claim.get("versus"):
-            other = _reached(joined, summaries, claim["versus"], name, claim)
-            values[row], errors[row], against[row] = _compared(values[row], errors[row], other, claim)
-        judged = measured["reached"].values & np.isfinite(values[row])
-        passes[row, judged] = within(values[row, judged], claim)
-    entries = list(claims.values())
-    found = {
-        "value": (("claim", "seed"), values),
-        "passes": (("claim", "seed"), passes),
-        "value_se": (("claim", "seed"), errors),
-        "untrusted": (("claim", "seed"), untrusted),
-        "compared_with": ("claim", against),
-        "verdict": ("claim", _text(verdict(row) for row in passes)),
-        "experiment_of_claim": ("claim", _text(claim["experiment"] for claim in entries)),
-        **{key: ("claim", _text(claim.get(key) or "" for claim in entries)) for key in TEXTS},
-        "comparison": ("claim", _text(_comparison(claim) for claim in entries)),
-        **{key: ("claim", _number(claim.get(key) for claim in entries)) for key in ("at_least", "at_most")},
-        "reached": ("claim", _number(claim.get("reached") for claim in entries)),
-    }
-    clash = sorted(set(found) & set(joined.data_vars))
+    table = _side_by_side(summaries)
+    clash = sorted(set(VARIABLES) & set(table.data_vars))
     if clash:
         raise ValueError(
             f"a statistic cannot be called {', '.join(clash)}: the claims table has that; rename it"
         )
-    named = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
-    dataset = joined.assign(found).assign_coords(claim=_text(claims), experiment_label=named)
-    dataset["passes"].attrs = {
-        "long_name": "whether the claim passes in a seed",
+    rows = [_row(name, claim, table, summaries) for name, claim in claims.items()]
+    columns = {key: [row[key] for row in rows] for key in VARIABLES}
+    shape = len(rows), table.sizes["seed"]
+    each = {key: np.asarray(columns[key], dtype=float).reshape(shape) for key in PER_SEED}
+    each["passes"] = each["passes"].astype(np.int8)
+    numbers = {key: np.asarray(columns[key], dtype=float) for key in NUMBERS}
+    texts = {key: _text(columns[key]) for key in TEXTS}
+    table = table.assign({key: (("claim", "seed"), values) for key, values in each.items()})
+    table = table.assign({key: ("claim", values) for key, values in (numbers | texts).items()})
+    titles = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
+    table["passes"].attrs |= {
         "flag_values": np.asarray(list(PASSES.values()), dtype=np.int8),
         "flag_meanings": " ".join(PASSES),
     }
-    return describe(dataset, VARIABLES)
+    return describe(table.assign_coords(claim=_text(claims), experiment_label=titles), VARIABLES)
 
 
-def within(values: np.ndarray, claim: Mapping[str, Any]) -> np.ndarray:
+def within(values: np.ndarray, claim: Claim) -> np.ndarray:
     """Whether values lie within the claim's bounds, which belong to it."""
     low = -np.inf if claim.get("at_least") is None else claim["at_least"]
     high = np.inf if claim.get("at_most") is None else claim["at_most"]
@@ -103,37 +67,41 @@ def within(values: np.ndarray, claim: Mapping[str, Any]) -> np.ndarray:
 
 
 def verdict(passes: np.ndarray) -> str:
-    """One of ``VERDICTS`` from the flags of all seeds."""
+    """One of ``rllc.analysis.columns.VERDICTS`` from the flags of all seeds."""
     judged = passes[passes >= 0]
     if not judged.size:
         return "not reached"
     return "holds" if judged.all() else "half" if judged.any() else "does not"
 
 
-def _compared(
-    values: np.ndarray, errors: np.ndarray, other: xr.Dataset, claim: Mapping[str, Any]
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Values less or over the mean of the other's seeds, their errors, and that mean."""
-    judged = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
-    if not judged.sizes["seed"]:
-        return np.full_like(values, np.nan), np.full_like(values, np.nan), float("nan")
-    mean = float(judged["value"].mean())
-    error = float(np.sqrt((judged["error"] ** 2).mean(skipna=False) / judged.sizes["seed"]))
-    if not claim.get("ratio"):
-        return values - mean, np.hypot(errors, error), mean
-    return values / mean, np.hypot(errors, values * error / mean) / abs(mean), mean
+def _row(
+    name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
+) -> dict[str, np.ndarray | float | str]:
+    """All columns of one claim."""
+    own = _measured(claim["experiment"], name, claim, table, summaries)
+    values, errors, mean, comparison = own["value"].values, own["error"].values, NAN, ""
+    if claim.get("versus"):
+        other = _measured(claim["versus"], name, claim, table, summaries)
+        values, errors, mean = _compared(values, errors, other, claim)
+        comparison = "ratio" if claim.get("ratio") else "difference"
+    judged = own["reached"].values & np.isfinite(values)
+    passes = np.where(judged, within(values, claim), PASSES["not_reached"])
+    return {
+        **{key: NAN if claim.get(key) is None else claim[key] for key in NUMBERS},
+        **{key: claim.get(key) or "" for key in TEXTS},
+        "value": values,
+        "value_se": errors,
+        "untrusted": own["untrusted"].values,
+        "passes": passes,
+        "compared_with": mean,
+        "experiment_of_claim": claim["experiment"],
+        "comparison": comparison,
+        "verdict": verdict(passes),
+    }
 
 
-def _comparison(claim: Mapping[str, Any]) -> str:
-    return "" if not claim.get("versus") else "ratio" if claim.get("ratio") else "difference"
-
-
-def _reached(
-    joined: xr.Dataset,
-    summaries: Mapping[str, xr.Dataset],
-    experiment: str,
-    name: str,
-    claim: Mapping[str, Any],
+def _measured(
+    experiment: str, name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
 ) -> xr.Dataset:
     """The claim's statistic in an experiment, what goes with it, and which seeds came to the claim's step."""
     statistic = claim["statistic"]
@@ -146,37 +114,46 @@ def _reached(
         raise ValueError(
             f"claim {name}: {experiment} has no {statistic} ({why}); correct the claim or the statistic"
         )
-    one = joined.sel(experiment=experiment)
+    one = table.sel(experiment=experiment)
     unknown = xr.full_like(one[statistic], np.nan)
     return xr.Dataset(
         {
             "value": one[statistic],
-            "error": one.get(f"{statistic}_se", unknown),
-            "untrusted": one.get(f"{statistic}_untrusted", unknown),
+            "error": one.get(f"{statistic}{STANDARD_ERROR}", unknown),
+            "untrusted": one.get(f"{statistic}{UNTRUSTED}", unknown),
             "reached": one["last_step"] >= (claim.get("reached") or 0),
         }
     )
 
 
-def _join(summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def _compared(
+    values: np.ndarray, errors: np.ndarray, other: xr.Dataset, claim: Claim
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Values less or over the mean of the other's seeds, their errors, and that mean."""
+    judged = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
+    if not judged.sizes["seed"]:
+        return np.full_like(values, np.nan), np.full_like(values, np.nan), NAN
+    mean = float(judged["value"].mean())
+    error = float(np.sqrt((judged["error"] ** 2).mean(skipna=False) / judged.sizes["seed"]))
+    if not claim.get("ratio"):
+        return values - mean, np.hypot(errors, error), mean
+    return values / mean, np.hypot(errors, values * error / mean) / abs(mean), mean
+
+
+def _side_by_side(summaries: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """All summaries along ``experiment``, over the seeds of any."""
     if not summaries:
         raise ValueError("no experiment to judge claims by: give at least one summary")
     index = xr.DataArray(_text(summaries), dims="experiment", name="experiment")
-    names = list(dict.fromkeys(name for summary in summaries.values() for name in summary.data_vars))
     attributes = {name: s[name].attrs for s in summaries.values() for name in s.data_vars}
-    joined = xr.concat(
+    table = xr.concat(
         list(summaries.values()), index, data_vars="all", coords="minimal", compat="override", join="outer",
         combine_attrs="drop",
-    )[names]  # fmt: skip
-    for name in names:
-        joined[name].attrs = attributes[name]
-    return joined.transpose("experiment", "seed")
+    )[list(attributes)]  # fmt: skip
+    for name in attributes:
+        table[name].attrs = attributes[name]
+    return table.transpose("experiment", "seed")
 
 
-def _text(values: Any) -> np.ndarray:
+def _text(values: Iterable[str]) -> np.ndarray:
     return np.asarray(list(values), dtype=object)
-
-
-def _number(values: Any) -> np.ndarray:
-    return np.asarray([np.nan if value is None else value for value in values], dtype=float)

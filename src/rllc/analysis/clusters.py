@@ -191,13 +191,13 @@ def cluster(
         for k, number in enumerate(ks):
             if len(usable) <= number:
                 break
-            found = [
+            clusterings = [
                 canonical(ALGORITHMS[name](data, number, random_seed % 2**32, n_init)) for name in chosen
             ]
-            for a, labels in enumerate(found):
+            for a, labels in enumerate(clusterings):
                 label[s, usable, a, k] = labels
                 score[s, g, a, k] = scores(data, labels, apart[a])
-            agreement[s, g, :, :, k] = _agreements(found)
+            agreement[s, g, :, :, k] = _agreements(clusterings)
     scope_of = np.empty(heads, dtype=object)
     for name, mask in groups.items():
         scope_of[mask] = name
@@ -226,13 +226,14 @@ def cluster(
     return describe(result.sel(head=rllc["head"].values), VARIABLES)
 
 
-def _agreements(found: Sequence[np.ndarray]) -> np.ndarray:
+def _agreements(clusterings: Sequence[np.ndarray]) -> np.ndarray:
     from sklearn.metrics import adjusted_rand_score
 
-    table = [
-        [adjusted_rand_score(a, b) if min(a.min(), b.min()) >= 0 else np.nan for b in found] for a in found
-    ]
-    return np.asarray(table)
+    complete = [labels.min() >= 0 for labels in clusterings]
+    table = np.full((len(clusterings), len(clusterings)), np.nan)
+    for i, j in itertools.product(np.flatnonzero(complete), repeat=2):
+        table[i, j] = adjusted_rand_score(clusterings[i], clusterings[j])
+    return table
 
 
 def _checked_algorithms(algorithms: Sequence[str]) -> list[str]:

@@ -5,25 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1 of a vector, ties given their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-
-
-def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's rank correlation over the pairs in which both are finite.
-
-    The Pearson correlation of the mean ranks; NaN with fewer than 3 pairs or where either is constant.
-    """
-    a, b = np.ravel(a), np.ravel(b)
-    both = np.isfinite(a) & np.isfinite(b)
-    if both.sum() < 3:
-        return float("nan")
-    x, y = (ranks(values[both]) - (both.sum() + 1) / 2 for values in (a, b))
-    size = np.sqrt((x @ x) * (y @ y))
-    return float(x @ y / size) if size > 0 else float("nan")
+from rllc.analysis.ranks import spearman
 
 
 def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[str] = "head") -> xr.DataArray:
@@ -58,11 +40,13 @@ def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
     return (1.0 - on / off.where(off != 0)).rename("shrinkage")
 
 
-def curvature_prediction(hessian_trace: xr.DataArray, *, n_beta: float, localization: float) -> xr.DataArray:
+def curvature_prediction(
+    hessian_trace: xr.DataArray, *, n_beta: float | xr.DataArray, localization: float | xr.DataArray
+) -> xr.DataArray:
     """``n_beta / (2 localization) tr H``: the estimate where the localization alone shapes the posterior.
 
     Leading order of n_beta E[L(w) - L(w*)] for w - w* ~ N(0, 1 / localization) at n_beta H << localization.
     """
-    if not localization > 0:
+    if not np.all(localization > 0):
         raise ValueError(f"the prediction needs a positive localization, got {localization}")
     return (n_beta / (2.0 * localization) * hessian_trace).rename("curvature_prediction")

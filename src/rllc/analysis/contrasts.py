@@ -88,14 +88,14 @@ def contrast(
         if label not in present:
             raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
     chains = dataset[f"{name}_chain"]
-    found = difference(
+    result = difference(
         _at(chains, dim, a),
         _at(chains, dim, b),
         traces=None if traces is None else (_at(traces, dim, a), _at(traces, dim, b)),
         shared_noise=_shares_noise(dataset, dim) if shared_noise is None else shared_noise,
         confidence=confidence,
     )
-    return found.assign_attrs(dim=dim, a=a, b=b)
+    return result.assign_attrs(dim=dim, a=a, b=b)
 
 
 def _shares_noise(dataset: xr.Dataset, dim: str) -> bool:
@@ -105,8 +105,12 @@ def _shares_noise(dataset: xr.Dataset, dim: str) -> bool:
 
 
 def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
-    beside = [coord for coord, held in values.coords.items() if dim in held.dims]
-    return values.sel({dim: label}).drop_vars(beside)
+    return values.sel({dim: label}).drop_vars(_along(values, dim))
+
+
+def _along(values: xr.DataArray, dim: str) -> list[Hashable]:
+    """The coordinates that have a dim."""
+    return [name for name, coord in values.coords.items() if dim in coord.dims]
 
 
 def difference(
@@ -140,7 +144,7 @@ def difference(
         )
     freedom = square**2 / sum(variance**2 / count.where(count > 0) for variance, count in terms)
     error = np.sqrt(square)
-    found = xr.Dataset(
+    result = xr.Dataset(
         {
             "contrast": value,
             "contrast_se": error,
@@ -154,16 +158,16 @@ def difference(
             "minibatches": "given" if traces is None else "drawn anew",
         },
     )
-    return describe(found, VARIABLES)
+    return describe(result, VARIABLES)
 
 
-def gain(found: xr.Dataset) -> float:
+def gain(result: xr.Dataset) -> float:
     """How much larger the unpaired error is: the ratio of the root mean squares of the two, over all cells.
 
     Of one cell the ratio has the error of a ratio of two variances of C - 1 degrees of freedom.
     """
-    both = found["contrast_se"].notnull() & found["unpaired_se"].notnull()
-    paired, unpaired = (float((found[n].where(both) ** 2).mean()) for n in ("contrast_se", "unpaired_se"))
+    both = result["contrast_se"].notnull() & result["unpaired_se"].notnull()
+    paired, unpaired = (float((result[n].where(both) ** 2).mean()) for n in ("contrast_se", "unpaired_se"))
     return float(np.sqrt(unpaired / paired)) if paired > 0 else float("nan")
 
 
@@ -232,19 +236,18 @@ def lead(
     if not rest.sizes["head"]:
         raise ValueError(f"nothing to compare head {head!r} with: 'others' is empty")
     top = rest.fillna(-np.inf).argmax("head")
-    beside = [coord for coord, held in values.coords.items() if "head" in held.dims]
-    found = xr.Dataset(
+    result = xr.Dataset(
         {
             "lead": _at(values, "head", head) - rest.max("head"),
-            "rival": rest["head"].drop_vars(beside).isel(head=top),
+            "rival": rest["head"].drop_vars(_along(values, "head")).isel(head=top),
         }
     )
     if chains is not None:
-        rival = chains.sel(head=list(others)).drop_vars(beside).isel(head=top)
+        rival = chains.sel(head=list(others)).drop_vars(_along(values, "head")).isel(head=top)
         apart = difference(_at(chains, "head", head), rival, shared_noise=False, confidence=confidence)
         apart = apart.rename(contrast_se="lead_se")[["lead_se", "degrees_of_freedom", "half_width"]]
-        found = found.assign(apart.where(found["lead"].notnull())).assign_attrs(confidence=confidence)
-    return describe(found, VARIABLES)
+        result = result.assign(apart.where(result["lead"].notnull())).assign_attrs(confidence=confidence)
+    return describe(result, VARIABLES)
 
 
 def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least: int = 2) -> float:

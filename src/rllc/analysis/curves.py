@@ -1,25 +1,33 @@
 """What is read off one curve over training: pure functions, each of them one number.
 
+A statistic of the config is a function of ``STATISTICS``; its options are the keyword-only arguments.
+
 The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
 running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
 windows only, so that no peak lies within window // 2 checkpoints of an end.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from rllc.analysis.comparison import spearman
+from rllc.analysis.ranks import spearman
 
 NAN = float("nan")
 
 
 class Curve(NamedTuple):
-    """A quantity at ascending checkpoints, all finite, at least one."""
+    """A quantity at ascending checkpoints, all finite, and where known its standard errors and faults.
+
+    A fault is 1 where the estimate cannot be trusted, else 0.
+    """
 
     step: np.ndarray
     value: np.ndarray
+    error: np.ndarray | None = None
+    fault: np.ndarray | None = None
 
 
 def smooth(curve: Curve, window: int) -> Curve:
@@ -98,3 +106,4 @@ STATISTICS: dict[str, Callable[..., float]] = {
         relative_range, step_lead,
     )
 }  # fmt: skip
+OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}

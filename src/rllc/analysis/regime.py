@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.vocabulary import NATS, describe
 
 VARIABLES = {
@@ -36,16 +37,16 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
     """
     llc, n_beta, pull = calibration["llc"], calibration["n_beta"], calibration["localization"]
     off = calibration["llc_gradient_off"]
-    curvature = n_beta / (2.0 * pull) * calibration["hessian_trace"]
+    curvature = curvature_prediction(calibration["hessian_trace"], n_beta=n_beta, localization=pull)
     holds = n_beta * calibration["gradient_curvature"] + pull
     holds = holds.where(holds > 0)
     half = 1.0 - n_beta * calibration["gradient_curvature"] / (2.0 * holds)
     drift = -(n_beta**2) * calibration["gradient_square"] / holds * half
-    found = xr.Dataset(
+    table = xr.Dataset(
         {
             "loss_rise": llc / n_beta,
-            "shrinkage": 1.0 - llc / off.where(off != 0),
-            "shrinkage_without_drift": 1.0 - (llc - drift) / off.where(off != 0),
+            "shrinkage": shrinkage(llc, off),
+            "shrinkage_without_drift": shrinkage(llc - drift, off),
             "curvature_prediction": curvature,
             "curvature_ratio": llc / curvature.where(curvature != 0),
             "drift_prediction": drift,
@@ -53,4 +54,4 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
             "relative_error": calibration["llc_se"] / np.abs(llc.where(llc != 0)),
         }
     )
-    return describe(found.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)
+    return describe(table.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)

@@ -7,26 +7,26 @@ errors, the statistic has one: its spread when every checkpoint is drawn anew.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import NAN, STATISTICS, Curve, smooth
+from rllc.analysis.columns import PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
+from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, smooth
 from rllc.verdicts import sound
-from rllc.vocabulary import describe
 
-VARIABLES = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
-OVER_HEADS = {"max": xr.DataArray.max, "min": xr.DataArray.min, "mean": xr.DataArray.mean}
+Entry = Mapping[str, Any]
+Datasets = Mapping[str, xr.Dataset]
 
 
 class Absent(ValueError):
     """An experiment has no such curve."""
 
 
-def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset:
     """Every statistic that the experiment has, per seed, and its last step.
 
     statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
@@ -46,48 +46,47 @@ def summarise(statistics: Mapping[str, Mapping[str, Any]], datasets: Mapping[str
     attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves
     against each other are taken over seeds that both have.
     """
-    found, reasons, ends = {}, {}, []
+    columns, reasons = {}, {}
+    ends: dict[int, list[float]] = {
+        int(seed): [] for data in datasets.values() for seed in data["seed"].values
+    }
     for name, entry in statistics.items():
+        sources = [of for of in (entry["of"], entry.get("against")) if of]
         try:
-            curves = _curves(entry["of"], entry, datasets)
-            other = _curves(entry["against"], entry, datasets) if entry.get("against") else None
+            curves = [_curves(of, entry, datasets) for of in sources]
         except Absent as error:
             reasons[f"absent.{name}"] = str(error)
             continue
-        seeds = sorted(curves if other is None else set(curves) & set(other))
-        values = [_value(entry, curves[seed], None if other is None else other[seed]) for seed in seeds]
-        found[name] = xr.DataArray(values, {"seed": seeds}, ["seed"])
-        found[name].attrs.update(long_name=entry["label"], units=entry["unit"])
-        errors = _errors(entry["of"], entry, datasets, curves)
-        against = {} if other is None else _errors(entry["against"], entry, datasets, other)
-        if errors or against:
-            spreads = [
-                _spread(
-                    entry, *((c[seed], e.get(seed)) for c, e in ((curves, errors), (other, against)) if c)
-                )
-                for seed in seeds
-            ]
-            found[f"{name}_se"] = xr.DataArray(spreads, {"seed": seeds}, ["seed"])
-            found[f"{name}_se"].attrs.update(
-                long_name=f"standard error of: {entry['label']}", units=entry["unit"]
-            )
-        doubts = [_untrusted(of, entry, datasets) for of in (entry["of"], entry.get("against")) if of]
-        if any(doubts):
-            shares = [max((each[seed] for each in doubts if seed in each), default=NAN) for seed in seeds]
-            found[f"{name}_untrusted"] = xr.DataArray(shares, {"seed": seeds}, ["seed"])
-            what = f"share of its estimates that cannot be trusted: {entry['label']}"
-            found[f"{name}_untrusted"].attrs.update(long_name=what, units="1")
+        rows = {seed: [each[seed] for each in curves] for seed in sorted(set.intersection(*map(set, curves)))}
+        label, unit = entry["label"], entry["unit"]
+        columns[name] = _column({seed: _value(entry, row) for seed, row in rows.items()}, label, unit)
         if entry.get("window", 1) > 1:
-            found[name].attrs["window"] = entry["window"]
-        ends.append({seed: curve.step[-1] for seed, curve in curves.items() if curve.step.size})
-    seeds = sorted({int(s) for dataset in datasets.values() for s in dataset["seed"].values})
-    furthest = [max((end[seed] for end in ends if seed in end), default=NAN) for seed in seeds]
-    found["last_step"] = xr.DataArray(np.asarray(furthest, dtype=float), {"seed": seeds}, ["seed"])
-    joined = xr.Dataset({name: values.reindex(seed=seeds) for name, values in found.items()})
-    return describe(joined, VARIABLES).assign_attrs(reasons)
+            columns[name].attrs["window"] = entry["window"]
+        every = [curve for each in curves for curve in each.values()]
+        if any(curve.error is not None for curve in every):
+            spreads = {seed: _spread(entry, row) for seed, row in rows.items()}
+            columns[name + STANDARD_ERROR] = _column(spreads, f"standard error of: {label}", unit)
+        if any(curve.fault is not None and curve.fault.size for curve in every):
+            shares = {
+                seed: max((c.fault.mean() for c in row if c.fault is not None and c.fault.size), default=NAN)
+                for seed, row in rows.items()
+            }
+            words = f"share of its estimates that cannot be trusted: {label}"
+            columns[name + UNTRUSTED] = _column(shares, words, "1")
+        for seed, curve in curves[0].items():
+            ends[seed] += curve.step[-1:].tolist()
+    last = {seed: float(max(ends[seed], default=NAN)) for seed in sorted(ends)}
+    columns["last_step"] = _column(last, *PER_EXPERIMENT["last_step"])
+    table = xr.Dataset({name: values.reindex(seed=list(last)) for name, values in columns.items()})
+    return table.assign_attrs(reasons)
 
 
-def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> xr.DataArray:
+def _column(values: Mapping[int, float], label: str, unit: str) -> xr.DataArray:
+    attributes = {"long_name": label, "units": unit}
+    return xr.DataArray(list(values.values()), {"seed": list(values)}, ["seed"], attrs=attributes)
+
+
+def _table(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray:
     """A variable (seed, step), its steps ascending. Raises Absent."""
     dataset, _, variable = of.rpartition(".")
     if dataset not in datasets or variable not in datasets[dataset]:
@@ -98,7 +97,7 @@ def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]
             raise Absent(f"{of} has no {dim} {label!r}")
         values = values.sel({dim: label})
     if "head" in values.dims and entry.get("over_heads"):
-        values = OVER_HEADS[entry["over_heads"]](values, "head")
+        values = getattr(values, entry["over_heads"])("head")  # max, min or mean
     values = values.squeeze([d for d in values.dims if d not in ("seed", "step") and values.sizes[d] == 1])
     if set(values.dims) != {"seed", "step"}:
         more = ", ".join(str(d) for d in values.dims if d not in ("seed", "step"))
@@ -106,65 +105,63 @@ def _table(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]
     return values.sortby("step").transpose("seed", "step").astype(float)
 
 
-def _curves(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, Curve]:
+def _curves(of: str, entry: Entry, datasets: Datasets) -> dict[int, Curve]:
     """The finite checkpoints of every seed from ``from_step`` to ``to_step``. Raises Absent."""
-    values = _table(of, entry, datasets)
-    step = values["step"].values
-    late = np.inf if entry.get("to_step") is None else entry["to_step"]
-    kept = np.isfinite(values.values) & (step >= entry.get("from_step", 0)) & (step <= late)
-    rows = zip(values["seed"].values.tolist(), values.values, kept, strict=True)
-    return {int(seed): Curve(step[which], row[which]) for seed, row, which in rows}
+    tables = [read(of, entry, datasets) for read in (_table, _errors, _faults)]
+    step, late = tables[0]["step"].values, entry.get("to_step")
+    within = (step >= entry.get("from_step", 0)) & (step <= (np.inf if late is None else late))
+    curves = {}
+    for row, seed in enumerate(tables[0]["seed"].values.tolist()):
+        values, *others = (None if table is None else table.values[row] for table in tables)
+        inside = within & np.isfinite(values)
+        curves[seed] = Curve(*(None if v is None else v[inside] for v in (step, values, *others)))
+    return curves
 
 
-def _untrusted(of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset]) -> dict[int, float]:
-    """Per seed the share of a curve's estimates with a fault; empty where the dataset has no verdicts."""
-    dataset, _, variable = of.rpartition(".")
-    held = datasets[dataset]
-    if "verdict" not in held or set(held["verdict"].dims) - set(held[variable].dims):
-        return {}
-    marked = held.assign({variable: (~sound(held)).astype(float).where(np.isfinite(held[variable]))})
-    curves = _curves(of, entry, {dataset: marked})
-    return {seed: float(curve.value.mean()) for seed, curve in curves.items() if curve.step.size}
-
-
-def _errors(
-    of: str, entry: Mapping[str, Any], datasets: Mapping[str, xr.Dataset], curves: Mapping[int, Curve]
-) -> dict[int, Curve]:
-    """Per seed the standard errors at a curve's checkpoints; none where there are none or all share one."""
+def _errors(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray | None:
+    """Standard errors of a variable (seed, step); none where there are none or all steps share one."""
     sampling = json.loads(datasets[of.rpartition(".")[0]].attrs.get("sampling", "{}"))
+    if entry.get("over_heads") or sampling.get("seeded"):
+        return None
     try:
-        errors = None if entry.get("over_heads") else _table(f"{of}_se", entry, datasets)
+        return _table(f"{of}_se", entry, datasets)
     except Absent:
-        errors = None
-    if errors is None or sampling.get("seeded"):
-        return {}
-    return {
-        seed: Curve(curve.step, errors.sel(seed=seed, step=curve.step).values)
-        for seed, curve in curves.items()
-    }
+        return None
 
 
-def _spread(entry: Mapping[str, Any], *known: tuple[Curve, Curve | None]) -> float:
-    """Standard deviation of the statistic over curves with normal errors, each of them beside its own.
+def _faults(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray | None:
+    """1 where an estimate has a fault, else 0 (seed, step); none where the dataset has no verdicts."""
+    dataset, _, variable = of.rpartition(".")
+    data = datasets[dataset]
+    if "verdict" not in data or set(data["verdict"].dims) - set(data[variable].dims):
+        return None
+    faults = (~sound(data)).astype(float).where(np.isfinite(data[variable]))
+    return _table(of, entry, {dataset: data.assign({variable: faults})})
+
+
+def _spread(entry: Entry, curves: Sequence[Curve]) -> float:
+    """Standard deviation of the statistic over curves with normal errors.
 
     NaN where one of these is not known, or one of the curves has no value.
     """
-    if any(not np.isfinite(error.value).all() for _, error in known if error is not None):
+    if any(curve.error is not None and not np.isfinite(curve.error).all() for curve in curves):
         return NAN
     random = np.random.default_rng(0)
 
-    def redrawn(curve: Curve, error: Curve | None) -> Curve:
-        return curve if error is None else Curve(curve.step, random.normal(curve.value, error.value))
+    def redrawn(curve: Curve) -> Curve:
+        return curve if curve.error is None else curve._replace(value=random.normal(curve.value, curve.error))
 
-    return float(np.std([_value(entry, *(redrawn(*pair) for pair in known)) for _ in range(REDRAWS)], ddof=1))
+    return float(np.std([_value(entry, [redrawn(c) for c in curves]) for _ in range(REDRAWS)], ddof=1))
 
 
-def _value(entry: Mapping[str, Any], curve: Curve, against: Curve | None = None) -> float:
-    """The statistic of one seed; NaN where fewer checkpoints are measured than the window has."""
+def _value(entry: Entry, curves: Sequence[Curve]) -> float:
+    """The statistic of one seed; NaN where fewer checkpoints are measured than the window has.
+
+    The first curve is that of ``of``, the second, where there is one, that of ``against``.
+    """
     window = entry.get("window", 1)
-    if any(c.step.size < window for c in (curve, against) if c is not None):
+    if any(curve.step.size < window for curve in curves):
         return NAN
-    options = {key: entry[key] for key in ("step", "threshold") if entry.get(key) is not None}
-    if against is not None:
-        options["against"] = smooth(against, window)
-    return STATISTICS[entry["statistic"]](smooth(curve, window), **options)
+    curve, *against = (smooth(curve, window) for curve in curves)
+    options = {key: against[0] if key == "against" else entry[key] for key in OPTIONS[entry["statistic"]]}
+    return STATISTICS[entry["statistic"]](curve, **options)

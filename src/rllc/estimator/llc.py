@@ -1,39 +1,25 @@
 """The local learning coefficient of any loss at any weights, by SGLD around them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 import xarray as xr
-from torch import Tensor
 
-from rllc.estimator.samplers import rmsprop, sgld
 from rllc.estimator.samplers.admissible import (
     Loss,
+    check_batches,
     check_finite,
     check_mean,
-    check_setting,
     mean_center_loss,
     to_device,
 )
-from rllc.estimator.samplers.chains import Traces
-from rllc.estimator.samplers.coordinates import Weights, coordinates
-from rllc.estimator.summary import DIVERGENCE_FACTOR, known_from, summarise
-
-__all__ = ["DIVERGENCE_FACTOR", "SAMPLERS", "check_setting", "estimate", "mean_center_loss", "summarise"]
-
-
-class Sampler(NamedTuple):
-    """A sampler and its own constants with their defaults, passed on as keywords."""
-
-    sample: Callable[..., Traces]
-    options: Mapping[str, float]
-
-
-SAMPLERS = {
-    "sgld": Sampler(sgld.sample, {}),
-    "rmsprop": Sampler(rmsprop.sample, {"decay": rmsprop.DECAY, "stabilizer": rmsprop.STABILIZER}),
-}
+from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.sample import sample
+from rllc.estimator.summary import center_losses, summarise
+from rllc.models.weights import Masks, Weights
+from rllc.setting import DIVERGENCE_FACTOR, Setting
 
 
 def estimate(
@@ -41,7 +27,7 @@ def estimate(
     weights: Weights,
     batches: Sequence[Any],
     *,
-    components: Mapping[str, Mapping[str, Tensor] | None],
+    components: Mapping[str, Masks | None],
     n_beta: float,
     localization: float,
     step_size: float,
@@ -87,7 +73,7 @@ def estimate(
                   not depend on the other components, on the number of chains, or on order
     baseline      "paired": the loss at w* on the same minibatch; "init": the mean loss at w* over
                   ``init_batches`` (the papers')
-    sampler       "sgld", or "rmsprop": preconditioned (measures/samplers/rmsprop.py says what its law is)
+    sampler       "sgld", or "rmsprop": preconditioned (samplers/rmsprop.py says what its law is)
     sampler_options  constants of the sampler where they are not the default: rmsprop has ``decay`` and
                   ``stabilizer``
     thinning      moves per draw
@@ -111,50 +97,54 @@ def estimate(
     or does not read the weights of a component (found by its gradients: not without them), or where
     ``control_of`` has another number of draws.
     """
-    check_setting(
+    setting = Setting(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
-        burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
-        max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
+        burn_in=burn_in, thinning=thinning, seed=seed, gradient=gradient, baseline=baseline, sampler=sampler,
+        sampler_options=sampler_options or {}, divergence_factor=divergence_factor,
     )  # fmt: skip
-    known = known_from(control_of, draws=draws, burn_in=burn_in)
-    options = _options(sampler, sampler_options or {})
+    return estimate_components(
+        loss, weights, batches, components=components, setting=setting, init_batches=init_batches,
+        vectorize=vectorize, device=device, max_memory=max_memory, control_of=control_of,
+    )  # fmt: skip
+
+
+def estimate_components(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    components: Mapping[str, Masks | None],
+    setting: Setting,
+    init_batches: Sequence[Any] | None = None,
+    vectorize: bool = False,
+    device: str | torch.device | None = None,
+    max_memory: int | None = None,
+    control_of: xr.Dataset | None = None,
+) -> xr.Dataset:
+    """``estimate`` at a setting."""
+    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
+    at_center = center_losses(control_of, setting)
     if not weights or not components:
         raise ValueError("nothing to sample: expected at least one weight and one component")
     weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
     check_finite(weights)
     selected = {name: coordinates(weights, masks, component=name) for name, masks in components.items()}
     check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
-    setting = {
-        "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
-        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
-        **options,
-    }  # fmt: skip
-    traces = SAMPLERS[sampler].sample(
-        loss, weights, batches, components=selected, vectorize=vectorize, max_memory=max_memory,
-        unread=known.unread, at_center=known.at_center, **setting
+    if control_of is not None:
+        setting = replace(setting, gradient=False)
+    traces = sample(
+        loss, weights, batches, components=selected, setting=setting, vectorize=vectorize,
+        max_memory=max_memory, at_center=at_center,
     )  # fmt: skip
     return summarise(
         traces,
         components=list(components),
         sizes=[part.size for part in selected.values()],
-        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
-        burn_in=burn_in,
-        baseline=baseline,
-        divergence_factor=divergence_factor,
-        unread=known.unread,
-        setting={**setting, "sampler": sampler},
+        setting=setting,
+        init_loss=(
+            mean_center_loss(loss, weights, init_batches)
+            if control_of is None
+            else float(control_of["init_loss"])
+        ),
+        unread=0 if control_of is None else setting.burn_in,
     )
-
-
-def _options(sampler: str, given: Mapping[str, float]) -> dict[str, float]:
-    """The constants of a sampler: the defaults and what is given."""
-    if sampler not in SAMPLERS:
-        raise ValueError(f"unknown sampler {sampler!r}: expected one of {', '.join(SAMPLERS)}")
-    defaults = SAMPLERS[sampler].options
-    unknown = sorted(set(given) - set(defaults))
-    if unknown:
-        raise ValueError(
-            f"sampler {sampler!r} has no option {', '.join(map(repr, unknown))}: "
-            f"expected {', '.join(defaults) or 'none'}"
-        )
-    return {**defaults, **given}

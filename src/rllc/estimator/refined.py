@@ -3,12 +3,14 @@
 What chains would repeat is done once per minibatch, for all chains and heads of a layer: what lies upstream,
 the outputs of the other heads, and the logits that a last-layer head changes by a low-rank term. Only the
 head's own tensors are state; logits, and in the last layer queries, exist at scored positions only
-(measures/kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
+(kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 import xarray as xr
@@ -21,16 +23,18 @@ from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
 from rllc.estimator.samplers.admissible import (
     check_at_center,
+    check_batches,
     check_finite,
-    check_setting,
     mean_center_loss,
     to_device,
 )
-from rllc.estimator.samplers.chains import Here, Traces, noise_stream, normals
-from rllc.estimator.samplers.sgld import Departure, advance
-from rllc.estimator.summary import DIVERGENCE_FACTOR, known_from, summarise
+from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.sgld import advance
+from rllc.estimator.summary import center_losses, summarise
 from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture, Weights, attention_inputs, embed, shapes
+from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
+from rllc.models.weights import Weights, check_weights
+from rllc.setting import Setting
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels
 
@@ -46,20 +50,10 @@ def estimate_heads(
     batches: Sequence[Batch],
     *,
     heads: Sequence[str] | None = None,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    burn_in: int = 0,
-    seed: int = 0,
-    baseline: str = "paired",
+    setting: Setting,
     init_batches: Sequence[Batch] | None = None,
-    thinning: int = 1,
-    gradient: bool = True,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
-    divergence_factor: float = DIVERGENCE_FACTOR,
     control_of: xr.Dataset | None = None,
 ) -> xr.Dataset:
     """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
@@ -70,44 +64,44 @@ def estimate_heads(
 
     weights     all weights of the model, by name
     heads       labels ``"layer:head"`` (None: all heads)
+    setting     of the sampler sgld
     max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row, or one
                 context, at least)
 
-    Raises ValueError as ``estimate``, and where a weight is missing or misshapen or a head is not there.
+    Raises ValueError as ``estimate``, and where a weight is missing or misshapen, a head is not there, or the
+    setting has another sampler.
     """
-    check_setting(
-        n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
-        burn_in=burn_in, baseline=baseline, batches=batches, init_batches=init_batches,
-        max_memory=max_memory, divergence_factor=divergence_factor, thinning=thinning,
-    )  # fmt: skip
-    known = known_from(control_of, draws=draws, burn_in=burn_in)
+    if setting.sampler != "sgld":
+        raise ValueError(f"heads are sampled here by sgld alone: use llc.estimate for {setting.sampler!r}")
+    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
+    at_center = center_losses(control_of, setting)
     labels = _check_heads(heads, architecture)
-    _check_weights(weights, architecture)
+    expected = shapes(architecture)
+    own = {name: w for name, w in weights.items() if name in expected}
+    check_weights(own, expected, f"what is given for {architecture}")
     weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
     check_finite(weights)
-    setting = {
-        "n_beta": n_beta, "localization": localization, "step_size": step_size, "chains": chains,
-        "draws": draws, "thinning": thinning, "seed": seed, "gradient": gradient and control_of is None,
-    }  # fmt: skip
+    if control_of is not None:
+        setting = replace(setting, gradient=False)
     traces = sample_heads(
-        weights, architecture, batches, heads=labels, max_memory=max_memory, unread=known.unread,
-        at_center=known.at_center, **setting,
+        weights, architecture, batches, heads=labels, setting=setting, max_memory=max_memory,
+        at_center=at_center,
     )  # fmt: skip
-    loss = next_token_loss(architecture)
     return summarise(
         traces,
         components=labels,
         sizes=[len(gather(weights, 0, 0))] * len(labels),
-        init_loss=mean_center_loss(loss, weights, init_batches) if control_of is None else known.init_loss,
-        burn_in=burn_in,
-        baseline=baseline,
-        divergence_factor=divergence_factor,
-        unread=known.unread,
-        setting={**setting, "sampler": "sgld"},
+        setting=setting,
+        init_loss=(
+            mean_center_loss(next_token_loss(architecture), weights, init_batches)
+            if control_of is None
+            else float(control_of["init_loss"])
+        ),
+        unread=0 if control_of is None else setting.burn_in,
     )
 
 
-class Model(NamedTuple):
+class Folded(NamedTuple):
     """A checkpoint as the kernels read it."""
 
     weights: Weights
@@ -123,35 +117,27 @@ def sample_heads(
     batches: Sequence[Batch],
     *,
     heads: Sequence[str],
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    seed: int,
-    thinning: int = 1,
-    gradient: bool = True,
+    setting: Setting,
     max_memory: int | None = None,
     together: bool | None = None,
-    unread: int = 0,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sgld.sample``.
+    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sample.sample``.
 
-    together          all chains that fit in one launch (None: on a GPU), or one after the other
-    unread, at_center  as in ``chains.walk``
+    together  all chains that fit in one launch (None: on a GPU), or one after the other
 
     State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
     and results are not: on a CPU to bf16, on a GPU to TF32.
     """
     device = next(iter(weights.values())).device
+    limits = Bounds(
+        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
+        together=device.type != "cpu" if together is None else together,
+    )
     with _products(device):
-        return _sampled(
-            weights, architecture, batches, heads=heads, n_beta=n_beta, localization=localization,
-            step_size=step_size, chains=chains, draws=draws, seed=seed, thinning=thinning, gradient=gradient,
-            max_memory=max_memory, together=device.type != "cpu" if together is None else together,
-            unread=unread, at_center=at_center,
-        )  # fmt: skip
+        layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
+        model = Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
+        return _walk(model, batches, heads, setting, limits, at_center)
 
 
 @contextmanager
@@ -166,77 +152,47 @@ def _products(device: torch.device) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _sampled(
-    weights: Weights,
-    architecture: Architecture,
+def _walk(
+    model: Folded,
     batches: Sequence[Batch],
-    *,
     heads: Sequence[str],
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    seed: int,
-    thinning: int,
-    gradient: bool,
-    max_memory: int | None,
-    together: bool,
-    unread: int,
+    setting: Setting,
+    limits: Bounds,
     at_center: Tensor | None,
 ) -> Traces:
-    layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
-    model = Model(weights, architecture, layers, fold_unembedding(weights, architecture))
-    device = model.unembedding.W.device
-    limits = Bounds(
-        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
-        together=together,
-    )
-    setting = {"n_beta": n_beta, "localization": localization, "step_size": step_size}
-    moves = (draws - 1) * thinning
-    centers = {head: gather(weights, *_place(head)) for head in heads}
-    states = {head: center.repeat(chains, 1) for head, center in centers.items()}
-    noise = {
-        head: normals([noise_stream(seed, head, c, device) for c in range(chains)], center, moves=moves)
-        for head, center in centers.items()
-    }
-    departures: dict[str, Departure | None] = dict.fromkeys(heads)
-    traces = Traces.unknown(len(heads), chains, draws, device=device)
+    weights, device = model.weights, model.unembedding.W.device
+    how = {"chains": range(setting.chains), "setting": setting}
+    group = [
+        walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
+        for row, head in enumerate(heads)
+    ]
+    traces = Traces.unknown(len(heads), setting.chains, setting.draws, device=device)
     if at_center is not None:
         traces.at_center.copy_(at_center)
-    for number in range(moves + 1):
-        draw, skipped = divmod(number, thinning)
-        read = gradient or (not skipped and draw >= unread)
-        passed, here_at_center = [], None
-        if read or (not skipped and at_center is None):
-            batch = to_device(batches[number % len(batches)], device)
-            targets = targets_of(batch.targets, model.unembedding)
-            passed, here_at_center = walk(model, batch, targets, limits)
-            if number == 0:  # later ones are looked at in the end, so that no host waits for a draw
-                check_at_center(here_at_center)
-            if not skipped and at_center is None:
-                traces.at_center[draw] = here_at_center
-        for row, head in enumerate(heads):
-            layer, index = _place(head)
-            losses = slope = None
-            if read:
-                higher = [(model.layers[i], passed[i].asked) for i in range(layer + 1, len(passed))]
-                losses, slope = losses_and_gradients(
-                    states[head], passed[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
-                    Above(higher, model.unembedding, targets, architecture), limits,
-                    gradient=gradient and number < moves,
-                )  # fmt: skip
-            if read and not skipped:
-                traces.loss[row, :, draw] = losses
-            if number == moves:
-                continue
-            here = Here(
-                states[head], centers[head], losses, slope, noise[head], here_at_center,
-                arrived=not skipped, leaving=(number + 1) % thinning == 0,
-            )  # fmt: skip
-            accepted, departures[head] = advance(here, departures[head], **setting)
-            if accepted is not None:
-                traces.acceptance[row, :, draw] = accepted
+
+    def visit(move: Move) -> tuple[Any, Tensor | None]:
+        if not move.read and (not move.drawn or at_center is not None):
+            return None, None
+        batch = to_device(batches[move.number % len(batches)], device)
+        targets = targets_of(batch.targets, model.unembedding)
+        layers, center_loss = forward_at_center(model, batch, targets, limits)
+        if move.number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+            check_at_center(center_loss)
+        return (layers, targets), center_loss if at_center is None else None
+
+    def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        layers, targets = seen
+        layer, index = _place(walkers.component)
+        higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
+        return losses_and_gradients(
+            walkers.positions, layers[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
+            Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+        )  # fmt: skip
+
+    walk(
+        [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate, setting=setting,
+        gradient=setting.gradient, control=at_center is not None,
+    )  # fmt: skip
     check_at_center(traces.at_center)
     return traces
 
@@ -246,7 +202,9 @@ def gather(weights: Weights, layer: int, index: int) -> Tensor:
     return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
 
 
-def walk(model: Model, batch: Batch, targets: Targets, limits: Bounds) -> tuple[list[Layer], Tensor]:
+def forward_at_center(
+    model: Folded, batch: Batch, targets: Targets, limits: Bounds
+) -> tuple[list[Layer], Tensor]:
     """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
     weights, architecture = model.weights, model.architecture
     residual, position = embed(weights, batch.contexts, architecture)
@@ -288,13 +246,3 @@ def _check_heads(heads: Sequence[str] | None, architecture: Architecture) -> lis
     if unknown or not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"heads {chosen}: expected different labels among {', '.join(known)}")
     return chosen
-
-
-def _check_weights(weights: Weights, architecture: Architecture) -> None:
-    for name, shape in shapes(architecture).items():
-        if name not in weights:
-            raise ValueError(f"the weights lack {name!r}: expected all of {', '.join(shapes(architecture))}")
-        if tuple(weights[name].shape) != shape:
-            raise ValueError(
-                f"{name!r} has shape {list(weights[name].shape)}: the architecture expects {list(shape)}"
-            )

@@ -3,14 +3,17 @@
 Heads, the whole model and other components differ only in the estimator that is handed in.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 
 import xarray as xr
-from torch import Tensor
 
 from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge_against_control
-from rllc.models.weights import weight_norm
+from rllc.models.weights import Weights, weight_norm
+from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
+
+Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise returns
 
 # variables of an estimate -> what they are called for a dataset named {name}
 RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
@@ -32,30 +35,29 @@ TRACES = {
 
 
 def with_control(
-    estimate: Callable[..., xr.Dataset],
+    estimate: Estimate,
     *,
+    setting: Setting,
     name: str,
-    chains: int,
     control_chains: int,
     keep_traces: bool,
     limits: Limits = LIMITS,
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
-    estimate        ``estimate(chains=, control_of=)``: ``measures.llc.estimate`` or
-                    ``measures.refined.estimate_heads`` with everything else given
+    estimate        ``estimate(setting=, control_of=)`` with everything else given
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
                     two are compared over these
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
     limits          of what the control adds to ``verdict``
 
-    Returns, with (component) or (component, chain) as in ``measures.summary.summarise``: the estimate under
+    Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
     where the estimate is the localization's alone.
     """
-    on = estimate(chains=chains)
-    off = estimate(chains=control_chains, control_of=on)
+    on = estimate(setting=setting)
+    off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
     renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
     dataset = on[[*renamed, *KEPT]].rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
@@ -76,7 +78,7 @@ def with_control(
     return describe(dataset, {**words, **TRACES}).drop_attrs(deep=False)
 
 
-def step_at(weights: Mapping[str, Tensor], *, step_size: float, reference_norm: float | None) -> float:
+def step_at(weights: Weights, *, step_size: float, reference_norm: float | None) -> float:
     """The step at a checkpoint: ``step_size``, or that times (norm of all weights / ``reference_norm``)^2.
 
     A control. Layer norm makes a loss nearly invariant to the weights' scale, so that one step size moves a

@@ -1,7 +1,6 @@
 """From traces to the estimate: means, errors, diagnostics, verdict, in one labelled dataset."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -16,7 +15,8 @@ from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge
-from rllc.estimator.samplers.sgld import Traces
+from rllc.estimator.samplers.chains import Traces
+from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, status_attributes
 
 VARIABLES = {
@@ -43,35 +43,21 @@ VARIABLES = {
     "loss_at_center": ("loss at the centre on the minibatch of the draw", NATS),
     "init_loss": ("mean loss at the centre over the init batches", NATS),
 }  # fmt: skip
-DIVERGENCE_FACTOR = 5.0
 
 
-class Known(NamedTuple):
-    """What need not be computed again, or not at all.
-
-    unread     draws at the start whose losses nobody reads
-    at_center  [draw]: losses at the centre; None: not known
-    init_loss  their mean over the init batches; NaN: not known, or there are none
-    """
-
-    unread: int = 0
-    at_center: Tensor | None = None
-    init_loss: float = float("nan")
-
-
-def known_from(estimate: xr.Dataset | None, *, draws: int, burn_in: int) -> Known:
-    """What the control of an estimate need not compute (None: this is no control).
+def center_losses(estimate: xr.Dataset | None, setting: Setting) -> Tensor | None:
+    """Losses at the centre [draw] of the estimate whose control this is (None: it is none).
 
     Raises ValueError where the estimate has another number of draws.
     """
     if estimate is None:
-        return Known()
-    if estimate.sizes["draw"] != draws:
+        return None
+    if estimate.sizes["draw"] != setting.draws:
         raise ValueError(
-            f"control_of has {estimate.sizes['draw']} draws, its control {draws}: expected the same setting"
+            f"control_of has {estimate.sizes['draw']} draws, its control {setting.draws}: "
+            "expected the same setting"
         )
-    at_center = torch.from_numpy(estimate["loss_at_center"].values)
-    return Known(burn_in, at_center, float(estimate["init_loss"]))
+    return torch.from_numpy(estimate["loss_at_center"].values)
 
 
 def summarise(
@@ -79,11 +65,8 @@ def summarise(
     *,
     components: Sequence[str],
     sizes: Sequence[int],
-    setting: Mapping[str, Any],
-    burn_in: int = 0,
-    baseline: str = "paired",
+    setting: Setting,
     init_loss: float = float("nan"),
-    divergence_factor: float = DIVERGENCE_FACTOR,
     limits: Limits = LIMITS,
     unread: int = 0,
 ) -> xr.Dataset:
@@ -101,10 +84,8 @@ def summarise(
 
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
     sizes      number of coordinates of each component
-    setting    ``n_beta``, and whatever else the attributes should hold; ``acceptance_null`` also needs
-               ``localization`` and ``step_size``, and reads ``thinning``
-    burn_in    draws that enter no mean and no diagnostic but ``status``
-    baseline   "paired" (r above) or "init": loss less ``init_loss``
+    setting    what they were sampled with, recorded in the attributes. Draws of its burn-in enter no mean and
+               no diagnostic but ``status``; with the baseline "init", llc is of loss less ``init_loss``.
     init_loss  mean loss at the centre over the init batches
     limits     of the verdict
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
@@ -114,7 +95,7 @@ def summarise(
     ``geweke``, ``heidelberger_welch_start``, ``heidelberger_welch_p``, ``heidelberger_welch_halfwidth``,
     ``raftery_lewis_factor``; ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
     """
-    n_beta = setting["n_beta"]
+    n_beta, burn_in = setting.n_beta, setting.burn_in
     loss, at_center = (values.cpu().numpy() for values in (traces.loss, traces.at_center))
     lost = ~np.isfinite(loss)
     lost[..., :unread] = False
@@ -124,12 +105,13 @@ def summarise(
     meaningful = n_beta * level >= 1
     scale = np.full(len(sizes), level) if meaningful else np.asarray(sizes) / n_beta
     status = chain_status(
-        loss[..., unread:], rise[..., unread:], scale=scale[:, None], divergence_factor=divergence_factor
-    )
+        loss[..., unread:], rise[..., unread:], scale=scale[:, None],
+        divergence_factor=setting.divergence_factor,
+    )  # fmt: skip
     ok = status == OK
     kept = np.where(ok[..., None], rise[..., burn_in:], np.nan)
     above_init = np.where(ok, loss[..., burn_in:].mean(-1), np.nan) - init_loss
-    by_chain = n_beta * (kept.mean(-1) if baseline == "paired" else above_init)
+    by_chain = n_beta * (kept.mean(-1) if setting.baseline == "paired" else above_init)
     accepted = np.where(ok[..., None], traces.acceptance.cpu().numpy(), np.nan)[..., burn_in:]
     dataset = xr.Dataset(
         {
@@ -138,7 +120,7 @@ def summarise(
             "llc_chain": (("component", "chain"), by_chain),
             **_over_chains([trace[sound] for trace, sound in zip(kept, ok, strict=True)], n_beta),
             **_by_chain(kept),
-            **_acceptance(accepted, sizes, setting, burn_in),
+            **_acceptance(accepted, sizes, setting),
             "status": (("component", "chain"), status, status_attributes()),
             "loss": (("component", "chain", "draw"), loss),
             "loss_at_center": ("draw", at_center),
@@ -149,12 +131,7 @@ def summarise(
             "chain": np.arange(loss.shape[1]),
             "draw": np.arange(loss.shape[2]),
         },
-        attrs={
-            **{key: int(value) if isinstance(value, bool) else value for key, value in setting.items()},
-            "burn_in": burn_in,
-            "baseline": baseline,
-            "divergence_factor": divergence_factor,
-        },
+        attrs=setting.facts(),
     )
     dataset["verdict"] = judge(dataset, level=level if meaningful else float("nan"), limits=limits)
     return describe(dataset, VARIABLES)
@@ -195,16 +172,14 @@ def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]
 
 
 def _acceptance(
-    accepted: np.ndarray, sizes: Sequence[int], setting: Mapping[str, Any], burn_in: int
+    accepted: np.ndarray, sizes: Sequence[int], setting: Setting
 ) -> dict[str, tuple[str, np.ndarray]]:
     """Mean acceptance of each component and its null, over the same draws; [component, chain, draw]."""
     expected = np.full(accepted.shape[::2], np.nan)  # [component, draw]
     recorded = np.isfinite(accepted).any(1)
     if recorded.any():
-        law = {name: setting[name] for name in ("localization", "step_size")}
-        law["thinning"] = setting.get("thinning", 1)
-        draws = burn_in + accepted.shape[-1]
-        nulls = {size: acceptance_null(size=size, draws=draws, **law)[burn_in:] for size in set(sizes)}
+        law = {name: getattr(setting, name) for name in ("draws", "localization", "step_size", "thinning")}
+        nulls = {size: acceptance_null(size=size, **law)[setting.burn_in :] for size in set(sizes)}
         expected = np.where(recorded, np.stack([nulls[size] for size in sizes]), np.nan)
     return {
         "acceptance": ("component", mean_of_finite(accepted.reshape(len(accepted), -1))),

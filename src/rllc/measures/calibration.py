@@ -1,11 +1,11 @@
 """What calibrates the sampler: a grid of settings with its controls, and the centre's gradient and curvature.
 
-The kernels are told an estimator with everything else given (``measures.refined.estimate_heads`` or
-``measures.llc.estimate``), so that heads and the whole model differ in nothing here.
+The sweep is given an estimator (``estimator.choice.estimator``), so that heads and the whole model differ in
+nothing here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,16 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.llc import estimate
-from rllc.estimator.refined import estimate_heads
-from rllc.estimator.samplers.sgld import Loss, Weights, to_device
+from rllc.estimator.choice import estimator
+from rllc.estimator.rllc import Estimate
+from rllc.estimator.samplers.admissible import Loss, to_device
 from rllc.measures.data import Data, Measurement
-from rllc.measures.hessian import Masks, hessian_times, hessian_traces
-from rllc.models.model import Model
+from rllc.measures.hessian import hessian_times, hessian_traces
+from rllc.measures.traces import form_of
+from rllc.models.weights import Masks, Weights
+from rllc.setting import Setting
 from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
-
-Estimate = Callable[..., xr.Dataset]
 
 GRID = ("localization", "n_beta", "step_size")
 SCALARS = ("llc", "llc_se", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "verdict")
@@ -44,7 +44,7 @@ VARIABLES = {
 
 def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
     """Every setting of the grids, on the same minibatches and with the same noise, and the centre."""
-    grid = ("n_beta", "localization", "step_size", "chains", "control_chains")
+    fixed = ("chains", "draws", "burn_in", "divergence_factor", "control_chains")
 
     def measure(weights, model, step):
         seed, estimates, centers = data.seed(step), [], []
@@ -54,44 +54,26 @@ def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
             size = {"batch_size": section["batch_size"], "scored": section["scored_positions"]}
             batches = data.batches("draws", count=section["draws"], **size)
             labels = ["full"] if kind == "full" else section["components"] or model.heads
-            length = {name: section[name] for name in ("draws", "burn_in", "divergence_factor")}
             components = {label: model.masks(label) for label in labels}
             centers.append(
                 at_center(model.loss, weights, batches, components=components, seed=seed, probes=probes)
             )
-            estimate = estimator(weights, model, labels, batches=batches, seed=seed, **length)
-            estimates.append(sweep(estimate, **{name: section[name] for name in grid}))
+            grid, rest = ({name: section[name] for name in names} for names in (GRID, fixed))
+            estimate = estimator(weights, model, labels, batches=batches)
+            estimates.append(sweep(estimate, grid=grid, seed=seed, **rest))
         return xr.merge([joined(estimates), xr.concat(centers, "component")], combine_attrs="drop")
 
     return measure
 
 
-def estimator(
-    weights: Weights, model: Model, labels: Sequence[str], *, loss: Loss | None = None, **given: Any
-) -> Estimate:
-    """The estimator of the components ``labels``: the head path for heads, the generic one else.
-
-    loss   another loss than the model's; it takes the generic estimator
-    given  what it is told in advance
-    """
-    if loss is None and all(label in model.heads for label in labels):
-        return partial(estimate_heads, weights, model.architecture, heads=labels, **given)
-    components = {label: model.masks(label) for label in labels}
-    return partial(estimate, model.loss if loss is None else loss, weights, components=components, **given)
-
-
 def sweep(
-    sample: Estimate,
-    *,
-    n_beta: Sequence[float],
-    localization: Sequence[float],
-    step_size: Sequence[float],
-    chains: int,
-    control_chains: int,
+    estimate: Estimate, *, grid: Mapping[str, Sequence[float]], control_chains: int, **fixed: Any
 ) -> xr.Dataset:
     """Estimates on a grid of settings, all with the same noise and minibatches.
 
-    sample  ``estimate(n_beta=, localization=, step_size=, chains=, gradient=)`` with the rest given
+    estimate  ``estimate(setting=)`` with the rest given
+    grid      values of ``n_beta``, ``localization`` and ``step_size``
+    fixed     the other fields of ``rllc.setting.Setting``
 
     The control has no gradient, so its loss does not depend on n_beta: it is sampled once per
     (localization, step_size) and scaled. Pairs with step_size * localization >= 4 are unstable even without
@@ -102,31 +84,30 @@ def sweep(
     (.., chain), ``paired_loss`` (.., chain, draw; float32, burn-in included) and ``relaxed`` (localization,
     step_size).
     """
-    grid = {"localization": localization, "n_beta": n_beta, "step_size": step_size}
-    values = {name: np.unique(np.asarray(each, dtype=np.float64)) for name, each in grid.items()}
-    found: dict[tuple[int, int, int], xr.Dataset] = {}
+    values = {name: np.unique(np.asarray(grid[name], dtype=np.float64)) for name in GRID}
+    cells: dict[tuple[int, int, int], xr.Dataset] = {}
     for i, pull in enumerate(values["localization"].tolist()):
         for k, step in enumerate(values["step_size"].tolist()):
             if step * pull >= 4:
                 continue
-            how = {"localization": pull, "step_size": step}
-            off = sample(n_beta=1.0, chains=control_chains, gradient=False, **how)
+            base = Setting(n_beta=1.0, localization=pull, step_size=step, **fixed)
+            off = estimate(setting=replace(base, chains=control_chains, gradient=False))
             for j, nb in enumerate(values["n_beta"].tolist()):
-                on = sample(n_beta=nb, chains=chains, gradient=True, **how)
-                found[i, j, k] = _one(on).assign(
+                on = estimate(setting=replace(base, n_beta=nb))
+                cells[i, j, k] = _one(on).assign(
                     llc_gradient_off=nb * off["llc"], llc_gradient_off_se=nb * off["llc_se"]
                 )
-    if not found:
+    if not cells:
         raise ValueError("every pair has step_size x localization of 4 or more: lower the step sizes")
-    return _on_grid(found, values).assign(relaxed=_relaxed(values, off.attrs))
+    return _on_grid(cells, values).assign(relaxed=_relaxed(values, base))
 
 
-def _relaxed(values: Mapping[str, np.ndarray], setting: Mapping[str, Any]) -> xr.DataArray:
+def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray:
     """Share of the localization's stationary variance that a chain without loss has at the first kept draw.
 
     1 - (1 - step_size localization / 2)^(2 moves), exact for the control.
     """
-    moves = setting["burn_in"] * setting.get("thinning", 1)
+    moves = setting.burn_in * setting.thinning
     grid = xr.Dataset(coords={name: values[name] for name in ("localization", "step_size")})
     share = 1.0 - (1.0 - grid["localization"] * grid["step_size"] / 2.0) ** (2 * moves)
     return share.where(grid["localization"] * grid["step_size"] < 4).assign_attrs(
@@ -141,16 +122,16 @@ def _one(on: xr.Dataset) -> xr.Dataset:
 
 
 def _on_grid(
-    found: Mapping[tuple[int, int, int], xr.Dataset], values: Mapping[str, np.ndarray]
+    cells: Mapping[tuple[int, int, int], xr.Dataset], values: Mapping[str, np.ndarray]
 ) -> xr.Dataset:
-    first = next(iter(found.values()))
+    first = next(iter(cells.values()))
     shape = tuple(len(values[name]) for name in GRID)
     dataset = xr.Dataset(coords={**first.coords, **values})
     for name, variable in first.data_vars.items():
         rest = variable.shape[1:]
         fill = ABSENT.get(str(name), np.nan)
         table = np.full((variable.shape[0], *shape, *rest), fill, dtype=variable.dtype)
-        for (i, j, k), one in found.items():
+        for (i, j, k), one in cells.items():
             table[:, i, j, k] = one[name].values
         dataset[name] = (("component", *GRID, *variable.dims[1:]), table, variable.attrs)
     return describe(dataset, VARIABLES)
@@ -247,14 +228,14 @@ def _along(
     loss: Loss, weights: Weights, batches: Sequence[Any], slope: Weights, chosen: Mapping[str, Masks]
 ) -> np.ndarray:
     """g . H g / |g|^2 of every component, mean over the minibatches."""
-    found = np.zeros(len(chosen))
+    curvature = np.zeros(len(chosen))
     for batch in batches:
-        times = hessian_times(loss, weights, batch)
+        form = form_of(hessian_times(loss, weights, batch))
         for row, own in enumerate(chosen.values()):
             along = {name: slope[name] * mask for name, mask in own.items()}
             size = _inner(along, along, own)
-            found[row] += (_inner(along, times(along), own) / size if size else np.nan) / len(batches)
-    return found
+            curvature[row] += (form(along) / size if size else np.nan) / len(batches)
+    return curvature
 
 
 def _gradient(loss: Loss, weights: Weights, batch: Any) -> tuple[float, dict[str, Tensor]]:

@@ -1,9 +1,10 @@
 """What an estimate depends on beside its setting: the data, the minibatches, the noise.
 
-The kernels are told an estimator with everything else given: ``estimate(batches=, seed=)``.
+The kernels are given an estimator, ``estimate(batches=, setting=)`` with everything else given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,14 +12,15 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.samplers.sgld import Loss, Weights
-from rllc.measures.calibration import estimator
+from rllc.estimator.choice import estimator
+from rllc.estimator.rllc import Estimate
+from rllc.estimator.samplers.admissible import Loss
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
+from rllc.models.weights import Weights
 from rllc.seeds import derive
+from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe
-
-Estimate = Callable[..., xr.Dataset]
 
 VARIABLES = {
     "llc": ("(refined) local learning coefficient at the base setting", "1"),
@@ -34,26 +36,24 @@ VARIABLES = {
 
 
 def dependence(
-    data: Data,
-    *,
-    components: Sequence[str],
-    settings: Mapping[str, Mapping[str, Any]],
-    draws: int,
-    **varied: Any,
+    data: Data, *, components: Sequence[str], settings: Mapping[str, Mapping[str, Any]], **varied: Any
 ) -> Measurement:
     """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1).
 
     settings  kind of component (heads, full) -> the base setting that is varied around
+    varied    what replaces it (``chains``, ``draws``, ``burn_in``), and what ``vary`` varies
     """
 
     def measure(weights, model, step):
         parts = []
         for kind, base in settings.items():
-            base = dict(base)
             labels = [c for c in components if (c == "full") == (kind == "full")]
-            take = partial(data.batches, count=draws, scored=base.pop("scored_positions"))
-            seeds = {"seed": data.seed(step), "seed_of": partial(derive, data.stream, "noise"), "step": step}
-            parts.append(vary(weights, model, labels, take=take, draws=draws, **seeds, **base, **varied))
+            take = partial(data.batches, count=varied["draws"], scored=base["scored_positions"])
+            setting = Setting.of({**base, **varied}, seed=data.seed(step))
+            seeds = {"seed_of": partial(derive, data.stream, "noise"), "step": step}
+            sizes = {name: varied[name] for name in ("dataset_sizes", "batch_sizes", "noise_seeds")}
+            how = {"setting": setting, "batch_size": base["batch_size"], "take": take}
+            parts.append(vary(weights, model, labels, **how, **seeds, **sizes))
         return xr.concat(parts, "component").sel(component=list(components)).drop_attrs(deep=False)
 
     return measure
@@ -64,47 +64,45 @@ def vary(
     model: Model,
     labels: Sequence[str],
     *,
+    setting: Setting,
     take: Callable[..., Sequence[Any]],
-    seed: int,
     seed_of: Callable[..., int],
     step: int,
     batch_size: int,
     dataset_sizes: Sequence[int],
     batch_sizes: Sequence[int],
     noise_seeds: Sequence[int],
-    **setting: Any,
 ) -> xr.Dataset:
     """All that is varied around one setting, for components that share it.
 
     labels   components: all heads, or ``full``
+    setting  the base setting; its seed is that of the noise in all but ``by_noise_seed``
     take     ``take(purpose, batch_size=)``: minibatches, the same for the same purpose
-    seed     of the noise, in all but ``by_noise_seed``
     seed_of  ``seed_of(number)`` for all checkpoints, ``seed_of(number, step)`` for this one alone
-    setting  ``n_beta``, ``localization``, ``step_size``, ``chains``, ``draws``, ``burn_in``,
-             ``divergence_factor``
 
     Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
     ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
     """
-    same = estimator(weights, model, labels, **setting)
-    new = estimator(weights, model, labels, loss=on_new_batches(model.loss), **setting)
+    same = estimator(weights, model, labels)
+    new = estimator(weights, model, labels, loss=on_new_batches(model.loss))
     usual = take("draws", batch_size=batch_size)
-    base = same(batches=usual, seed=seed)
+    base = same(batches=usual, setting=setting)
     rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
 
     def seeded(*which: int) -> dict[str, Any]:
         purpose = " ".join(map(str, ("noise", *which)))
-        return {"batches": take(purpose, batch_size=batch_size), "seed": seed_of(*which)}
+        own = replace(setting, seed=seed_of(*which))
+        return {"batches": take(purpose, batch_size=batch_size), "setting": own}
 
     varied = [
         describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
-        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, seed=seed),
+        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, setting=setting),
         by_batch_size(
             same,
             new,
             batches={size: take("batch size", batch_size=size) for size in batch_sizes},
             new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
-            seed=seed,
+            setting=setting,
         ),
         by_noise_seed(
             same,
@@ -130,7 +128,7 @@ def on_new_batches(loss: Loss) -> Loss:
 
 
 def by_dataset_size(
-    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], seed: int
+    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], setting: Setting
 ) -> xr.Dataset:
     """Estimates with minibatches from the first ``size`` contexts only, seen again and again.
 
@@ -146,8 +144,8 @@ def by_dataset_size(
                 f"{batch_size * len(batches)}"
             )
     few = {size: [batches[i] for i in range(size // batch_size)] for size in sizes}
-    found = {size: estimate(batches=some, seed=seed) for size, some in few.items()}
-    return _varied(found, name="llc_by_dataset_size", dim="dataset_size")
+    estimates = {size: estimate(batches=some, setting=setting) for size, some in few.items()}
+    return _varied(estimates, name="llc_by_dataset_size", dim="dataset_size")
 
 
 def by_batch_size(
@@ -156,7 +154,7 @@ def by_batch_size(
     *,
     batches: Mapping[int, Sequence[Any]],
     new_batches: Mapping[int, Sequence[Any]],
-    seed: int,
+    setting: Setting,
 ) -> xr.Dataset:
     """Estimates by minibatch size, the loss taken on the minibatch that moves the chain or on a new one.
 
@@ -168,8 +166,8 @@ def by_batch_size(
         size: [(moves[i], new_batches[size][i]) for i in range(len(moves))] for size, moves in batches.items()
     }
     rows = {
-        "same": {size: same(batches=some, seed=seed) for size, some in batches.items()},
-        "new": {size: new(batches=some, seed=seed) for size, some in pairs.items()},
+        "same": {size: same(batches=some, setting=setting) for size, some in batches.items()},
+        "new": {size: new(batches=some, setting=setting) for size, some in pairs.items()},
     }
     each = [_varied(row, name="llc_by_batch_size", dim="batch_size") for row in rows.values()]
     index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="evaluation", name="evaluation")
@@ -181,7 +179,7 @@ def by_noise_seed(
 ) -> xr.Dataset:
     """Estimates by seed: with the noise and minibatches of all checkpoints, or with this one's own.
 
-    shared, fresh  for each seed what the estimator is given: ``batches`` and ``seed``. Of ``shared`` the
+    shared, fresh  for each seed what the estimator is given: ``batches`` and ``setting``. Of ``shared`` the
                    caller gives the same at every checkpoint (arXiv 2402.02364, App. D.3.2).
 
     Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).

@@ -12,15 +12,13 @@ to the residual stream; Press et al. 2021) or ``standard`` (added once, to the e
 function here has second derivatives and forward-mode derivatives.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from rllc.models import one_layer
-
-Weights = Mapping[str, Tensor]
+from rllc.models.weights import Weights
 
 
 @dataclass(frozen=True)

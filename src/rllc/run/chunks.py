@@ -12,11 +12,8 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
-from snakemake.utils import update_config
-
 from rllc.run import forecast
-from rllc.study import steps
+from rllc.study import defaults, steps
 from rllc.study.datasets import measured
 from rllc.study.reading import ConfigError, read
 from rllc.study.study import Experiment, Study
@@ -111,11 +108,8 @@ def main() -> None:
     given = parser.parse_args()
     if not 0 < given.minutes < float("inf"):
         sys.exit(f"--minutes {given.minutes:g}: a job cannot take that long; give more than 0")
-    config: dict = {}
     try:
-        for file in (Path("config/config.yaml"), *given.overlays):
-            update_config(config, yaml.safe_load(file.read_text(encoding="utf-8")) or {})
-        print(overlay(read(config), given.minutes))
+        print(overlay(read(defaults.load(given.overlays)), given.minutes))
     except (ConfigError, OSError) as error:
         sys.exit(str(error))
 

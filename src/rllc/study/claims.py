@@ -5,30 +5,12 @@ from typing import Literal
 
 from pydantic import model_validator
 
+from rllc.analysis.columns import RESERVED, STANDARD_ERROR, UNTRUSTED
+from rllc.analysis.curves import OPTIONS
 from rllc.study.section import Section, key, nearest
 from rllc.study.values import Count, Name, Step
 
-Curve = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
-# Statistic -> the options that it takes, all of which it needs.
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "peak_step": (),
-    "maximum": (),
-    "last": (),
-    "fall": (),
-    "fall_to_minimum": (),
-    "value_at": ("step",),
-    "first_step_reaching": ("threshold",),
-    "growth": (),
-    "relative_range": (),
-    "step_lead": ("against",),
-}
-# What the claims table holds beside the statistics.
-RESERVED = (
-    "value", "value_se", "passes", "untrusted", "compared_with", "verdict", "experiment_of_claim", "text",
-    "source", "statistic", "versus", "comparison", "at_least", "at_most", "reached", "last_step", "claim",
-    "seed", "experiment", "experiment_label",
-)  # fmt: skip
-ENDINGS = ("_se", "_untrusted")  # of the variables that go with a statistic
+CURVE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
 
 
 class Statistic(Section):
@@ -36,11 +18,8 @@ class Statistic(Section):
 
     label: str = key("what it is, in figures and as long name", min_length=1)
     unit: str = key("unit of the number", default="1")
-    of: str = key("dataset and variable, as llc.llc", pattern=Curve)
-    statistic: Literal[
-        "peak_step", "maximum", "last", "fall", "fall_to_minimum", "value_at", "first_step_reaching",
-        "growth", "relative_range", "step_lead",
-    ] = key("which of rllc.analysis.curves")  # fmt: skip
+    of: str = key("dataset and variable, as llc.llc", pattern=CURVE)
+    statistic: Literal[tuple(OPTIONS)] = key("which of rllc.analysis.curves")
     at: dict[Name, str | int] = key("label along each dim that has several", default={})
     over_heads: Literal["max", "min", "mean"] | None = key("one value of all heads", default=None)
     from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
@@ -48,21 +27,22 @@ class Statistic(Section):
         "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
     )
     window: Count = key(
-        "checkpoints in a running mean taken first, odd: a maximum of noisy values is too large", default=1
+        "checkpoints in a first running mean, odd: a maximum of noisy values is too large",
+        default=1,
     )
     step: Step | None = key("of value_at: the first checkpoint at or after it", unit="steps", default=None)
     threshold: float | None = key("of first_step_reaching", default=None)
-    against: str | None = key("of step_lead: the other curve, as `of`", pattern=Curve, default=None)
+    against: str | None = key("of step_lead: the other curve, as `of`", pattern=CURVE, default=None)
 
     @model_validator(mode="after")
     def _has_its_options(self) -> "Statistic":
-        takes = OPTIONS[self.statistic]
-        for option in ("step", "threshold", "against"):
+        for option in dict.fromkeys(option for options in OPTIONS.values() for option in options):
+            expected = option in OPTIONS[self.statistic]
             given = getattr(self, option) is not None
-            if given and option not in takes:
-                takers = ", ".join(name for name, taken in OPTIONS.items() if option in taken)
+            if given and not expected:
+                takers = ", ".join(name for name, options in OPTIONS.items() if option in options)
                 raise ValueError(f"{self.statistic} takes no '{option}', only {takers} does; leave it out")
-            if not given and option in takes:
+            if expected and not given:
                 raise ValueError(f"{self.statistic} needs '{option}'")
         if self.to_step is not None and self.to_step < self.from_step:
             raise ValueError(f"no checkpoint is from step {self.from_step} on and not after {self.to_step}")
@@ -106,7 +86,7 @@ def refuse_unknown(
     for name in statistics:
         if name in RESERVED:
             raise ValueError(f"a statistic cannot be called '{name}': the claims table has that; rename it")
-        for ending in ENDINGS:
+        for ending in (STANDARD_ERROR, UNTRUSTED):
             of = name.removesuffix(ending)
             if of != name and of in statistics:
                 raise ValueError(

@@ -1,16 +1,20 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from rllc.estimator.samplers import chains, rmsprop, sgld
-from rllc.estimator.samplers.chains import losses_and_gradients, noise_stream, normals
+from rllc.estimator.samplers import chains
+from rllc.estimator.samplers.chains import noise_stream, normals
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.sample import losses_and_gradients, sample
+from rllc.setting import Setting
 
 CPU = torch.device("cpu")
-SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "seed": 0, "chains": 5, "draws": 6}
+SETTING = Setting(n_beta=30.0, localization=5.0, step_size=0.01, chains=5, draws=6)
 BATCHES = [0.1 * torch.randn(3, generator=torch.Generator().manual_seed(k)).double() for k in range(4)]
 WEIGHTS = {"w": torch.tensor([0.1, 0.0, -0.2]).double(), "v": torch.tensor([0.3, 0.1]).double()}
 MASKS = {"full": None, "part": {"w": torch.tensor([True, False, True])}}
-SAMPLE = pytest.mark.parametrize("sample", [sgld.sample, rmsprop.sample])
+SAMPLERS = pytest.mark.parametrize("sampler", ["sgld", "rmsprop"])
 
 
 def well(weights, batch):
@@ -18,9 +22,20 @@ def well(weights, batch):
     return 0.5 * (h * (weights["w"] - batch) ** 2).sum() + 0.1 * weights["v"].square().sum() + 1
 
 
-def run(sample, loss=well, weights=WEIGHTS, batches=BATCHES, masks=MASKS, **changes):
+def run(
+    sampler,
+    loss=well,
+    weights=WEIGHTS,
+    batches=BATCHES,
+    masks=MASKS,
+    vectorize=False,
+    max_memory=None,
+    **changes,
+):
     selected = {name: coordinates(weights, mask, component=name) for name, mask in masks.items()}
-    return sample(loss, weights, batches, components=selected, **SETTING | changes)
+    setting = replace(SETTING, sampler=sampler, **changes)
+    how = {"setting": setting, "vectorize": vectorize, "max_memory": max_memory}
+    return sample(loss, weights, batches, components=selected, **how)
 
 
 def assert_same(one, other, **tolerance):
@@ -56,26 +71,26 @@ def test_normals_drawn_ahead_are_those_drawn_one_by_one(n, dtype, count, monkeyp
         assert torch.equal(next(drawn), torch.stack(each))
 
 
-@SAMPLE
-def test_components_and_chains_do_not_depend_on_each_other(sample):
-    whole = run(sample)
-    assert_same(run(sample, masks=dict(reversed(MASKS.items()))), whole._replace(
+@SAMPLERS
+def test_components_and_chains_do_not_depend_on_each_other(sampler):
+    whole = run(sampler)
+    assert_same(run(sampler, masks=dict(reversed(MASKS.items()))), whole._replace(
         loss=whole.loss.flip(0), acceptance=whole.acceptance.flip(0)))  # fmt: skip
-    alone = run(sample, masks={"part": MASKS["part"]}, chains=2)
+    alone = run(sampler, masks={"part": MASKS["part"]}, chains=2)
     assert_same(alone, whole._replace(loss=whole.loss[1:, :2], acceptance=whole.acceptance[1:, :2]))
-    assert_same(run(sample), whole)
-    assert not torch.equal(run(sample, seed=1).loss, whole.loss)
+    assert_same(run(sampler), whole)
+    assert not torch.equal(run(sampler, seed=1).loss, whole.loss)
     assert len(whole.loss[:, :, 3].unique()) == 10
 
 
-@SAMPLE
+@SAMPLERS
 @pytest.mark.parametrize("vectorize", [False, True])
-def test_memory_bound_and_gradient_context_change_nothing(sample, vectorize):
-    whole = run(sample, vectorize=vectorize, thinning=2)
+def test_memory_bound_and_gradient_context_change_nothing(sampler, vectorize):
+    whole = run(sampler, vectorize=vectorize, thinning=2)
     tolerance = {"rtol": 1e-10, "atol": 1e-12} if vectorize else {}
     for bytes_ in (1, 300, 500):  # the chains of full need 120 each, of part 48
         with torch.no_grad():
-            parts = run(sample, vectorize=vectorize, thinning=2, max_memory=bytes_)
+            parts = run(sampler, vectorize=vectorize, thinning=2, max_memory=bytes_)
         assert_same(parts, whole, **tolerance)
 
 
@@ -93,36 +108,36 @@ class Asked(list):
 
 def test_a_batch_is_asked_for_once_per_move_and_pass():
     one, thinned, passes = Asked(BATCHES[:2]), Asked(BATCHES[:3]), Asked(BATCHES[:2])
-    run(sgld.sample, batches=one)
+    run("sgld", batches=one)
     assert one.indices == [0, 1, 0, 1, 0, 1]
-    run(sgld.sample, batches=thinned, thinning=2, draws=4)
+    run("sgld", batches=thinned, thinning=2, draws=4)
     assert thinned.indices == [0, 1, 2, 0, 1, 2, 0]
-    run(sgld.sample, batches=passes, masks={"full": None}, max_memory=250)  # 2, 2 and 1 chains
+    run("sgld", batches=passes, masks={"full": None}, max_memory=250)  # 2, 2 and 1 chains
     assert passes.indices == 3 * [0, 1, 0, 1, 0, 1]
 
 
-@SAMPLE
+@SAMPLERS
 @pytest.mark.parametrize("thinning", [2, 3])
-def test_thinning_keeps_every_so_many_positions(sample, thinning):
-    every = run(sample, draws=3 * thinning + 1)
-    some = run(sample, draws=4, thinning=thinning)
+def test_thinning_keeps_every_so_many_positions(sampler, thinning):
+    every = run(sampler, draws=3 * thinning + 1)
+    some = run(sampler, draws=4, thinning=thinning)
     assert torch.equal(some.loss, every.loss[..., ::thinning])
     assert torch.equal(some.at_center, every.at_center[::thinning])
     assert torch.equal(some.acceptance[..., 1:3], every.acceptance[..., thinning:-1:thinning]) or (
-        sample is rmsprop.sample and some.acceptance.isnan().all()
+        sampler == "rmsprop" and some.acceptance.isnan().all()
     )
     assert some.acceptance[..., [0, 3]].isnan().all()
 
 
-@SAMPLE
+@SAMPLERS
 @pytest.mark.parametrize("gradient", [True, False])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
-def test_all_chains_in_one_call_have_the_same_draws(sample, gradient, dtype, tolerance):
+def test_all_chains_in_one_call_have_the_same_draws(sampler, gradient, dtype, tolerance):
     weights = {name: w.to(dtype) for name, w in WEIGHTS.items()}
     given = {"weights": weights, "batches": [b.to(dtype) for b in BATCHES], "draws": 40, "gradient": gradient}
-    loop = run(sample, **given)
-    assert_same(run(sample, **given, vectorize=True), loop, rtol=tolerance, atol=tolerance)
-    fewer = run(sample, **given, vectorize=True, chains=2)
+    loop = run(sampler, **given)
+    assert_same(run(sampler, **given, vectorize=True), loop, rtol=tolerance, atol=tolerance)
+    fewer = run(sampler, **given, vectorize=True, chains=2)
     assert_same(
         fewer, loop._replace(loss=loop.loss[:, :2], acceptance=loop.acceptance[:, :2]),
         rtol=tolerance, atol=tolerance,
@@ -138,12 +153,12 @@ def test_a_loss_that_ignores_a_component_is_refused_by_name(vectorize):
     }
     for loss in ignoring.values():
         with pytest.raises(ValueError, match="does not read the weights of component 'part'"):
-            run(sgld.sample, loss, masks={"part": MASKS["part"]}, vectorize=vectorize, draws=2)
+            run("sgld", loss, masks={"part": MASKS["part"]}, vectorize=vectorize, draws=2)
 
 
 def test_a_flat_direction_is_an_answer_and_no_error():
     """A dead unit: the loss reads its weight, and is flat in it."""
-    traces = run(sgld.sample, lambda w, b: w["w"][1] ** 2, masks={"part": MASKS["part"]})
+    traces = run("sgld", lambda w, b: w["w"][1] ** 2, masks={"part": MASKS["part"]})
     assert (traces.loss == traces.at_center).all()
 
 

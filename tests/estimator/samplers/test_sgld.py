@@ -6,16 +6,20 @@ import torch
 from torch.distributions import Normal
 
 from rllc.estimator.diagnostics.acceptance import acceptance_null
-from rllc.estimator.samplers.chains import Here
+from rllc.estimator.samplers.chains import State, noise_stream
 from rllc.estimator.samplers.coordinates import coordinates
-from rllc.estimator.samplers.sgld import advance, move, noise_stream, sample
+from rllc.estimator.samplers.sample import sample
+from rllc.estimator.samplers.sgld import advance, move
+from rllc.setting import Setting
 
 SETTING = {"n_beta": 2.0, "localization": 3.0, "step_size": 0.05}
 
 
 def run(loss, weights, batches=(None,), masks=None, **setting):
     selected = {"c": coordinates(weights, masks, component="c")}
-    return sample(loss, weights, batches, components=selected, **{"chains": 1, "seed": 0, **setting})
+    vectorize = setting.pop("vectorize", False)
+    given = Setting(**{"chains": 1, **setting})
+    return sample(loss, weights, batches, components=selected, setting=given, vectorize=vectorize)
 
 
 def test_one_move_is_the_formula():
@@ -103,18 +107,18 @@ def test_acceptance_of_a_constant_loss_is_the_null():
 def test_acceptance_in_single_precision_at_the_size_of_a_published_head():
     size, random = 32_864, torch.Generator().manual_seed(0)
     center, *rest = (torch.randn(size, generator=random) for _ in range(5))
-    given = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
+    setting = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=1, draws=3)
     probabilities = {}
     for dtype in (torch.float32, torch.float64):
         noise, first, second, start = (x.to(dtype) for x in rest)
         # an equilibrated position: a chain at the centre is rejected always
         positions, memory = (center.to(dtype) + start / math.sqrt(200 * 0.95))[None], None
         for slope, value in ((first, 3.1), (second, 3.24)):
-            here = Here(
+            state = State(
                 positions, center.to(dtype), torch.tensor([value]).to(dtype), 1e-3 * slope[None],
-                iter([noise[None]]), torch.tensor(3.0), arrived=True, leaving=True,
+                iter([noise[None]]), torch.tensor(3.0), drawn=True, leaving=True,
             )  # fmt: skip
-            accepted, memory = advance(here, memory, **given)
+            accepted, memory = advance(setting, state, memory)
         probabilities[dtype] = float(accepted)
     assert 0.1 < probabilities[torch.float64] < 0.9
     assert probabilities[torch.float32] == pytest.approx(probabilities[torch.float64], rel=0.01)

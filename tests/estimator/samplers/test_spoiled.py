@@ -1,13 +1,15 @@
 """Checks of the sampler against exact laws, and that each of them catches a sampler spoiled on purpose."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from rllc.estimator import llc
-from rllc.estimator.samplers import chains, sgld
+from rllc.estimator.samplers import chains, sample, sgld
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.setting import Setting
 
 COPIES = 40_000  # independent copies of a small well in one vector: that many chains for the price of one
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "draws": 200, "chains": 1, "seed": 0}
@@ -39,7 +41,7 @@ def quadratic(h, bottom=0.0):
 
 def run(loss, weights, batches=(None,), masks=None, components=("c",), **setting):
     selected = {name: coordinates(weights, masks, component=name) for name in components}
-    return sgld.sample(loss, weights, batches, components=selected, **SETTING | setting)
+    return sample.sample(loss, weights, batches, components=selected, setting=Setting(**SETTING | setting))
 
 
 def transient():
@@ -178,8 +180,8 @@ def spoil_stream(change):
 
 def spoil_sample(spoiled):
     def spoil(patch):
-        sound = sgld.sample
-        patch.setattr(sgld, "sample", lambda *args, **given: spoiled(sound, *args, **given))
+        sound = sample.sample
+        patch.setattr(sample, "sample", lambda *args, **given: spoiled(sound, *args, **given))
 
     return spoil
 
@@ -189,8 +191,9 @@ def all_coordinates(sound, loss, weights, batches, *, components, **given):
     return sound(loss, weights, batches, components=components, **given)
 
 
-def recorded_after_the_move(sound, loss, weights, batches, *, draws, **given):
-    traces = sound(loss, weights, batches, draws=draws + 1, **given)
+def recorded_after_the_move(sound, loss, weights, batches, *, setting, **given):
+    longer = replace(setting, draws=setting.draws + 1)
+    traces = sound(loss, weights, batches, setting=longer, **given)
     return traces._replace(loss=traces.loss[..., 1:], at_center=traces.at_center[:-1])
 
 
@@ -202,7 +205,7 @@ def batch_of_the_draw_before(sound, loss, weights, batches, **given):
 
 def spoil_gradient(patch):
     """The gradient is of the batch before the one whose loss is recorded."""
-    sound, before = chains.losses_and_gradients, []
+    sound, before = sample.losses_and_gradients, []
 
     def stale(loss, weights, selected, positions, batch, **given):
         before.append(batch)
@@ -213,14 +216,16 @@ def spoil_gradient(patch):
             slopes = torch.zeros_like(slopes)
         return values, slopes
 
-    patch.setattr(chains, "losses_and_gradients", stale)
+    patch.setattr(sample, "losses_and_gradients", stale)
 
 
 def spoil_burn_in(patch):
     sound = llc.summarise
-    patch.setattr(
-        llc, "summarise", lambda traces, *, burn_in, **given: sound(traces, burn_in=burn_in - 1, **given)
-    )
+
+    def shorter(traces, *, setting, **given):
+        return sound(traces, setting=replace(setting, burn_in=setting.burn_in - 1), **given)
+
+    patch.setattr(llc, "summarise", shorter)
 
 
 SPOILED = {

@@ -2,12 +2,11 @@ import ast
 import hashlib
 import importlib
 import importlib.metadata
-import platform
 from pathlib import Path
 
 import pytest
 
-from rllc.tasks.language.installed import documents, english_paragraphs, versions, without_docstrings
+from rllc.tasks.language.installed import documents, english_paragraphs, without_docstrings
 
 SOURCE = '''"""Module."""  # remark
 import os
@@ -143,7 +142,6 @@ def test_a_package_gives_its_own_readable_files_and_no_others(package):
     assert sorted(code) == ["a = 1\n", 'b = "é"\n']
     prose = [d.text for d in documents(kind="prose", packages=["sample"], megabytes=1)]
     assert sorted("\n\n".join(prose).split("\n\n")) == [f"And a second one: {package}", package]
-    assert versions(["sample"]) == {"sample": "1.2"}
 
 
 def test_a_package_that_lists_no_files_is_refused(package, tmp_path):
@@ -164,11 +162,6 @@ def test_the_language_reference_is_one_document_per_topic():
     names = [d.name for d in documents(kind="prose", packages=["stdlib"], megabytes=50)]
     assert "stdlib/pydoc_data/topics.py:assignment" in names
     assert "stdlib/pydoc_data/topics.py" not in names
-
-
-def test_versions_are_those_of_python_and_the_packages():
-    found = versions(["stdlib", "numpy"])
-    assert found == {"stdlib": platform.python_version(), "numpy": importlib.metadata.version("numpy")}
 
 
 @pytest.mark.parametrize(

@@ -69,18 +69,18 @@ def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Tensor]) -> tuple
     """Logits [..., vocab], as ``fill`` computes them in a buffer, become exp(logits - something) there.
 
     Returns log(sum of exp(logits)) [...], the sum of what is in the buffer now [..., 1], and what ``hit``
-    found in the buffer while it held logits.
+    read in the buffer while it held logits.
     """
     logits = fill()
-    found = hit()
+    hits = hit()
     if not logits.is_cuda:  # on a GPU, finding out costs more than taking off the maxima
         total = logits.exp_().sum(-1, keepdim=True)
         if bool((total < MOST).all() & (total > LEAST).all()):
-            return total.log().squeeze(-1), total, found
+            return total.log().squeeze(-1), total, hits
         logits = fill()
     top = logits.amax(-1, keepdim=True)
     total = logits.sub_(top).exp_().sum(-1, keepdim=True)
-    return total.log().add_(top).squeeze(-1), total, found
+    return total.log().add_(top).squeeze(-1), total, hits
 
 
 def blocks(chains: int, rows: int, at_once: int, *, together: bool) -> list[tuple[slice, slice]]:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rllc.models.transformer import Architecture, Weights
+from rllc.models.transformer import Architecture
+from rllc.models.weights import Weights
 
 
 class Frozen(NamedTuple):

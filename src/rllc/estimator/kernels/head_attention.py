@@ -67,13 +67,13 @@ def what_heads_read(
     _, context, model = value.shape
     if tokens is not None:
         pairs = tokens + torch.arange(context, device=tokens.device) * architecture.d_vocab
-        found, index = torch.unique(pairs, return_inverse=True)
-        if 2 * len(found) <= index.numel():
-            where = index.new_empty(len(found)).scatter_(
+        present, index = torch.unique(pairs, return_inverse=True)
+        if 2 * len(present) <= index.numel():
+            where = index.new_empty(len(present)).scatter_(
                 0, index.flatten(), torch.arange(index.numel(), device=index.device)
             )
             table, values = query_key.reshape(-1, model)[where], value.reshape(-1, model)[where]
-            lookups = _lookup(index[:, asked.positions], len(found)), _lookup(index, len(found))
+            lookups = _lookup(index[:, asked.positions], len(present)), _lookup(index, len(present))
             return Read(table, table, values, *lookups)
     at_query = query_key[:, asked.positions].reshape(-1, model)
     return Read(at_query, query_key.reshape(-1, model), value.reshape(-1, model), None, None)

@@ -2,9 +2,11 @@
 
 Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
 contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
-(measures/kernels/folded.py); rows are (batch, position) pairs, in that order.
+(folded.py); rows are (batch, position) pairs, in that order.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -36,6 +38,10 @@ class Bounds(NamedTuple):
     together: bool
 
 
+# W -> the residual stream that leaves the head's layer without what the head writes, and that times W
+Without = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
 class Above(NamedTuple):
     """What a head writes to, on a minibatch."""
 
@@ -55,7 +61,8 @@ def losses_and_gradients(
     head, batch = view_head(state, above.architecture), len(layer.residual)
     projections = Projections(head, layer.read, layer.asked, batch, gradient=gradient)
     kind = EarlierLayer if above.layers else LastLayer
-    reader = kind(head.W_O, layer, index, W_O, above, limits, gradient=gradient)
+    without = partial(_without, layer, index, centred(W_O, above.architecture))
+    reader = kind(head.W_O, without, above, limits, gradient)
     each = state.new_empty(len(state), batch, len(above.targets.offset) // batch)
     context = layer.asked.mask.shape[1]
     at_once = limits.activations // (context * reader.width * state.element_size())
@@ -82,20 +89,10 @@ class LastLayer:
     x = base + z W_O, logits = scale(x) (base W + z (W_O W)) + c.
     """
 
-    def __init__(
-        self,
-        own: Tensor,
-        layer: Layer,
-        index: int,
-        W_O: Tensor,
-        above: Above,
-        limits: Bounds,
-        *,
-        gradient: bool,
-    ) -> None:
+    def __init__(self, own: Tensor, without: Without, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
         W, a = above.unembedding.W, above.architecture
-        self._base, self._logits = _without(layer, index, centred(W_O, a), W)
+        self._base, self._logits = without(W)
         self._W_O = centred(own, a)
         self._M = self._W_O @ W
         self._d_M = torch.zeros_like(self._M) if gradient else None
@@ -167,20 +164,10 @@ class LastLayer:
 class EarlierLayer:
     """From z of a head below other layers to the loss: they are run again."""
 
-    def __init__(
-        self,
-        own: Tensor,
-        layer: Layer,
-        index: int,
-        W_O: Tensor,
-        above: Above,
-        limits: Bounds,
-        *,
-        gradient: bool,
-    ) -> None:
+    def __init__(self, own: Tensor, without: Without, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
         a, (self._first, self._asked) = above.architecture, above.layers[0]
-        self._base, self._base_QKV = _without(layer, index, centred(W_O, a), self._first.W_QKV)
+        self._base, self._base_QKV = without(self._first.W_QKV)
         self._W_O = centred(own, a)
         self._d_W_O = torch.zeros_like(own) if gradient else None
         self.width = self._first.W_QKV.shape[1]
@@ -208,13 +195,9 @@ class EarlierLayer:
             targets.given,
         )
         losses, d = loss_of(
-            x.flatten(1, 2),
-            self._above.unembedding,
-            part,
-            limit=self._limits.logits,
-            together=self._limits.together,
-            **how,
-        )
+            x.flatten(1, 2), self._above.unembedding, part, limit=self._limits.logits,
+            together=self._limits.together, **how,
+        )  # fmt: skip
         if not self._gradient:
             return losses, None
         d = d.view(x.shape).mul_(x.shape[1] / batch)

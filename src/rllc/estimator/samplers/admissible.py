@@ -1,4 +1,4 @@
-"""What can be sampled: checks of settings, weights and losses, each saying what was expected."""
+"""What can be sampled: checks of batches, weights and losses, each saying what was expected."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -7,55 +7,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rllc.estimator.samplers.coordinates import Weights
+from rllc.models.weights import Weights
+from rllc.setting import Setting
 
 Loss = Callable[[dict[str, Tensor], Any], Tensor]
-BASELINES = ("paired", "init")
 
 
-def check_setting(
-    *,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    burn_in: int,
-    baseline: str,
+def check_batches(
+    setting: Setting,
     batches: Sequence[Any],
+    *,
     init_batches: Sequence[Any] | None,
     max_memory: int | None,
-    divergence_factor: float,
-    thinning: int = 1,
 ) -> None:
-    """Raises ValueError, saying what was expected, where an argument of ``llc.estimate`` is out of range."""
-    positive = {"n_beta": n_beta, "step_size": step_size, "divergence_factor": divergence_factor}
-    for name, value in positive.items():
-        if not 0 < value < float("inf"):
-            raise ValueError(f"{name} is {value}: expected a positive finite number")
-    if not 0 <= localization < float("inf"):
-        raise ValueError(f"localization is {localization}: expected 0 (no pull) or more, finite")
-    if chains < 1 or draws < 1:
-        raise ValueError(f"{chains} chains of {draws} draws: expected at least one of each")
-    if thinning < 1:
-        raise ValueError(f"thinning is {thinning}: expected the number of moves per draw, 1 or more")
-    if not 0 <= burn_in < draws:
-        raise ValueError(
-            f"burn_in {burn_in} leaves none of the {draws} draws, or is negative: expected 0 to {draws - 1}"
-        )
-    if baseline not in BASELINES:
-        raise ValueError(f"unknown baseline {baseline!r}: expected one of {', '.join(BASELINES)}")
+    """Raises ValueError, saying what was expected, where batches do not fit the setting."""
     if not len(batches):
         raise ValueError("there are no batches: expected at least one")
     if init_batches is not None and not len(init_batches):
         raise ValueError("init_batches is empty: give at least one batch, or None")
-    if baseline == "init" and init_batches is None:
+    if setting.baseline == "init" and init_batches is None:
         raise ValueError('baseline "init" needs init_batches: give them, or use baseline "paired"')
-    common = math.gcd(thinning, len(batches))
-    if common > 1 and (draws - 1) * thinning >= len(batches):
+    common = math.gcd(setting.thinning, len(batches))
+    if common > 1 and setting.moves >= len(batches):
         raise ValueError(
-            f"with thinning {thinning} and {len(batches)} batches, draws see only every {common}th batch: "
-            "expected a number of batches without a common factor with the thinning, or one for every move"
+            f"with thinning {setting.thinning} and {len(batches)} batches, draws see only every {common}th "
+            "batch: expected a number of batches without a common factor with the thinning, or one for every "
+            "move"
         )
     if max_memory is not None and max_memory < 1:
         raise ValueError(f"max_memory is {max_memory}: expected a number of bytes, or None")
@@ -103,9 +80,9 @@ def center_loss(loss: Loss, weights: Weights, batch: Any) -> Tensor:
     with torch.no_grad():
         value = loss(dict(weights), batch)
     if not isinstance(value, Tensor) or value.ndim:
-        found = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        returned = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(
-            f"the loss must return a scalar tensor, the mean over the batch: it returned {found}"
+            f"the loss must return a scalar tensor, the mean over the batch: it returned {returned}"
         )
     return check_at_center(value)
 

@@ -1,21 +1,19 @@
-"""Chains around the centre: batches, noise, losses and gradients, for whatever sampler moves them.
+"""Chains around the centre: their noise, and the loop over moves that all samplers and paths share.
 
-A sampler is one function that advances the chains (sgld.py, rmsprop.py beside this); what is here is
-the same for all of them, so that they differ in their moves only.
+A sampler is one function that advances the chains (sgld.py, rmsprop.py beside this); what computes losses and
+gradients is another (sample.py for any loss, refined.py for heads).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
-from rllc.estimator.samplers.coordinates import Coordinates, Weights
 from rllc.seeds import derive
+from rllc.setting import Setting
 
-VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
 NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains that move together
 
 
@@ -23,7 +21,7 @@ class Traces(NamedTuple):
     """What a sampler returns, float64, draw t after t * thinning moves.
 
     loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
-                nothing needs it: at ``unread`` draws of chains without the gradient
+                nothing reads it: in the burn-in of a control
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
                 NaN where it is not computed: at draw 0, at the last draw (whose gradient is not computed),
@@ -51,14 +49,13 @@ class Walkers:
     component: str
     row: int
     chains: slice
-    selected: Coordinates
     center: Tensor
     positions: Tensor
     noise: Iterator[Tensor]
     memory: Any = None
 
 
-class Here(NamedTuple):
+class State(NamedTuple):
     """What a sampler sees before a move, all of it for the chains [chain] of some walkers.
 
     positions  [chain, n], to be moved in place
@@ -66,8 +63,8 @@ class Here(NamedTuple):
     loss       [chain], of the batch at the positions; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
-    at_center  loss at the centre on the same batch; None where neither ``arrived`` nor ``leaving``
-    arrived    the positions are a draw: the move before led to it
+    at_center  loss at the centre on the same batch; None where neither ``drawn`` nor ``leaving``
+    drawn      the positions are a draw: the move before led to it
     leaving    the move to come leads to a draw
     """
 
@@ -77,118 +74,97 @@ class Here(NamedTuple):
     gradient: Tensor | None
     noise: Iterator[Tensor]
     at_center: Tensor | None
-    arrived: bool
+    drawn: bool
     leaving: bool
 
 
-# (what is here, what the sampler remembers: None at first) ->
+# (the state, what the sampler remembers: None at first) ->
 # (acceptance probabilities [chain] of the move before or None, what to remember)
-Advance = Callable[[Here, Any], tuple[Tensor | None, Any]]
+Advance = Callable[[State, Any], tuple[Tensor | None, Any]]
+
+
+class Move(NamedTuple):
+    """A move of all chains, on the minibatch of its number. The last is only looked at, and not made.
+
+    number, draw     counted from 0; ``draw`` is the draw at it or, where it lies between two, the one before
+    drawn, leaving   as in ``State``
+    read             the loss at the chains' positions is read
+    """
+
+    number: int
+    draw: int
+    drawn: bool
+    leaving: bool
+    read: bool
+
+
+# move -> (what ``Evaluate`` needs of its minibatch, the loss at the centre there or None where it has no use)
+Visit = Callable[[Move], tuple[Any, Tensor | None]]
+# (chains, what ``Visit`` gave, whether gradients are asked for) ->
+# (losses [chain], gradients [chain, n] or None)
+Evaluate = Callable[[Walkers, Any, bool], tuple[Tensor, Tensor | None]]
 
 
 def walk(
-    loss: Loss,
-    weights: Weights,
-    batches: Sequence[Any],
+    groups: Iterable[Sequence[Walkers]],
+    traces: Traces,
     *,
     advance: Advance,
-    components: Mapping[str, Coordinates],
-    chains: int,
-    draws: int,
-    thinning: int,
-    seed: int,
+    visit: Visit,
+    evaluate: Evaluate,
+    setting: Setting,
     gradient: bool,
-    vectorize: bool,
-    max_memory: int | None,
-    unread: int = 0,
-    at_center: Tensor | None = None,
+    control: bool,
 ) -> Traces:
-    """Traces of chains that start at ``weights`` and are moved by ``advance``.
+    """``traces``, filled by chains that start where they are and are moved by ``advance``.
 
-    batches     move m of every chain uses ``batches[m % len(batches)]``, asked for once per move, and not
-                where neither a loss nor a gradient is computed
-    gradient    whether ``advance`` is given gradients
-    vectorize   all chains of a component in one call of the loss, by ``torch.func.vmap``
-    max_memory  bytes that the chains' vectors may take (None: no bound). Chains beyond it are sampled in a
-                further pass over the batches, with the same result.
-    unread      draws at the start whose losses nobody reads: computed only where the gradient is
-    at_center   [draw]: losses at the centre of the draws' batches, where they are known
-
-    All tensors lie on the weights' device; batches are moved there. Raises ValueError where the loss is not
-    a scalar, is not finite at the centre, or does not read the weights of a component.
+    groups    chains that go through the minibatches together, one group after the other
+    visit     called once per move and group
+    gradient  whether ``advance`` is given gradients
+    control   losses of the burn-in are computed only where the gradient is: nobody reads them
     """
-    weights = {name: w.detach() for name, w in weights.items()}
-    device = next(iter(weights.values())).device
-    traces = Traces.unknown(len(components), chains, draws, device=device)
-    last, known = (draws - 1) * thinning, {}
-    if at_center is not None:
-        known = {draw * thinning % len(batches): value for draw, value in enumerate(at_center.to(device))}
-    for group in _passes(weights, components, chains, seed, last, vectorize, max_memory):
-        for number in range(last + 1):
-            index, draw = number % len(batches), number // thinning
-            arrived, leaving = number % thinning == 0, (number + 1) % thinning == 0
-            read = gradient or (arrived and draw >= unread)
-            wanted = index not in known and (arrived or (gradient and leaving))
-            batch = to_device(batches[index], device) if read or wanted else None
-            if wanted:
-                known[index] = center_loss(loss, weights, batch).double()
-            here_at_center = known.get(index)
-            if arrived:
-                traces.at_center[draw] = here_at_center
+    moves = _moves(setting, gradient=gradient, unread=setting.burn_in if control else 0)
+    for group in groups:
+        for move in moves:
+            seen, center_loss = visit(move)
+            if move.drawn and center_loss is not None:
+                traces.at_center[move.draw] = center_loss
             for walkers in group:
-                values = slopes = None
-                if read:
-                    values, slopes = losses_and_gradients(
-                        loss, weights, walkers.selected, walkers.positions, batch,
-                        component=walkers.component, gradient=gradient and number < last, vectorize=vectorize,
-                    )  # fmt: skip
-                if read and arrived:
-                    traces.loss[walkers.row, walkers.chains, draw] = values
-                if number == last:
+                at, losses, slopes = (walkers.row, walkers.chains, move.draw), None, None
+                if move.read:
+                    losses, slopes = evaluate(walkers, seen, gradient and move.number < setting.moves)
+                if move.read and move.drawn:
+                    traces.loss[at] = losses
+                if move.number == setting.moves:
                     continue
-                accepted, walkers.memory = advance(
-                    Here(
-                        walkers.positions, walkers.center, values, slopes, walkers.noise, here_at_center,
-                        arrived, leaving,
-                    ),
-                    walkers.memory,
+                state = State(
+                    walkers.positions, walkers.center, losses, slopes, walkers.noise, center_loss,
+                    drawn=move.drawn, leaving=move.leaving,
                 )  # fmt: skip
+                accepted, walkers.memory = advance(state, walkers.memory)
                 if accepted is not None:
-                    traces.acceptance[walkers.row, walkers.chains, draw] = accepted
+                    traces.acceptance[at] = accepted
     return traces
 
 
-def losses_and_gradients(
-    loss: Loss,
-    weights: Weights,
-    selected: Coordinates,
-    positions: Tensor,
-    batch: Any,
-    *,
-    component: str,
-    gradient: bool,
-    vectorize: bool = False,
-) -> tuple[Tensor, Tensor | None]:
-    """The batch's loss [chain] at the positions [chain, n] and, if asked for, its gradients [chain, n].
+def _moves(setting: Setting, *, gradient: bool, unread: int) -> list[Move]:
+    """From the first draw to the last; nobody reads the losses of the first ``unread`` draws."""
+    moves = []
+    for number in range(setting.moves + 1):
+        draw, skipped = divmod(number, setting.thinning)
+        drawn, leaving = not skipped, (number + 1) % setting.thinning == 0
+        moves.append(Move(number, draw, drawn, leaving, gradient or (drawn and draw >= unread)))
+    return moves
 
-    One chain, or all in one call of the loss (``vectorize``). Raises ValueError, naming the component, where
-    the loss reads none of the selected weights.
-    """
 
-    def at(w: Tensor) -> Tensor:
-        return loss(selected.insert(weights, w), batch)
-
-    with torch.set_grad_enabled(gradient):
-        w = positions.detach().requires_grad_(gradient)
-        values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
-        if not gradient:
-            return values, None
-        slopes = None  # the gradient of the sum: the loss of a chain depends on its own position alone
-        if values.requires_grad:
-            (slopes,) = torch.autograd.grad(values.sum(), w, allow_unused=True)
-    if slopes is None:
-        raise ValueError(_ignored(component))
-    return values.detach(), slopes
+def walkers_at(
+    center: Tensor, *, component: str, row: int, chains: Sequence[int], setting: Setting
+) -> Walkers:
+    """Consecutive chains of a component at its center [n], with their noise."""
+    streams = [noise_stream(setting.seed, component, chain, center.device) for chain in chains]
+    noise = normals(streams, center, moves=setting.moves)
+    where = slice(chains[0], chains[-1] + 1)
+    return Walkers(component, row, where, center, center.repeat(len(chains), 1), noise)
 
 
 def noise_stream(seed: int, component: str, chain: int, device: torch.device) -> torch.Generator:
@@ -220,48 +196,3 @@ def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> 
         for chain, stream in enumerate(streams):
             drawn[:, chain].normal_(generator=stream)
         yield from drawn
-
-
-def _passes(
-    weights: Weights,
-    components: Mapping[str, Coordinates],
-    chains: int,
-    seed: int,
-    moves: int,
-    vectorize: bool,
-    max_memory: int | None,
-) -> Iterator[list[Walkers]]:
-    """All chains, in groups whose vectors fit in ``max_memory`` (one chain at least), at the centre."""
-    device = next(iter(weights.values())).device
-    states = [(row, chain) for row in range(len(components)) for chain in range(chains)]
-    names = list(components)
-    while states:
-        held, taken = 0, 0
-        for row, _ in states:
-            selected = components[names[row]]
-            held += VECTORS * selected.size * weights[selected.parts[0].name].element_size()
-            if taken and max_memory is not None and held > max_memory:
-                break
-            taken += 1
-        group, states = states[:taken], states[taken:]
-        walkers = []
-        for row in sorted({row for row, _ in group}):
-            mine = [chain for r, chain in group if r == row]
-            name, selected = names[row], components[names[row]]
-            center = selected.gather(weights)
-            for some in [mine] if vectorize else [[chain] for chain in mine]:
-                streams = [noise_stream(seed, name, chain, device) for chain in some]
-                walkers.append(
-                    Walkers(
-                        name, row, slice(some[0], some[-1] + 1), selected, center,
-                        center.repeat(len(some), 1), normals(streams, center, moves=moves),
-                    )
-                )  # fmt: skip
-        yield walkers
-
-
-def _ignored(component: str) -> str:
-    return (
-        f"the loss does not read the weights of component {component!r}: expected a loss that "
-        "reads them from the weights it is given (as torch.func.functional_call does), or no such component"
-    )

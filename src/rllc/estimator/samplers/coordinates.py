@@ -1,13 +1,13 @@
 """The coordinates of a dict of weights that a component moves, as one flat vector."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-Weights = Mapping[str, Tensor]
+from rllc.models.weights import Masks, Weights, check_masks
+
 DTYPES = (torch.float32, torch.float64)
 
 
@@ -47,7 +47,7 @@ class Coordinates:
         return placed
 
 
-def coordinates(weights: Weights, masks: Mapping[str, Tensor] | None, *, component: str) -> Coordinates:
+def coordinates(weights: Weights, masks: Masks | None, *, component: str) -> Coordinates:
     """The coordinates that a component selects.
 
     masks      boolean, by weight name, shaped like the weights; a weight not named is frozen; None selects
@@ -64,7 +64,7 @@ def coordinates(weights: Weights, masks: Mapping[str, Tensor] | None, *, compone
             for name, w in weights.items()
             if w.is_floating_point()
         }
-    _check_masks(weights, masks, component)
+    check_masks(masks, weights, component)
     parts, stop = [], 0
     for name in sorted(masks):
         mask = masks[name].reshape(-1).to(weights[name].device)
@@ -82,22 +82,3 @@ def coordinates(weights: Weights, masks: Mapping[str, Tensor] | None, *, compone
             "expected one floating-point dtype, torch.float32 or torch.float64; convert the weights"
         )
     return Coordinates(tuple(parts), stop)
-
-
-def _check_masks(weights: Weights, masks: Mapping[str, Tensor], component: str) -> None:
-    for name, mask in masks.items():
-        if name not in weights:
-            raise ValueError(
-                f"component {component!r} has a mask for {name!r}, which is no weight: "
-                f"expected one of {', '.join(sorted(weights))}"
-            )
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"component {component!r}: the mask of {name!r} is {mask.dtype}, expected torch.bool; "
-                "write `mask.bool()` if nonzero means selected"
-            )
-        if mask.shape != weights[name].shape:
-            raise ValueError(
-                f"component {component!r}: the mask of {name!r} has shape {list(mask.shape)}, "
-                f"the weight {list(weights[name].shape)}: expected the same"
-            )

@@ -23,18 +23,12 @@ Where the gradient at w* vanishes, as with a full batch at a minimum, the first 
 step_size / stabilizer must then be a stable step of plain SGLD.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
-from rllc.estimator.samplers.admissible import Loss
-from rllc.estimator.samplers.chains import Here, Traces, walk
-from rllc.estimator.samplers.coordinates import Coordinates, Weights
-
-DECAY = 0.99  # as in the paper: V remembers about 100 moves
-STABILIZER = 0.1  # G is at most 10; the paper's 1e-5 lets G, and the move, be 1e5 where a gradient vanishes
+from rllc.estimator.samplers.chains import State
+from rllc.setting import Setting
 
 
 class Average(NamedTuple):
@@ -44,64 +38,20 @@ class Average(NamedTuple):
     weight: float
 
 
-def sample(
-    loss: Loss,
-    weights: Weights,
-    batches: Sequence[Any],
-    *,
-    components: Mapping[str, Coordinates],
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    seed: int,
-    thinning: int = 1,
-    gradient: bool = True,
-    vectorize: bool = False,
-    max_memory: int | None = None,
-    unread: int = 0,
-    at_center: Tensor | None = None,
-    decay: float = DECAY,
-    stabilizer: float = STABILIZER,
-) -> Traces:
-    """Traces of preconditioned chains started at ``weights``; arguments and errors as in ``chains.walk``.
+def advance(setting: Setting, state: State, average: Average | None) -> tuple[None, Average]:
+    """Move the chains; the average of squared gradients is what is remembered.
 
-    gradient    False drops the gradient from the move, not from V: the prior under the same kind of G
-    decay       weight of the past in V, 0 (no memory) to 1 excluded
-    stabilizer  added to sqrt(V), in units of the gradient; positive. step_size / stabilizer bounds the step.
-
-    ``acceptance`` is NaN: with a running G the reverse move has no density to compare with. Raises
-    ValueError also where decay or stabilizer is out of range.
+    Of the setting: ``decay`` is the weight of the past in V, ``stabilizer`` is added to sqrt(V), in units of
+    the gradient, so that step_size / stabilizer bounds the step. Without ``gradient`` the move has none, V
+    does: the prior under the same kind of G. There is no acceptance probability: with a running G the reverse
+    move has no density to compare with.
     """
-    if not 0 <= decay < 1:
-        raise ValueError(f"decay is {decay}: expected 0 (no memory) or more, below 1")
-    if not 0 < stabilizer < float("inf"):
-        raise ValueError(f"stabilizer is {stabilizer}: expected a positive finite number")
-    constants = {"n_beta": n_beta if gradient else 0.0, "localization": localization, "step_size": step_size}
-    return walk(
-        loss, weights, batches,
-        advance=partial(advance, decay=decay, stabilizer=stabilizer, **constants),
-        components=components, chains=chains, draws=draws, thinning=thinning, seed=seed, gradient=True,
-        vectorize=vectorize, max_memory=max_memory, unread=unread, at_center=at_center,
-    )  # fmt: skip
-
-
-def advance(
-    here: Here,
-    average: Average | None,
-    *,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    decay: float,
-    stabilizer: float,
-) -> tuple[None, Average]:
-    """Move the chains; the average of squared gradients is what is remembered."""
-    squares, weight = average or (here.gradient.new_zeros(here.gradient.shape), 0.0)
-    squares.mul_(decay).addcmul_(here.gradient, here.gradient, value=1 - decay)
+    decay, stabilizer = setting.options["decay"], setting.options["stabilizer"]
+    squares, weight = average or (state.gradient.new_zeros(state.gradient.shape), 0.0)
+    squares.mul_(decay).addcmul_(state.gradient, state.gradient, value=1 - decay)
     weight = decay * weight + 1 - decay
-    step = squares.div(weight).sqrt_().add_(stabilizer).reciprocal_().mul_(step_size)
-    pull = (here.positions - here.center).mul_(localization).add_(here.gradient, alpha=n_beta)
-    here.positions.addcmul_(step, pull, value=-0.5).addcmul_(step.sqrt_(), next(here.noise))
+    step = squares.div(weight).sqrt_().add_(stabilizer).reciprocal_().mul_(setting.step_size)
+    pull = (state.positions - state.center).mul_(setting.localization)
+    pull.add_(state.gradient, alpha=setting.n_beta if setting.gradient else 0.0)
+    state.positions.addcmul_(step, pull, value=-0.5).addcmul_(step.sqrt_(), next(state.noise))
     return None, Average(squares, weight)

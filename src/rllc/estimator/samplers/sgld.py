@@ -8,19 +8,14 @@ factor of localization are those of the authors' code)::
 The loss of a draw is the minibatch loss whose gradient is used, before the move: draw 0 is at w*.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 from torch.linalg import vecdot
 
 from rllc.estimator.diagnostics.acceptance import acceptance
-from rllc.estimator.samplers.admissible import Loss, to_device
-from rllc.estimator.samplers.chains import Here, Traces, noise_stream, walk
-from rllc.estimator.samplers.coordinates import Coordinates, Weights, coordinates
-
-__all__ = ["Loss", "Traces", "Weights", "coordinates", "move", "noise_stream", "sample", "to_device"]
+from rllc.estimator.samplers.chains import State
+from rllc.setting import Setting
 
 
 class Departure(NamedTuple):
@@ -36,62 +31,34 @@ class Departure(NamedTuple):
     energy: Tensor
 
 
-def sample(
-    loss: Loss,
-    weights: Weights,
-    batches: Sequence[Any],
-    *,
-    components: Mapping[str, Coordinates],
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    chains: int,
-    draws: int,
-    seed: int,
-    thinning: int = 1,
-    gradient: bool = True,
-    vectorize: bool = False,
-    max_memory: int | None = None,
-    unread: int = 0,
-    at_center: Tensor | None = None,
-) -> Traces:
-    """Traces of SGLD chains started at ``weights``; arguments and errors as in ``chains.walk``.
-
-    loss      ``loss(weights, batch)``, scalar
-    gradient  False drops the gradient's term, and the acceptance probabilities with it
-    """
-    return walk(
-        loss, weights, batches,
-        advance=partial(advance, n_beta=n_beta, localization=localization, step_size=step_size),
-        components=components, chains=chains, draws=draws, thinning=thinning, seed=seed, gradient=gradient,
-        vectorize=vectorize, max_memory=max_memory, unread=unread, at_center=at_center,
-    )  # fmt: skip
-
-
 def advance(
-    here: Here, departure: Departure | None, *, n_beta: float, localization: float, step_size: float
+    setting: Setting, state: State, departure: Departure | None
 ) -> tuple[Tensor | None, Departure | None]:
-    """Move the chains; also the acceptance probability of the move that led to this draw."""
+    """Move the chains; also the acceptance probability of the move that led to this draw.
+
+    None without the gradient.
+    """
+    n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
     accepted = leaving = None
-    if here.gradient is not None and (here.arrived or here.leaving):
-        offset = here.positions - here.center
+    if state.gradient is not None and (state.drawn or state.leaving):
+        offset = state.positions - state.center
         # vecdot sums pairwise: |offset|^2 is far larger than its change by a move, a plain sum is too rough
         energy = (
-            n_beta * (here.loss.double() - here.at_center)
+            n_beta * (state.loss.double() - state.at_center)
             + localization / 2 * vecdot(offset, offset).double()
         )
-        pull = offset.mul_(localization).add_(here.gradient, alpha=n_beta)
-        if here.arrived and departure is not None:
+        pull = offset.mul_(localization).add_(state.gradient, alpha=n_beta)
+        if state.drawn and departure is not None:
             accepted = acceptance(
                 old_pull=departure.pull, new_pull=pull, noise=departure.noise,
                 energy_rise=energy - departure.energy, step_size=step_size,
             )  # fmt: skip
-    noise = next(here.noise)
+    noise = next(state.noise)
     move(
-        here.positions, center=here.center, gradient=here.gradient, noise=noise,
+        state.positions, center=state.center, gradient=state.gradient, noise=noise,
         n_beta=n_beta, localization=localization, step_size=step_size,
     )  # fmt: skip
-    if here.gradient is not None and here.leaving:
+    if state.gradient is not None and state.leaving:
         leaving = Departure(pull, noise, energy)
     return accepted, leaving
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
+from rllc.analysis.rule import THRESHOLDS
 from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.families import lacking
@@ -85,31 +86,38 @@ class Dependence(Section):
 
 
 class Rule(Section):
-    """When a setting is recommended; what each word means stands in rllc.analysis.calibration."""
+    """When a setting is recommended; docs/calibration.md says what each word means."""
 
     min_share: float = key(
-        "a criterion holds for a setting where it holds in this share of its cells", gt=0, le=1, default=0.8
+        "a criterion holds for a setting where it holds in this share of its cells",
+        gt=0, le=1, default=THRESHOLDS["min_share"],
+    )  # fmt: skip
+    max_loss_rise: Positive = key(
+        "local: mean loss rise at most this", unit="nats/token", default=THRESHOLDS["max_loss_rise"]
     )
-    max_loss_rise: Positive = key("local: mean loss rise at most this", unit="nats/token", default=0.3)
     max_drift: Positive = key(
-        "equilibrated: drift within two standard errors, or at most this share of the estimate", default=0.15
+        "equilibrated: drift within two standard errors, or at most this share of the estimate",
+        default=THRESHOLDS["max_drift"],
     )
-    max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=1.2)
+    max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=THRESHOLDS["max_rhat"])
     min_relaxed: Share = key(
         "equilibrated: share of its stationary variance that a chain without loss has after burn-in",
-        default=0.8,
+        default=THRESHOLDS["min_relaxed"],
     )
     min_acceptance: Share = key(
         "small_steps: mean acceptance of the moves at least this share of that of a constant loss",
-        default=0.5,
+        default=THRESHOLDS["min_acceptance"],
     )
     max_widening: Positive = key(
-        "small_steps: 1 / (1 - step_size localization / 4) - 1 at most this", default=0.15
+        "small_steps: 1 / (1 - step_size localization / 4) - 1 at most this",
+        default=THRESHOLDS["max_widening"],
     )
-    min_shrinkage: Share = key("likelihood: 1 - on/off at least this", default=0.2)
+    min_shrinkage: Share = key(
+        "likelihood: 1 - (on - drift term)/off at least this", default=THRESHOLDS["min_shrinkage"]
+    )
     max_drift_term: Positive = key(
-        "drift small: the drift term of a centre that is no minimum at most this share of the estimate",
-        default=0.5,
+        "small_drift: the drift term of a centre that is no minimum at most this share of the estimate",
+        default=THRESHOLDS["max_drift_term"],
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
+from rllc.setting import DIVERGENCE_FACTOR
 from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
 DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
-
-DIVERGENCE_FACTOR = 5.0
 
 
 class Sampling(Section):
@@ -172,7 +171,7 @@ def _row(
     return Measure(
         name=f"sample_{kind}",
         about=about,
-        kernel=f"rllc.measures.sampling:{kind}",
+        kernel=f"rllc.measures.{'sampled_heads' if kind == 'heads' else 'sampling'}:{kind}",
         variables=_variables("llc" if kind == "full" else "rllc", *dim),
         sections=sampled(kind),
         datasets=rf"{DATASETS[kind]}(\.\w+)?",

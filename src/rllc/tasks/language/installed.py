@@ -8,7 +8,6 @@ operating systems, and between the CPU and CUDA wheels of torch; the manifest's 
 import ast
 import hashlib
 import importlib.metadata
-import platform
 import re
 import sysconfig
 import warnings
@@ -64,14 +63,6 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
     listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
     extract = _prose() if kind == "prose" else (_code if kind == "code" else _whole)
     return _until(megabytes * 1e6, listed, extract)
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """The version of each of ``packages``; that of ``stdlib`` is Python's, to the micro version."""
-    return {
-        package: platform.python_version() if package == STDLIB else _distribution(package).version
-        for package in packages
-    }
 
 
 def _until(

@@ -1,0 +1,127 @@
+"""Digests of the values in a results folder, or what differs between two folders.
+
+python benchmarks/digests.py results
+python benchmarks/digests.py results other/results
+
+A digest is of dims, shape, kind of number and values, in every dataset of the study and of its experiments.
+Attributes are in none: they say when and from which commit a file is.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+Values = dict[tuple[str, str], xr.Variable]  # (dataset, variable) -> values
+
+
+def values(folder: Path, *, figures: bool = False) -> Values:
+    """Every variable and coordinate of the datasets in a results folder, by the dataset's path in it.
+
+    figures  also those beside the figures
+
+    Raises ValueError where there is no such folder, or no dataset in it.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}: expected one of results, as `results`")
+    files = [path for pattern in ("*.nc", "*/*.nc") for path in sorted(folder.glob(pattern))]
+    files = [path for path in files if figures or path.parent != folder / "figures"]
+    if not files:
+        raise ValueError(f"no dataset (*.nc) in {folder} or its experiments: run the study first")
+    variables: Values = {}
+    for path in files:
+        with xr.open_dataset(path, decode_times=False) as dataset:
+            for name in sorted(map(str, dataset.variables)):
+                variables[path.relative_to(folder).as_posix(), name] = canonical(dataset.variables[name])
+    return variables
+
+
+def canonical(variable: xr.Variable) -> xr.Variable:
+    """The same values without attributes, text as unicode, every NaN the same one."""
+    data = variable.values
+    if data.dtype.kind in "OSU":
+        data = np.asarray([str(value) for value in data.ravel()], dtype=str).reshape(data.shape)
+    elif data.dtype.kind == "f":
+        data = np.where(np.isnan(data), data.dtype.type(np.nan), data)
+    return xr.Variable(variable.dims, data)
+
+
+def kind(variable: xr.Variable) -> str:
+    """The dtype; of text, however long, "text"."""
+    return "text" if variable.dtype.kind == "U" else str(variable.dtype)
+
+
+def digest(variable: xr.Variable) -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of a canonical variable."""
+    data = np.ascontiguousarray(variable.values)
+    content = repr(data.tolist()).encode() if kind(variable) == "text" else data.tobytes()
+    facts = f"{kind(variable)} {variable.dims} {variable.shape} ".encode()
+    return hashlib.sha256(facts + content).hexdigest()[:12]
+
+
+def difference(one: xr.Variable, other: xr.Variable) -> str:
+    """How two canonical variables differ, in words; empty where they are equal."""
+    if digest(one) == digest(other):
+        return ""
+    for what in ("dims", "shape"):
+        if getattr(one, what) != getattr(other, what):
+            return f"{what} {getattr(one, what)} and {getattr(other, what)}"
+    words = [f"dtype {kind(one)} and {kind(other)}"] if kind(one) != kind(other) else []
+    a, b = one.values, other.values
+    if "text" in (kind(one), kind(other)):
+        return ", ".join([*words, f"{np.sum(a.astype(str) != b.astype(str))} of {a.size} values differ"])
+    apart = (a != b) & ~((a != a) & (b != b))  # NaN and NaN are equal
+    if not apart.any():
+        return ", ".join(words) or "signs of zeros differ"
+    words.append(f"{apart.sum()} of {a.size} values differ")
+    finite = apart & np.isfinite(a) & np.isfinite(b)
+    if finite.any():
+        words.append(f"by at most {np.abs(a[finite].astype(float) - b[finite].astype(float)).max():.3g}")
+    if (apart & ~finite).any():
+        words.append(f"{(apart & ~finite).sum()} of them not finite in one")
+    return ", ".join(words)
+
+
+def compare(one: Values, other: Values, names: tuple[str, str]) -> tuple[int, list[str]]:
+    """How many variables are equal, and a line for all that differs or is in one folder alone."""
+    equal, lines = 0, []
+    datasets = [{dataset for dataset, _ in folder} for folder in (one, other)]
+    for dataset in sorted(datasets[0] ^ datasets[1]):
+        lines.append(f"{dataset}: only in {names[dataset in datasets[1]]}")
+    for dataset, name in sorted({*one, *other}):
+        if dataset not in datasets[0] & datasets[1]:
+            continue
+        a, b = (folder.get((dataset, name)) for folder in (one, other))
+        missing = a is None or b is None
+        words = f"only in {names[a is None]}" if missing else difference(a, b)
+        equal += not words
+        lines += [f"{dataset} {name}: {words}"] if words else []
+    return equal, lines
+
+
+def main() -> None:
+    """Print the digests of one folder, or compare two; exit status 1 where they differ."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="a results folder, as `results`")
+    parser.add_argument("other", type=Path, nargs="?", help="another one, to compare with")
+    parser.add_argument("--figures", action="store_true", help="also the datasets beside the figures")
+    arguments = parser.parse_args()
+    try:
+        folders = (arguments.folder, arguments.other)
+        read = [values(folder, figures=arguments.figures) for folder in folders if folder]
+    except ValueError as error:
+        sys.exit(str(error))
+    if arguments.other is None:
+        for (dataset, name), variable in read[0].items():
+            print(f"{digest(variable)}  {dataset}  {name}")
+        return
+    equal, lines = compare(*read, names=(str(arguments.folder), str(arguments.other)))
+    print(f"{equal} variables are equal, {len(lines)} differences", *lines, sep="\n")
+    sys.exit(bool(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The claims table's columns beside the statistics; the config refuses a statistic of such a name.
+
+No arrays are imported here: the workflow reads these names when it is parsed.
+"""
+
+STANDARD_ERROR, UNTRUSTED = "_se", "_untrusted"  # endings of the variables that go with a statistic
+VERDICTS = {
+    "holds": "all seeds",
+    "half": "some",
+    "does not": "none",
+    "not reached": "too short, or no value",
+}
+COORDINATES = ("claim", "seed", "experiment", "experiment_label")
+# Name -> long name and unit, by the dims that a column has.
+PER_SEED = {
+    "value": ("the statistic of the claim, less or over what it is compared with", "as the statistic"),
+    "value_se": (
+        "standard error of the value, from those of the estimates; NaN: no such",
+        "as the statistic",
+    ),
+    "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
+    "passes": ("whether the claim passes in a seed", "1"),
+}
+NUMBERS = {
+    "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
+    "at_least": ("least value that passes", "as the statistic"),
+    "at_most": ("largest value that passes", "as the statistic"),
+    "reached": ("training step that the claim speaks of", "steps"),
+}
+TEXTS = {
+    "text": ("the claim", "1"),
+    "source": ("who claims it", "1"),
+    "experiment_of_claim": ("experiment that the claim is about", "1"),
+    "versus": ("experiment that it is compared with", "1"),
+    "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
+    "statistic": ("statistic that the claim is judged by", "1"),
+    "verdict": ("; ".join(f"{verdict}: {seeds}" for verdict, seeds in VERDICTS.items()), "1"),
+}
+PER_EXPERIMENT = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
+VARIABLES = PER_SEED | NUMBERS | TEXTS
+RESERVED = (*VARIABLES, *PER_EXPERIMENT, *COORDINATES)

@@ -1,0 +1,37 @@
+"""Which of the two estimators samples a transformer's components.
+
+Jobs that never take the fast path do not import this: an edit of it leaves their results as they are.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import xarray as xr
+
+from rllc.estimator.llc import estimate_components
+from rllc.estimator.refined import estimate_heads
+from rllc.estimator.rllc import Estimate
+from rllc.estimator.samplers.admissible import Loss
+from rllc.models.model import Model
+from rllc.models.weights import Weights
+from rllc.setting import Setting
+
+
+def estimator(
+    weights: Weights, model: Model, labels: Sequence[str], *, loss: Loss | None = None, **given: Any
+) -> Estimate:
+    """The estimator of the components ``labels``: the fast path for heads under sgld, else the generic one.
+
+    loss   another loss than the model's; it takes the generic estimator
+    given  arguments in advance; ``setting`` and those not given are left
+    """
+    components = {label: model.masks(label) for label in labels}
+    heads = loss is None and set(labels) <= set(model.heads) and hasattr(model, "architecture")
+    loss = model.loss if loss is None else loss
+
+    def estimate(*, setting: Setting, **rest: Any) -> xr.Dataset:
+        if heads and setting.sampler == "sgld":
+            return estimate_heads(weights, model.architecture, heads=labels, setting=setting, **given, **rest)
+        return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
+
+    return estimate

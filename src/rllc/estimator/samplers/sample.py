@@ -1,0 +1,144 @@
+"""Chains of any loss, moved by any sampler."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rllc.estimator.samplers import rmsprop, sgld
+from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
+from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.coordinates import Coordinates
+from rllc.models.weights import Weights
+from rllc.setting import Setting
+
+ADVANCE = {"sgld": sgld.advance, "rmsprop": rmsprop.advance}
+NEED_GRADIENTS = {"rmsprop"}  # the preconditioner is made of them, also where the move has none
+VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
+
+
+def sample(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    components: Mapping[str, Coordinates],
+    setting: Setting,
+    vectorize: bool = False,
+    max_memory: int | None = None,
+    at_center: Tensor | None = None,
+) -> Traces:
+    """Traces of the components' chains, started at ``weights``.
+
+    loss        ``loss(weights, batch)``, scalar
+    batches     move m of every chain uses ``batches[m % len(batches)]``, asked for once per move, and not
+                where neither a loss nor a gradient is computed
+    vectorize   all chains of a component in one call of the loss, by ``torch.func.vmap``
+    max_memory  bytes that the chains' vectors may take (None: no bound). Chains beyond it are sampled in a
+                further pass over the batches, with the same result.
+    at_center   [draw]: losses at the centre of the draws' batches, of the estimate whose control this is
+                (None: this is no control)
+
+    All tensors lie on the weights' device; batches are moved there. Raises ValueError where the loss is not
+    a scalar, is not finite at the centre, or does not read the weights of a component.
+    """
+    weights = {name: w.detach() for name, w in weights.items()}
+    device = next(iter(weights.values())).device
+    gradient = setting.gradient or setting.sampler in NEED_GRADIENTS
+    known: dict[int, Tensor] = {}
+    if at_center is not None:
+        indices = (draw * setting.thinning % len(batches) for draw in range(setting.draws))
+        known = dict(zip(indices, at_center.to(device), strict=True))
+
+    def visit(move: Move) -> tuple[Any, Tensor | None]:
+        index = move.number % len(batches)
+        wanted = index not in known and (move.drawn or (gradient and move.leaving))
+        batch = to_device(batches[index], device) if move.read or wanted else None
+        if wanted:
+            known[index] = center_loss(loss, weights, batch).double()
+        return batch, known.get(index)
+
+    def evaluate(walkers: Walkers, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        return losses_and_gradients(
+            loss, weights, components[walkers.component], walkers.positions, batch,
+            component=walkers.component, gradient=gradient, vectorize=vectorize,
+        )  # fmt: skip
+
+    return walk(
+        _groups(weights, components, setting, vectorize, max_memory),
+        Traces.unknown(len(components), setting.chains, setting.draws, device=device),
+        advance=partial(ADVANCE[setting.sampler], setting),
+        visit=visit,
+        evaluate=evaluate,
+        setting=setting,
+        gradient=gradient,
+        control=at_center is not None,
+    )
+
+
+def losses_and_gradients(
+    loss: Loss,
+    weights: Weights,
+    selected: Coordinates,
+    positions: Tensor,
+    batch: Any,
+    *,
+    component: str,
+    gradient: bool,
+    vectorize: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """The batch's loss [chain] at the positions [chain, n] and, if asked for, its gradients [chain, n].
+
+    One chain, or all in one call of the loss (``vectorize``). Raises ValueError, naming the component, where
+    the loss reads none of the selected weights.
+    """
+
+    def at(w: Tensor) -> Tensor:
+        return loss(selected.insert(weights, w), batch)
+
+    with torch.set_grad_enabled(gradient):
+        w = positions.detach().requires_grad_(gradient)
+        values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
+        if not gradient:
+            return values, None
+        slopes = None  # the gradient of the sum: the loss of a chain depends on its own position alone
+        if values.requires_grad:
+            (slopes,) = torch.autograd.grad(values.sum(), w, allow_unused=True)
+    if slopes is None:
+        raise ValueError(
+            f"the loss does not read the weights of component {component!r}: expected a loss that reads them "
+            "from the weights it is given (as torch.func.functional_call does), or no such component"
+        )
+    return values.detach(), slopes
+
+
+def _groups(
+    weights: Weights,
+    components: Mapping[str, Coordinates],
+    setting: Setting,
+    vectorize: bool,
+    max_memory: int | None,
+) -> Iterator[list[Walkers]]:
+    """All chains, in groups whose vectors fit in ``max_memory`` (one chain at least), at the centre."""
+    waiting = [(row, chain) for row in range(len(components)) for chain in range(setting.chains)]
+    names = list(components)
+    while waiting:
+        held, count = 0, 0
+        for row, _ in waiting:
+            selected = components[names[row]]
+            held += VECTORS * selected.size * weights[selected.parts[0].name].element_size()
+            if count and max_memory is not None and held > max_memory:
+                break
+            count += 1
+        group, waiting = waiting[:count], waiting[count:]
+        walkers = []
+        for row in sorted({row for row, _ in group}):
+            mine = [chain for r, chain in group if r == row]
+            center = components[names[row]].gather(weights)
+            walkers += [
+                walkers_at(center, component=names[row], row=row, chains=chains, setting=setting)
+                for chains in ([mine] if vectorize else [[chain] for chain in mine])
+            ]
+        yield walkers

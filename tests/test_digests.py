@@ -1,0 +1,86 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+PROGRAM = Path(__file__).resolve().parents[1] / "benchmarks/digests.py"
+
+
+def digests(*arguments):
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def dataset(**changes):
+    variables = {
+        "llc": (("seed", "step"), np.array([[1.0, np.nan, np.inf], [2.0, 0.5, -0.0]])),
+        "status": ("step", np.array([0, 1, 2], dtype=np.int8)),
+        "text": ("step", np.array(["a", "b", "c"], dtype=object)),
+        "alone": ((), 3.0),
+    }
+    return xr.Dataset(variables | changes, {"seed": [0, 1], "step": [0, 10, 20]})
+
+
+def folder(path, written, claims=True):
+    (path / "language").mkdir(parents=True)
+    (path / "figures").mkdir()
+    written.to_netcdf(path / "language/llc.nc")
+    xr.Dataset({"drawn": written["alone"] + len(path.name)}).to_netcdf(path / "figures/one.nc")
+    if claims:
+        xr.Dataset({"verdict": ("claim", ["holds", "half"])}).to_netcdf(path / "claims.nc")
+    return path
+
+
+def test_digests_are_of_the_values_alone(tmp_path):
+    """Attributes, encodings and which NaN it is are none of them; a folder without figures is asked for."""
+    one = folder(tmp_path / "one", dataset())
+    described = dataset().assign_attrs(date="today")
+    described["llc"].attrs["long_name"] = "anything"
+    described["llc"].values[0, 1] = -np.float64("nan")
+    other = tmp_path / "the_other"
+    folder(other, described.assign(text=dataset()["text"].astype(str)))
+    (code, lines), (_, others) = digests(one), digests(other)
+    assert code == 0 and lines == others
+    assert [line.split()[1:] for line in lines if "claims" in line] == [["claims.nc", "verdict"]]
+    assert len(lines) == 7 and len({line.split()[0] for line in lines}) == 7
+    assert digests(one, other) == (0, ["7 variables are equal, 0 differences"])
+    code, lines = digests(one, other, "--figures")
+    assert code == 1 and lines[1] == "figures/one.nc drawn: 1 of 1 values differ, by at most 6"
+
+
+def test_what_differs_is_named_with_how(tmp_path):
+    one = folder(tmp_path / "one", dataset())
+    other = folder(
+        tmp_path / "two",
+        dataset(
+            llc=(("seed", "step"), np.array([[1.0, 4.0, np.inf], [2.25, 0.5, -0.0]])),
+            status=("step", np.array([0, 1, 2], dtype=np.int16)),
+            text=("step", np.array(["a", "b", "d"], dtype=object)),
+            alone=("seed", [3.0, 3.0]),
+            new=((), 1.0),
+        ),
+        claims=False,
+    )
+    code, lines = digests(one, other)
+    assert code == 1
+    assert lines == [
+        "2 variables are equal, 6 differences",
+        f"claims.nc: only in {one}",
+        "language/llc.nc alone: dims () and ('seed',)",
+        "language/llc.nc llc: 2 of 6 values differ, by at most 0.25, 1 of them not finite in one",
+        f"language/llc.nc new: only in {other}",
+        "language/llc.nc status: dtype int8 and int16",
+        "language/llc.nc text: 1 of 3 values differ",
+    ]
+
+
+@pytest.mark.parametrize(("name", "said"), [("none", "there is no folder"), ("empty", "no dataset")])
+def test_a_folder_without_datasets_is_refused(tmp_path, name, said):
+    (tmp_path / "empty").mkdir()
+    code, lines = digests(tmp_path / name)
+    assert code == 1 and len(lines) == 1 and said in lines[0]
