@@ -17,16 +17,18 @@ class Drawing(NamedTuple):
 
     figure   the matplotlib Figure, not bound to any window
     data     what is drawn, and nothing else
-    caption  plain text; its numbers are computed from ``data``
+    caption  plain text of some 120 words; its numbers are computed from ``data``
+    details  what a caption has no room for; it goes into the attributes of the dataset drawn
     """
 
     figure: Figure
     data: xr.Dataset
     caption: str
+    details: str = ""
 
 
-class Motion(NamedTuple):
-    """A figure that moves.
+class Animation(NamedTuple):
+    """A figure that changes from frame to frame.
 
     figure   laid out once; only what ``show`` returns changes
     frames   how many there are

@@ -50,6 +50,16 @@ def distribution_names(
     return [name for name in default if name in present] or present
 
 
+def one_distribution(dataset: xr.Dataset, wanted: str | None) -> str:
+    """``wanted``, which must exist; else "mixture"; else the first distribution."""
+    return distribution_names(dataset, None if wanted is None else [wanted], ("mixture",))[0]
+
+
+def one_label(dataset: xr.Dataset, name: str) -> str:
+    """What one distribution is called in a figure."""
+    return distribution_labels(dataset)[name]
+
+
 def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
     """What each distribution is called in a figure."""
     names = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
@@ -73,6 +83,20 @@ def types_of(datasets: Mapping[str, xr.Dataset], heads: xr.DataArray, seeds: xr.
         name="head_type",
     )
     return plain.reindex(seed=seeds.values, head=heads.values, fill_value="unknown")
+
+
+def over_heads(
+    datasets: Mapping[str, xr.Dataset],
+    source: str,
+    *needed: str,
+    also: Sequence[str] = (),
+    seeds: Sequence[int] | None,
+) -> xr.Dataset:
+    """Variables ``needed``, and those of ``also`` that are there, of one dataset, and each head's type."""
+    dataset = of_seeds(need(datasets, source, *needed), seeds)
+    drawn = dataset[[name for name in (*needed, *also) if name in dataset]]
+    drawn["head_type"] = types_of(datasets, drawn["head"], drawn["seed"])
+    return drawn
 
 
 def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:

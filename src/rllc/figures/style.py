@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -70,6 +71,11 @@ def lightness(color: str, amount: float) -> tuple[float, float, float]:
     return colorsys.hls_to_rgb(hue, moved, saturation)
 
 
+def shades(count: int) -> list:
+    """So many colours in order, from dark to light, none too light for a white page."""
+    return [colormaps["viridis"](value) for value in np.linspace(0.0, 0.85, count)]
+
+
 def head_styles(types: xr.DataArray) -> dict[str, dict]:
     """Line properties of each head of one seed: colour by type; shade, dash and marker within a type.
 
@@ -109,6 +115,7 @@ def grid(
     panel: tuple[float, float] = PANEL,
     margin: float = MARGIN,
     entries: int = 1,
+    title: str = "",
     **share: bool | str,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
@@ -118,7 +125,14 @@ def grid(
     """
     width = columns * panel[0] + margin * legend_columns(entries)
     figure = Figure(figsize=(width, rows * panel[1] + 0.3), layout="constrained")
+    entitle(figure, title)
     return figure, figure.subplots(rows, columns, squeeze=False, **share)
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """What the whole figure is called, above it; nothing where it has no title."""
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def legend_columns(entries: int) -> int:
@@ -155,6 +169,15 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
     if ax.get_subplotspec().is_last_row():
         ax.set_xlabel("training step (log scale)")
+
+
+def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
+    """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    ticks = np.sort(np.concatenate([powers * part for part in parts]))
+    axis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: step_text(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
@@ -271,6 +294,11 @@ def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
     """Legend entries of the heads, "1:3 induction"."""
     kinds = zip(types["head"].values.tolist(), types.values.tolist(), strict=True)
     return [key(f"{head}  {kind}", **styles[head]) for head, kind in kinds if head in styles]
+
+
+def zero(ax: Axes) -> None:
+    """A pale line at 0."""
+    ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
 
 
 def stage_bands(ax: Axes, boundaries: Sequence[float]) -> None:

@@ -7,13 +7,14 @@ import xarray as xr
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Drawing
+from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting.inputs import given, has_peak, llc_peak, one_seed
-from rllc.figures.sorting.panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
+from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, limits, of_seed, statistics
 
+SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
 NOT_IN_EQUILIBRIUM = (
     "The chains are not in equilibrium: a checkpoint on its way, and the more so one trained with L2, is no "
-    "minimum of the loss itself, so read the shape of the curve (rise, peak, fall); its level is the "
-    "setting's."
+    "minimum of the loss itself; the level of the LLC is the setting's."
 )
 ROW = 1.25  # inches
 LEVEL = 5e-4  # a fall by less is 0.0 %
@@ -36,34 +37,36 @@ def sort_curves(
     distribution  default the datasets' first
     accurate      the caption says from which checkpoint on the token accuracy is at least this
     """
-    found = given(datasets, distribution=distribution, seeds=seeds)
-    rows, names = panels(found), found["metrics"]["seed"].values.tolist()
-    figure, axes = style.grid(len(rows), len(names), panel=(3.5, ROW), margin=1.75, sharex=True, sharey="row")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    within = [limits(panel, found) for panel in rows]
-    for column, seed in zip(axes.T, names, strict=True):
-        one = one_seed(found, seed)
-        steps = np.unique(np.concatenate([dataset["step"].values for dataset in one.values()]))
-        for ax, panel, edges in zip(column, rows, within, strict=True):
-            draw(ax, panel, one, edges)
-            ax.set_title(f"{panel.title}{f', seed {seed}' if len(names) > 1 else ''}", loc="left")
-            style.step_axis(ax, steps)
-    for line, panel in zip(axes, rows, strict=True):
-        line[0].set_ylabel(panel.label)
-        listed = entries(panel, found)
-        if listed:
-            style.beside(line[-1], listed)
+    datasets = given(datasets, distribution=distribution, seeds=seeds)
+    shown, runs = statistics(datasets), datasets["metrics"]["seed"].values.tolist()
+    ones = {seed: one_seed(datasets, seed) for seed in runs}
+    steps = {
+        s: np.unique(np.concatenate([data["step"].values for data in one.values()]))
+        for s, one in ones.items()
+    }
+    rows = [
+        Row(
+            each.label,
+            [
+                of_seed(each, one, within, steps=steps[seed], title=f"{each.title}{seed_suffix(runs, seed)}")
+                for seed, one in ones.items()
+            ],
+            entries(each, datasets),
+        )
+        for each in shown
+        for within in [limits(each, datasets)]
+    ]
+    figure, axes = sheet(rows, panel=(3.5, ROW), margin=1.75, title=title, sharex=True, sharey="row")
     figure.align_ylabels(axes[:, 0])
-    return Drawing(figure, _data(found, rows), _caption(found, rows, title, accurate))
+    return Drawing(figure, _data(datasets, shown), *_caption(datasets, ones, shown, title, accurate))
 
 
-def _data(found: Mapping[str, xr.Dataset], rows: Sequence[Panel]) -> xr.Dataset:
+def _data(datasets: Mapping[str, xr.Dataset], shown: Sequence[Statistic]) -> xr.Dataset:
     """The variables drawn; those of other settings and verdicts of heads under names of their own."""
     parts = []
-    for source in dict.fromkeys(curve.source for panel in rows for curve in panel.curves):
-        dataset = found[source]
-        drawn = {c.variable for panel in rows for c in panel.curves if c.source == source}
+    for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
+        dataset = datasets[source]
+        drawn = {c.variable for each in shown for c in each.curves if c.source == source}
         also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
         cut = dataset[[name for name in dataset.data_vars if name in drawn | also]]
         apart = source.replace(".", "_")
@@ -74,42 +77,73 @@ def _data(found: Mapping[str, xr.Dataset], rows: Sequence[Panel]) -> xr.Dataset:
     return xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
 
 
-def _caption(found: Mapping[str, xr.Dataset], rows: Sequence[Panel], title: str, accurate: float) -> str:
-    metrics, llc = found["metrics"], found.get("llc")
-    said = [_told(one_seed(found, seed), accurate) for seed in metrics["seed"].values.tolist()]
-    settings = [
-        f"{name.removeprefix('llc.')}: {captions.setting(dataset).removeprefix('Setting: ').rstrip('.')}"
-        for name, dataset in found.items()
+def _caption(
+    datasets: Mapping[str, xr.Dataset],
+    ones: Mapping[int, Mapping[str, xr.Dataset]],
+    shown: Sequence[Statistic],
+    title: str,
+    accurate: float,
+) -> tuple[str, str]:
+    metrics, llc = datasets["metrics"], datasets.get("llc")
+    named = {name: data for name, data in (("LLC", llc), ("Heads", datasets.get("rllc"))) if data is not None}
+    variable = {"LLC": "llc", "Heads": "rllc"}
+    cells = {
+        name: [
+            f"{name}: {text}"
+            for text in (captions.failures(data, variable[name]), captions.trust(data, variable[name]))
+            if text
+        ]
+        for name, data in named.items()
+    }
+    controls = [
+        f"{name.removeprefix('llc.')}: {captions.chains(data)}"
+        for name, data in datasets.items()
         if name.startswith("llc.")
     ]
-    estimates = [name for name in ("llc", "rllc") if name in found]
-    return captions.joined(
-        f"{title + ': ' if title else ''}{', '.join(panel.title for panel in rows)}, against training step.",
-        *said,
-        "The dotted vertical line is where the LLC is largest." if llc is not None and has_peak(llc) else "",
-        "llc.nc was not given, so no estimate is drawn." if llc is None else NOT_IN_EQUILIBRIUM,
-        captions.BANDS if estimates else "",
-        f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."
-        if any(panel.name in ESTIMATES for panel in rows)
-        else "",
-        captions.setting(llc) if llc is not None else "",
-        f"Controls, each over its maximum, without error bands: {'; '.join(settings)}." if settings else "",
-        _of_circuits(found),
-        captions.seeds(metrics),
-        *(f"{_named(name)}: {captions.failures(found[name], name)}" for name in estimates),
-        *(f"{_named(name)}: {said}" for name in estimates if (said := captions.trust(found[name], name))),
+    return captions.compose(
+        *(_outcome(seed, one, accurate) for seed, one in ones.items()),
+        *(_circuits(seed, one) for seed, one in ones.items()),
+        conditions=[
+            "llc.nc was not given, so no estimate is drawn." if llc is None else SHAPE,
+            captions.BANDS if named else "",
+            captions.setting(llc) if llc is not None else "",
+            captions.seeds(metrics),
+            *cells.get("LLC", []),
+        ],
+        details=[
+            f"Drawn against training step: {', '.join(each.title for each in shown)}.",
+            *cells.get("Heads", []),
+            *(
+                f"{name}: {text}"
+                for name, data in named.items()
+                if (text := captions.cautions(data, variable[name]))
+            ),
+            f"LLC sampled with {captions.chains(llc)}. {NOT_IN_EQUILIBRIUM} {captions.ERROR}"
+            if llc is not None
+            else "",
+            f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
+            if controls
+            else "",
+            "The dotted vertical line is where the LLC is largest."
+            if llc is not None and has_peak(llc)
+            else "",
+            f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."
+            if any(each.name in ESTIMATES for each in shown)
+            else "",
+            _of_circuits(datasets),
+            *captions.labels(metrics),
+        ],
+        title=title,
     )
 
 
-def _named(name: str) -> str:
-    return {"llc": "LLC", "rllc": "Heads"}[name]
-
-
-def _of_circuits(found: Mapping[str, xr.Dataset]) -> str:
-    if "circuits" not in found:
+def _of_circuits(datasets: Mapping[str, xr.Dataset]) -> str:
+    if "circuits" not in datasets:
         return "circuits.nc was not given, so nothing of the circuits is drawn."
     tolerance = (
-        found["circuits"]["rank"].attrs.get("relative_tolerance") if "rank" in found["circuits"] else None
+        datasets["circuits"]["rank"].attrs.get("relative_tolerance")
+        if "rank" in datasets["circuits"]
+        else None
     )
     relative = "" if tolerance is None else f" (singular values above {tolerance:.1e} of the largest)"
     return (
@@ -119,24 +153,29 @@ def _of_circuits(found: Mapping[str, xr.Dataset]) -> str:
     )
 
 
-def _told(one: Mapping[str, xr.Dataset], accurate: float) -> str:
-    """The numbers of one seed: when it sorts, where the LLC is largest, what it and the circuits end at."""
-    said = [_reached(one["metrics"], accurate)]
+def _outcome(seed: int, one: Mapping[str, xr.Dataset], accurate: float) -> str:
+    """When a seed sorts, and where its LLC is largest."""
     peak = llc_peak(one["llc"]) if "llc" in one else None
-    if peak is not None:
-        said.append(_peak(one["llc"], peak))
-    if "circuits" in one:
-        circuits = one["circuits"]
-        for variable, words, form in (
-            ("rank_sum", "the rank sum", ".0f"),
-            ("translational_symmetry", "the symmetry", ".2f"),
-            ("head_overlap", "the overlap", ".2f"),
-            ("regions", "the number of regions", ".0f"),
-        ):
-            known = circuits[variable].dropna("step")
-            if known.size and (circuits.sizes["head"] > 1 or variable not in ("regions", "head_overlap")):
-                said.append(f"{words} goes from {_ends(known, form)}{_at(known, peak, form)}")
-    return f"Seed {int(one['metrics']['seed'])}: {'; '.join(said)}."
+    parts = [*([] if peak is None else [_peak(one["llc"], peak)]), _reached(one["metrics"], accurate)]
+    return f"Seed {seed}: {'; '.join(parts)}."
+
+
+def _circuits(seed: int, one: Mapping[str, xr.Dataset]) -> str:
+    """What the statistics of a seed's circuits begin and end at."""
+    if "circuits" not in one:
+        return ""
+    circuits, parts = one["circuits"], []
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    for variable, words, form in (
+        ("rank_sum", "the rank sum", ".0f"),
+        ("translational_symmetry", "the symmetry", ".2f"),
+        ("head_overlap", "the overlap", ".2f"),
+        ("regions", "the number of regions", ".0f"),
+    ):
+        known = circuits[variable].dropna("step")
+        if known.size and (circuits.sizes["head"] > 1 or variable not in ("regions", "head_overlap")):
+            parts.append(f"{words} goes from {_ends(known, form)}{_at(known, peak, form)}")
+    return f"Seed {seed}: {'; '.join(parts)}." if parts else ""
 
 
 def _reached(metrics: xr.Dataset, accurate: float) -> str:
