@@ -15,9 +15,9 @@ def main(
     """Call an animating function with the datasets it names; ``rate`` is in frames per second."""
     module, _, name = function.partition(":")
     read, inputs = read_named(names["datasets"], datasets)
-    motion = getattr(importlib.import_module(module), name)(read, **options)
+    animation = getattr(importlib.import_module(module), name)(read, **options)
     facts = attributes(function=function, options=options, code=code, inputs=inputs)
-    write_animation(motion, gif, facts, frames_per_second=rate)
+    write_animation(animation, gif, facts, frames_per_second=rate)
 
 
 if __name__ == "__main__":

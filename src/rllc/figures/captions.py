@@ -11,6 +11,7 @@ import xarray as xr
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.analysis.contrasts import lead
+from rllc.figures.drawing import Datasets
 from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
 
@@ -213,9 +214,7 @@ def ahead(last: xr.Dataset) -> str:
     return f", {float(margin['lead']):.2f} ± {float(margin['half_width']):.2f} above {margin['rival'].item()}"
 
 
-def localization_dominance(
-    rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset], *, limit: float = 0.05
-) -> list[str]:
+def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float = 0.05) -> list[str]:
     """Says where the estimate is nearly its control, or nearly n_beta / (2 localization) tr H; else nothing.
 
     Over the cells of ``rllc``: the control differs from the estimate by at most ``limit`` in the median
@@ -242,7 +241,7 @@ def localization_dominance(
     return sentences
 
 
-def predicted(rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset]) -> xr.DataArray | None:
+def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
     values, hessian = sampling(rllc), datasets.get("hessian")
     if (
@@ -253,6 +252,11 @@ def predicted(rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset]) -> xr.DataAr
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])
+
+
+def when(condition: object, text: str) -> str:
+    """The sentence where the condition holds, else nothing."""
+    return text if condition else ""
 
 
 def sentence(text: str) -> str:

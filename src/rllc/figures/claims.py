@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
 
@@ -45,11 +45,11 @@ class Row(NamedTuple):
 
 @style.styled
 def claims_sorting(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "List-sorting transformers: claims of the post, tested",
     titles: Mapping[str, str] | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
     """Every claim: its text, statistic, threshold, value per seed and verdict, grouped by experiment.
@@ -91,12 +91,7 @@ def claims_sorting(
     for name, top in headings.items():
         ax.axhline(top + 0.06, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
         ax.text(
-            0.2,
-            top + HEADING - 0.1,
-            called.get(name, name),
-            fontsize=9.5,
-            fontweight="bold",
-            va="center",
+            0.2, top + HEADING - 0.1, called.get(name, name), fontsize=9.5, fontweight="bold", va="center"
         )
     for number, row in enumerate(rows):
         if number % 2:
@@ -223,17 +218,20 @@ def _caption(data: xr.Dataset, means: str) -> tuple[str, str]:
         "it is not reached where none came so far or the statistic does not exist.",
         conditions=[
             "A value passes if it is within the thresholds, which stand in the configuration.",
-            "Minus, or over, that of another experiment: of the mean over its seeds."
-            if "versus" in data and any(data["versus"].values.tolist())
-            else "",
+            captions.when(
+                "versus" in data and any(data["versus"].values.tolist()),
+                "Minus, or over, that of another experiment: of the mean over its seeds.",
+            ),
             "±: the standard error of the value by those of the estimates." if errors else "",
             doubts("†") if doubted else "",
             captions.seeds(data),
         ],
         details=[
-            "Passing does not ask for a standard error, and none holds anything of the bias of a maximum."
-            if errors
-            else "",
+            captions.when(
+                errors,
+                "Passing does not ask for a standard error, and none holds anything of the bias of a "
+                "maximum.",
+            ),
             DOUBT if doubted else "",
             means,
         ],

@@ -1,12 +1,10 @@
 """What the text of each distribution is like."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import distribution_labels, need
 
 PANELS = {
@@ -22,7 +20,7 @@ PANELS = {
 
 
 @style.styled
-def corpus_summary(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def corpus_summary(datasets: Datasets) -> Drawing:
     """A bar per distribution for each variable of ``corpus`` (dim distribution), with its value."""
     corpus = need(datasets, "corpus")
     names = [name for name in PANELS if name in corpus]

@@ -1,6 +1,10 @@
-"""What every figure function returns, and how a drawing is written."""
+"""What every figure function takes and returns, and how a drawing is written.
 
-from collections.abc import Callable, Sequence
+Options with one meaning everywhere: ``distribution`` (default "mixture", or the dataset's first), ``seed``
+(default the first), ``seeds`` (default all), ``title`` (what the experiment is called).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +14,10 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from rllc.figures.style import RC
+
+Datasets = Mapping[str, xr.Dataset]  # by name, as "rllc" or "rllc.likelihood"
+Names = Sequence[str] | None  # distributions; None: a function's default
+Seeds = Sequence[int] | None  # training seeds; None: all
 
 
 class Drawing(NamedTuple):

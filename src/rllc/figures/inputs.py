@@ -1,15 +1,16 @@
 """What a figure takes from the datasets it is given, with errors that say what is missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
+from rllc.figures.drawing import Datasets, Names, Seeds
 from rllc.verdicts import FAULTS, MISSING, REASONS
 
 
-def need(datasets: Mapping[str, xr.Dataset], name: str, *variables: str) -> xr.Dataset:
+def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
     """``datasets[name]``, which must hold ``variables``."""
     if name not in datasets:
         raise ValueError(
@@ -23,7 +24,7 @@ def need(datasets: Mapping[str, xr.Dataset], name: str, *variables: str) -> xr.D
     return datasets[name]
 
 
-def of_seeds(dataset: xr.Dataset, seeds: Sequence[int] | None) -> xr.Dataset:
+def of_seeds(dataset: xr.Dataset, seeds: Seeds) -> xr.Dataset:
     """Only ``seeds`` of a dataset (None: all)."""
     if seeds is None:
         return dataset
@@ -35,9 +36,7 @@ def of_seeds(dataset: xr.Dataset, seeds: Sequence[int] | None) -> xr.Dataset:
     return dataset.sel(seed=list(seeds))
 
 
-def distribution_names(
-    dataset: xr.Dataset, wanted: Sequence[str] | None, default: Sequence[str]
-) -> list[str]:
+def distribution_names(dataset: xr.Dataset, wanted: Names, default: Sequence[str]) -> list[str]:
     """``wanted``, which must exist; else those of ``default`` that exist; else every distribution."""
     present = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
     if wanted is not None:
@@ -68,7 +67,7 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
     return {name: label or name for name, label in zip(names, labels, strict=True)}
 
 
-def types_of(datasets: Mapping[str, xr.Dataset], heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
+def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
     """``head_type`` (seed, head) from heads.nc (its own variable, else computed), "unknown" without it."""
     source = datasets.get("heads")
     if source is None:
@@ -86,11 +85,7 @@ def types_of(datasets: Mapping[str, xr.Dataset], heads: xr.DataArray, seeds: xr.
 
 
 def over_heads(
-    datasets: Mapping[str, xr.Dataset],
-    source: str,
-    *needed: str,
-    also: Sequence[str] = (),
-    seeds: Sequence[int] | None,
+    datasets: Datasets, source: str, *needed: str, also: Sequence[str] = (), seeds: Seeds
 ) -> xr.Dataset:
     """Variables ``needed``, and those of ``also`` that are there, of one dataset, and each head's type."""
     dataset = of_seeds(need(datasets, source, *needed), seeds)

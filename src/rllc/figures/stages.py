@@ -1,21 +1,12 @@
 """Loss, LLC and head scores over training (arXiv 2402.02364, Figs. 1a and 4b)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import xarray as xr
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import (
-    need,
-    of_seeds,
-    one_distribution,
-    one_label,
-    over_heads,
-    ring_reasons,
-    verdicts,
-)
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Curve, Panel, Row, curve, of_heads, seed_suffix, sheet
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
@@ -24,32 +15,28 @@ SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-m
 
 @style.styled
 def stage_fig1a_lm(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     boundaries: Sequence[float] = (),
 ) -> Drawing:
     """Test loss and LLC of the full model against training step, a column per seed.
 
     datasets      ``metrics`` with ``loss``; ``llc`` (without it the loss alone)
-    distribution  default "mixture", or the dataset's first
     boundaries    ascending steps between which every second stage is shaded
     """
-    metrics, llc = of_seeds(need(datasets, "metrics", "loss"), seeds), datasets.get("llc")
-    name = one_distribution(metrics if llc is None else llc, distribution)
+    metrics, llc = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds), datasets.get("llc")
+    name = inputs.one_distribution(metrics if llc is None else llc, distribution)
     data = metrics[["loss"]].sel(distribution=[name])
-    label = one_label(data, name)
+    label = inputs.one_label(data, name)
     if llc is not None:
         kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
         source = llc[kept].sel(distribution=[name]).reindex(seed=data["seed"])
         data = xr.merge([data, source], join="outer", compat="override", combine_attrs="drop")
         if "verdict" in data:
-            data["verdict"] = verdicts(data, "llc")
-    where = {
-        "over": partial(style.stage_bands, boundaries=boundaries),
-        "steps": data["step"].values,
-    }
+            data["verdict"] = inputs.verdicts(data, "llc")
+    where = {"over": partial(style.stage_bands, boundaries=boundaries), "steps": data["step"].values}
     losses, levels, findings = [], [], []
     for seed in data["seed"].values.tolist():
         one = data.sel(seed=seed, distribution=name)
@@ -60,7 +47,7 @@ def stage_fig1a_lm(
             measured = one.sel(step=llc["step"].values)
             levels.append(Panel(f"full-model LLC {on}", [curve(measured, "llc", LLC)], **where))
         findings.append(_range(one))
-    rings = [] if llc is None else style.ring_keys(ring_reasons((data, "llc")))
+    rings = [] if llc is None else style.ring_keys(inputs.ring_reasons((data, "llc")))
     rows = [Row("loss (nats/token)", losses), *([Row("LLC", levels, rings)] if llc is not None else [])]
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is")
@@ -94,10 +81,10 @@ def _ends(values: xr.DataArray, form: str) -> str:
 
 @style.styled
 def stage_fig4b_heads(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     boundaries: Sequence[float] = (),
 ) -> Drawing:
     """Previous-token and prefix-matching score of each head, and the in-context learning score.
@@ -106,14 +93,14 @@ def stage_fig4b_heads(
     distribution  of the ICL score; default "mixture", or the dataset's first
     boundaries    ascending steps between which every second stage is shaded
     """
-    data = over_heads(datasets, "heads", *SCORES, seeds=seeds)
+    data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
     metrics, label = datasets.get("metrics"), ""
     scored = metrics is not None and "icl_score" in metrics
     if scored:
         icl = metrics["icl_score"]
         if "distribution" in icl.dims:
-            name = one_distribution(metrics, distribution)
-            icl, label = icl.sel(distribution=name), f" on {one_label(metrics, name)}"
+            name = inputs.one_distribution(metrics, distribution)
+            icl, label = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
         data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
     rows, findings = [], []
     bands = partial(style.stage_bands, boundaries=boundaries)

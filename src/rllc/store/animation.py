@@ -33,8 +33,8 @@ def write_animation(
     """
     if animation.frames < 1 or not frames_per_second > 0:
         raise ValueError(
-            f"{animation.frames} frames at {frames_per_second} per second: expected one or more, and a positive "
-            "rate"
+            f"{animation.frames} frames at {frames_per_second} per second: expected one or more, and a "
+            "positive rate"
         )
     images = list(_frames(animation))
     comment = json.dumps({**attributes, "caption": animation.caption}, sort_keys=True)

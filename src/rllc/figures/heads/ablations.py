@@ -1,23 +1,18 @@
 """Loss added by ablating each head, over training (arXiv 2410.02984, Fig. 17)."""
 
-from collections.abc import Mapping, Sequence
-
-import xarray as xr
-
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import layers, one_distribution, one_label, over_heads
 from rllc.figures.panels import Panel, Row, level, of_heads, seed_suffix, sheet
 
 
 @style.styled
 def rllc_fig17_ablations(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seeds: Sequence[int] | None = None
+    datasets: Datasets, *, distribution: str | None = None, seeds: Seeds = None
 ) -> Drawing:
     """Ablation score of each head: rows methods (zero, mean, resample), columns layers.
 
     datasets      ``ablation``, and ``heads`` for the types
-    distribution  default "mixture", or the dataset's first
     """
     data = over_heads(datasets, "ablation", "ablation", seeds=seeds)
     name = one_distribution(data, distribution)

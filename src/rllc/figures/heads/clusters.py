@@ -1,6 +1,5 @@
 """Curves of the heads coloured by cluster, by algorithm and k (arXiv 2410.02984, Figs. 18, 19)."""
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -8,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import need, of_seeds, one_distribution, one_label, ring_reasons
 from rllc.figures.panels import Curve, Panel, Row, curve, sheet
 
@@ -22,34 +21,31 @@ NAMES = {
 
 
 def clusters_all_heads(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """Clusters of all heads together: ``clusters`` and ``rllc``."""
     return _grid(datasets, ALL, distribution, seed)
 
 
 def rllc_fig18_clusters_layer0(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """Clusters of the heads of layer 0, clustered by themselves: ``clusters`` and ``rllc``."""
     return _grid(datasets, "layer 0", distribution, seed)
 
 
 def rllc_fig19_clusters_layer1(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """Clusters of the heads of layer 1, clustered by themselves: ``clusters`` and ``rllc``."""
     return _grid(datasets, "layer 1", distribution, seed)
 
 
 @style.styled
-def _grid(
-    datasets: Mapping[str, xr.Dataset], scope: str, distribution: str | None, seed: int | None
-) -> Drawing:
+def _grid(datasets: Datasets, scope: str, distribution: str | None, seed: int | None) -> Drawing:
     """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
 
     distribution  default "mixture", or the dataset's first; the clusters use all that clusters.nc names
-    seed          default the first
     """
     clusters = need(datasets, "clusters", "cluster", "score")
     rllc = need(datasets, "rllc", "rllc")
@@ -103,14 +99,8 @@ def _look(cluster: int) -> dict:
     """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
     if cluster < 0:
         return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
-    return {
-        "color": style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)],
-        "linestyle": style.LINES[cluster % len(style.LINES)],
-        "marker": style.MARKERS[cluster % len(style.MARKERS)],
-        "markersize": 3.5,
-        "markevery": 0.15,
-        "linewidth": 1.2,
-    }
+    look = style.numbered(cluster, style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)])
+    return look | {"markersize": 3.5, "markevery": 0.15, "linewidth": 1.2}
 
 
 def _curves(data: xr.Dataset) -> list[Curve]:

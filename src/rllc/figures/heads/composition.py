@@ -1,12 +1,10 @@
 """K-composition of heads with heads of later layers (arXiv 2410.02984, Fig. 7)."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import layers, over_heads
 from rllc.figures.panels import Panel, Row, chunks, level, of_heads, seed_suffix, sheet
 
@@ -14,9 +12,7 @@ START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
 
 @style.styled
-def rllc_fig7_kcomposition(
-    datasets: Mapping[str, xr.Dataset], *, seeds: Sequence[int] | None = None
-) -> Drawing:
+def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
     """K-composition score of every pair of heads, a panel per later head, a line per earlier head.
 
     datasets  ``heads`` with ``k_composition`` (seed, step, head, later_head)

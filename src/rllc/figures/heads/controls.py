@@ -1,6 +1,6 @@
 """The refined LLC beside its controls: the sampler without the loss gradient, and the curvature."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -8,18 +8,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.comparison import rank_correlation
-from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import (
-    faulty,
-    need,
-    of_seeds,
-    one_distribution,
-    one_label,
-    ring_reasons,
-    types_of,
-    verdicts,
-)
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, sheet
 
 LOOKS = {
@@ -37,7 +27,7 @@ LOOKS = {
 
 @style.styled
 def control_gradient_off(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     distribution: str | None = None,
     seed: int | None = None,
@@ -46,8 +36,6 @@ def control_gradient_off(
     """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
 
     datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``heads`` for types
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
     main_setting  what the setting of rllc.nc is called
     """
     settings = {
@@ -56,10 +44,10 @@ def control_gradient_off(
         if name.split(".")[0] == "rllc"
     }
     if not settings:
-        need(datasets, "rllc")
+        inputs.need(datasets, "rllc")
     drawn = {name: _measures(rllc, datasets, distribution, seed) for name, rllc in settings.items()}
     first = next(iter(drawn.values()))
-    kinds = types_of(datasets, first["head"], first["seed"].expand_dims("seed")).isel(seed=0)
+    kinds = inputs.types_of(datasets, first["head"], first["seed"].expand_dims("seed")).isel(seed=0)
     rows = []
     for name, one in drawn.items():
         frame = all_of(style.zero, partial(Axes.set_ylim, **_limits(one)))
@@ -71,7 +59,7 @@ def control_gradient_off(
     entries = [
         style.key(LOOKS[v][0], color=shade.get(v, style.CONTROL_COLOR), **LOOKS[v][1]) for v in present
     ]
-    rings = style.ring_keys(ring_reasons(*((one, "rllc") for one in drawn.values())))
+    rings = style.ring_keys(inputs.ring_reasons(*((one, "rllc") for one in drawn.values())))
     rows[0] = rows[0]._replace(keys=[*entries, *rings])
     figure, axes = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey=False)
     for ax in axes[:, 1:].flat:
@@ -84,7 +72,7 @@ def control_gradient_off(
         compat="override",
     )
     if "verdict" in data:
-        data["verdict"] = verdicts(data, "rllc")
+        data["verdict"] = inputs.verdicts(data, "rllc")
     data["head_type"] = kinds.drop_vars("seed", errors="ignore")
     run = first["seed"].expand_dims("seed")
     words = captions.compose(
@@ -119,22 +107,20 @@ def control_gradient_off(
 def _panel(cell: xr.Dataset, kind: str, frame: Callable[[Axes], None]) -> Panel:
     """Estimate, control and prediction of one head under one setting."""
     color, grey = {"color": style.TYPE_COLORS[kind]}, {"color": style.CONTROL_COLOR}
-    estimate = Curve(cell["rllc"], LOOKS["rllc"][1] | color, cell.get("rllc_se"), faulty(cell, "rllc"))
+    estimate = Curve(cell["rllc"], LOOKS["rllc"][1] | color, cell.get("rllc_se"), inputs.faulty(cell, "rllc"))
     others = [
         Curve(cell[name], look | grey) for name, (_, look) in LOOKS.items() if name in cell and name != "rllc"
     ]
     return Panel(f"{cell['head'].item()} {kind}", [estimate, *others], color, over=frame)
 
 
-def _measures(
-    rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset], distribution: str | None, seed: int | None
-) -> xr.Dataset:
+def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: str | None, seed: int | None) -> xr.Dataset:
     """The measures of one setting, seed and distribution: (step, head)."""
-    need({"rllc": rllc}, "rllc", "rllc")
-    name = one_distribution(rllc, distribution)
+    inputs.need({"rllc": rllc}, "rllc", "rllc")
+    name = inputs.one_distribution(rllc, distribution)
     chosen = rllc["seed"].values.tolist()[0] if seed is None else seed
-    one = of_seeds(rllc, [chosen]).isel(seed=0).sel(distribution=name)
-    taken = one[["rllc"]].assign_attrs(rllc.attrs, distribution_label=one_label(rllc, name))
+    one = inputs.of_seeds(rllc, [chosen]).isel(seed=0).sel(distribution=name)
+    taken = one[["rllc"]].assign_attrs(rllc.attrs, distribution_label=inputs.one_label(rllc, name))
     prediction = captions.predicted(rllc, datasets)
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=chosen, distribution=name)

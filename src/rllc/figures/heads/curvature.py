@@ -1,23 +1,18 @@
 """Hessian trace of the model and of each head over training (arXiv 2410.02984, Fig. 14)."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.comparison import rank_correlation
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
 from rllc.figures.inputs import distribution_labels, distribution_names, heads_of_layer, layers, over_heads
 from rllc.figures.panels import Panel, Row, curve, of_heads, seed_suffix, sheet
 
 
 @style.styled
 def rllc_fig14_hessian_trace(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    distributions: Sequence[str] | None = None,
-    seeds: Sequence[int] | None = None,
+    datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
 ) -> Drawing:
     """Hessian trace: rows full model and layers, columns distributions, seeds one below the other.
 
@@ -64,7 +59,7 @@ def rllc_fig14_hessian_trace(
     return Drawing(figure, data, *words)
 
 
-def _against_rllc(data: xr.Dataset, datasets: Mapping[str, xr.Dataset]) -> list[str]:
+def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:
     """How the trace orders heads compared with the refined LLC, and whether the two are one number."""
     rllc = datasets.get("rllc")
     if rllc is None:

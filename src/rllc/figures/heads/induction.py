@@ -8,18 +8,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.contrasts import lead, onset
-from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import (
-    distribution_labels,
-    distribution_names,
-    faulty,
-    heads_of_layer,
-    need,
-    of_seeds,
-    over_heads,
-    ring_reasons,
-)
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
 from rllc.figures.panels import Panel, Row, level, seed_suffix, sheet
 
 ALSO = ("rllc_se", "rllc_chain", "status", "verdict")
@@ -41,7 +31,7 @@ def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]
 
 def _others(one: xr.Dataset, head: str) -> list[str]:
     """Heads of the same layer that are no induction heads; all others of it where there is none."""
-    layer = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    layer = [h for h in inputs.heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
     return [h for h in layer if one["head_type"].sel(head=h).item() != "induction"] or layer
 
 
@@ -50,7 +40,7 @@ def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.D
     others = _others(one, head)
     ahead = lead(one["rllc"], head=head, others=others, chains=one["rllc_chain"], confidence=confidence)
     score = lead(one["prefix_matching"], head=head, others=others)["lead"]
-    wrong = faulty(one, "rllc")
+    wrong = inputs.faulty(one, "rllc")
     if wrong is not None:
         rival = wrong.sel(head=others).isel(head=one["rllc"].sel(head=others).fillna(-np.inf).argmax("head"))
         beside = ("head", "layer", "head_index")
@@ -81,10 +71,10 @@ def _step(when: float) -> str:
 
 @style.styled
 def induction_onset(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
-    distributions: Sequence[str] | None = None,
-    seeds: Sequence[int] | None = None,
+    distributions: Names = None,
+    seeds: Seeds = None,
     start: float | None = None,
     confidence: float = 0.95,
     margin: float = 0.05,
@@ -100,10 +90,10 @@ def induction_onset(
 
     A panel of text where no head is an induction head. One column per seed that has one.
     """
-    rllc = need(datasets, "rllc", "rllc", "rllc_se", "rllc_chain")
-    names = distribution_names(rllc, distributions, ("english", "code"))
-    data = over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=names)
-    heads = of_seeds(need(datasets, "heads", "prefix_matching"), seeds)
+    rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se", "rllc_chain")
+    names = inputs.distribution_names(rllc, distributions, ("english", "code"))
+    data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=names)
+    heads = inputs.of_seeds(inputs.need(datasets, "heads", "prefix_matching"), seeds)
     data = xr.merge([data, heads[["prefix_matching"]]], join="inner", compat="override", combine_attrs="drop")
     strongest = induction_heads(data["head_type"], data["prefix_matching"])
     if not strongest:
@@ -138,13 +128,13 @@ def _rows(
     shown: xr.Dataset, stories: Mapping[int, xr.Dataset], strongest: Mapping[int, str], confidence: float
 ) -> list[Row]:
     """A column per seed: its head on each distribution, the lead on them, and the score."""
-    names, labels = shown["distribution"].values.tolist(), distribution_labels(shown)
+    names, labels = shown["distribution"].values.tolist(), inputs.distribution_labels(shown)
     looks = style.distribution_styles(names)
     heads = [
         style.key("induction head", color=style.TYPE_COLORS["induction"], marker="o"),
         style.key("highest head of another type", **RIVAL),
         style.key("range of these", color="#c9c9c9", linewidth=6),
-        *style.ring_keys(ring_reasons((shown, "rllc"))),
+        *style.ring_keys(inputs.ring_reasons((shown, "rllc"))),
     ]
     known = [n for n in names if any(s["rllc_onset"].sel(distribution=n).notnull() for s in stories.values())]
     onsets = [style.key(f"rLLC on {style.short(labels[n], 16)}", **_upright(looks[n])) for n in known]
@@ -212,7 +202,7 @@ def _compare(
     rest = values.sel(head=_others(one, head))
     rival = rest.fillna(-np.inf).argmax("head")
     errors = one["rllc_se"] if variable == "rllc" else xr.zeros_like(values)
-    wrong = faulty(one, variable) if variable == "rllc" else None
+    wrong = inputs.faulty(one, variable) if variable == "rllc" else None
     low, high = rest.min("head").values, rest.max("head").values
     ax.fill_between(x, low, high, color="#c9c9c9", alpha=0.5, linewidth=0)
     bars = {"capsize": 2, "elinewidth": 0.9}
@@ -234,7 +224,7 @@ def _mark(ax: Axes, when: float, look: Mapping) -> None:
 
 def _sentence(seed: int, head: str, story: xr.Dataset, one: xr.Dataset) -> str:
     score = one["prefix_matching"].sel(head=head)
-    parts, labels = [], distribution_labels(one)
+    parts, labels = [], inputs.distribution_labels(one)
     for name in story["distribution"].values.tolist():
         when, trusted = (float(story[n].sel(distribution=name)) for n in ("rllc_onset", "rllc_onset_trusted"))
         at = f" (score {float(score.sel(step=when)):.2f} there)" if np.isfinite(when) else ""
@@ -249,7 +239,7 @@ def _sentence(seed: int, head: str, story: xr.Dataset, one: xr.Dataset) -> str:
 
 def _left_out(seed: int, head: str, one: xr.Dataset) -> str:
     """Which induction heads of the layer are not compared with."""
-    layer = [h for h in heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
+    layer = [h for h in inputs.heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
     gone = [h for h in layer if h not in _others(one, head)]
     return f"Seed {seed}: {', '.join(gone)}, induction too, is not among the others." if gone else ""
 

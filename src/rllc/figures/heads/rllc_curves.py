@@ -1,39 +1,27 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
 from rllc.figures.heads import differences
-from rllc.figures.inputs import (
-    distribution_labels,
-    distribution_names,
-    heads_of_layer,
-    layers,
-    need,
-    one_distribution,
-    over_heads,
-    ring_reasons,
-)
 from rllc.figures.panels import Panel, Row, chunks, curve, of_heads, seed_suffix, sheet, together
 
 AXIS = "refined LLC"
 ALSO = ("rllc_se", "rllc_chain", "rllc_gradient_off", "status", "verdict")
 
 
-def _estimates(
-    datasets: Mapping[str, xr.Dataset], seeds: Sequence[int] | None, distributions: Sequence[str]
-) -> xr.Dataset:
+def _estimates(datasets: Datasets, seeds: Seeds, distributions: Sequence[str]) -> xr.Dataset:
     """What a figure draws: the estimates, their errors, statuses and verdicts, the head types."""
-    return over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=list(distributions))
+    return inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(
+        distribution=list(distributions)
+    )
 
 
-def _drawing(
-    figure: style.Figure, datasets: Mapping[str, xr.Dataset], data: xr.Dataset, *findings: str
-) -> Drawing:
+def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str) -> Drawing:
     """The drawing of refined LLCs: the chains are not in its dataset, but in the caption's intervals."""
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
     dominance = captions.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
@@ -47,13 +35,13 @@ def _drawing(
 
 def _highest(data: xr.Dataset) -> list[str]:
     """The highest heads of each layer at the last step and their lead, by seed and distribution."""
-    labels, sentences, intervals = distribution_labels(data), [], False
+    labels, sentences, intervals = inputs.distribution_labels(data), [], False
     step = style.step_text(float(data["step"][-1]))
     for seed in data["seed"].values.tolist():
         for name in data["distribution"].values.tolist():
             one, parts = data.sel(seed=seed, distribution=name).isel(step=-1), []
-            for layer in layers(data):
-                heads = one.sel(head=heads_of_layer(one, layer))
+            for layer in inputs.layers(data):
+                heads = one.sel(head=inputs.heads_of_layer(one, layer))
                 top = captions.largest(
                     heads["rllc"], heads.get("rllc_se"), count=2 if len(labels) == 1 else 1
                 )
@@ -68,8 +56,8 @@ def _highest(data: xr.Dataset) -> list[str]:
 
 def _by_layer(data: xr.Dataset, *, thick: Sequence[str] = ()) -> style.Figure:
     """Rows: seed and distribution; columns: layers; a legend of heads beside each row."""
-    names, labels = data["distribution"].values.tolist(), distribution_labels(data)
-    rings, rows = style.ring_keys(ring_reasons((data, "rllc"))), []
+    names, labels = data["distribution"].values.tolist(), inputs.distribution_labels(data)
+    rings, rows = style.ring_keys(inputs.ring_reasons((data, "rllc"))), []
     for seed in data["seed"].values.tolist():
         kinds = data["head_type"].sel(seed=seed)
         plain = style.head_styles(kinds)
@@ -81,7 +69,7 @@ def _by_layer(data: xr.Dataset, *, thick: Sequence[str] = ()) -> style.Figure:
                     f"layer {layer}: {style.short(labels[name])}{seed_suffix(data['seed'], seed)}",
                     of_heads(one, "rllc", looks, layer),
                 )
-                for layer in layers(data)
+                for layer in inputs.layers(data)
             ]
             keys = [*style.head_keys(kinds, plain), *rings] if name == names[0] else []
             rows.append(Row(AXIS, panels, keys, "head, type"))
@@ -96,34 +84,28 @@ def _width(kind: str, thick: Sequence[str]) -> dict:
 
 @style.styled
 def rllc_fig2_wrllc_by_head(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seeds: Sequence[int] | None = None
+    datasets: Datasets, *, distribution: str | None = None, seeds: Seeds = None
 ) -> Drawing:
     """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2).
 
     datasets      ``rllc``, and ``heads`` for the types
-    distribution  default "mixture", or the dataset's first
     """
-    data = _estimates(datasets, seeds, [one_distribution(_rllc(datasets), distribution)])
+    data = _estimates(datasets, seeds, [inputs.one_distribution(_rllc(datasets), distribution)])
     return _drawing(_by_layer(data), datasets, data, *_highest(data))
 
 
-def _rllc(datasets: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    return need(datasets, "rllc", "rllc")
+def _rllc(datasets: Datasets) -> xr.Dataset:
+    return inputs.need(datasets, "rllc", "rllc")
 
 
 @style.styled
-def rllc_fig3_code_wdrllc(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    distributions: Sequence[str] | None = None,
-    seeds: Sequence[int] | None = None,
-) -> Drawing:
+def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
     """Weight- and data-refined LLC: the same heads on several distributions (arXiv 2410.02984, Fig. 3).
 
     datasets       ``rllc``, and ``heads`` for the types; induction heads are drawn thick
     distributions  default "mixture" and "code"
     """
-    names = distribution_names(_rllc(datasets), distributions, ("mixture", "code"))
+    names = inputs.distribution_names(_rllc(datasets), distributions, ("mixture", "code"))
     data = _estimates(datasets, seeds, names)
     note = "A layer's panels share their vertical axis, and induction heads are drawn thick."
     return _drawing(_by_layer(data, thick=("induction",)), datasets, data, *_highest(data), note)
@@ -134,15 +116,15 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
 
     apart  contrasts with one distribution (distribution, ...), drawn below each row of panels
     """
-    names, labels = data["distribution"].values.tolist(), distribution_labels(data)
-    looks, rings = style.distribution_styles(names), style.ring_keys(ring_reasons((data, "rllc")))
+    names, labels = data["distribution"].values.tolist(), inputs.distribution_labels(data)
+    looks, rings = style.distribution_styles(names), style.ring_keys(inputs.ring_reasons((data, "rllc")))
     grey = {"color": "#333333"} if type_colors else {}
     keys = [*(style.key(style.short(labels[n]), **(looks[n] | grey)) for n in names), *rings]
     cells = [
         [(seed, head) for head in heads]
         for seed in data["seed"].values.tolist()
-        for layer in layers(data)
-        for heads in chunks(heads_of_layer(data, layer), 4)
+        for layer in inputs.layers(data)
+        for heads in chunks(inputs.heads_of_layer(data, layer), 4)
     ]
     rows = []
     for line in cells:
@@ -181,19 +163,15 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
 
 @style.styled
 def rllc_fig5_one_layer_drllc(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    natural: str = "mixture",
-    generated: str = "one_layer",
-    seeds: Sequence[int] | None = None,
+    datasets: Datasets, *, natural: str = "mixture", generated: str = "one_layer", seeds: Seeds = None
 ) -> Drawing:
     """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head.
 
     datasets  ``rllc``, and ``heads`` for the types
     """
-    names = distribution_names(_rllc(datasets), [natural, generated], ())
+    names = inputs.distribution_names(_rllc(datasets), [natural, generated], ())
     data = _estimates(datasets, seeds, names)
-    labels, last = distribution_labels(data), data["rllc"].isel(step=-1)
+    labels, last = inputs.distribution_labels(data), data["rllc"].isel(step=-1)
     ratio = last.sel(distribution=generated, drop=True) / last.sel(distribution=natural, drop=True)
     findings = [
         f"At the last step (seed {seed}) the refined LLC on {labels[generated]} is that on {labels[natural]} "
@@ -217,11 +195,7 @@ def rllc_fig5_one_layer_drllc(
 
 @style.styled
 def rllc_by_distribution(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    distributions: Sequence[str] | None = None,
-    reference: str = "code",
-    seeds: Sequence[int] | None = None,
+    datasets: Datasets, *, distributions: Names = None, reference: str = "code", seeds: Seeds = None
 ) -> Drawing:
     """A panel per head, a line per distribution; below it one distribution less each of the others.
 
@@ -229,8 +203,8 @@ def rllc_by_distribution(
     distributions  default all
     reference      what the others are taken from; where it is not drawn, or alone, no difference is
     """
-    data = _estimates(datasets, seeds, distribution_names(_rllc(datasets), distributions, ()))
-    labels, apart = distribution_labels(data), differences.between(data, reference)
+    data = _estimates(datasets, seeds, inputs.distribution_names(_rllc(datasets), distributions, ()))
+    labels, apart = inputs.distribution_labels(data), differences.between(data, reference)
     findings = [] if apart is None else differences.findings(apart, labels)
     drawing = _drawing(
         _by_head(data, type_colors=False, apart=apart), datasets, data, *findings, *_highest(data)

@@ -1,7 +1,6 @@
 """Sweeps of the sampler's settings: the regime map."""
 
 import json
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -11,7 +10,7 @@ from matplotlib.colors import Normalize, TwoSlopeNorm
 
 from rllc.analysis.calibration import OUTCOMES, REQUIRED, kinds, regime
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Names
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
@@ -21,21 +20,6 @@ MAPS = {  # what is drawn: title, colour map, norm, what a value means
     "curvature_ratio": ("estimate / curvature", "PuOr", TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", "RdBu", TwoSlopeNorm(0, -1, 1)),
 }
-MEANING = (
-    "Shrinkage 1 - on/off is against the control without gradient (0: the localization alone speaks; "
-    "towards 1: the likelihood; above 1: the estimate is negative); without the drift term it is what "
-    "curvature takes away, without what a slope does; estimate over n_beta / (2 localization) tr H is 1 "
-    "where the estimate is that curvature; the drift term over the size of the estimate is what a chain "
-    "gains by walking down the slope g of a checkpoint that is no minimum, -n_beta^2 |g|^2 / p (1 - n_beta "
-    "h / (2 p)) with p = n_beta h + localization and h the curvature along g. Colours are cut at the ends "
-    "of their scale."
-)
-PLACES = (
-    "Each pair is shown at the step size with most cells that are equilibrated and have small steps among "
-    "those without a failed chain, ties to the largest; numbers in brackets fail a required criterion even "
-    "there, at this step. The recommendation and what is said of settings are the rule's: medians over all "
-    "steps and seeds swept. Not sampled: step_size x localization of 4 or more everywhere."
-)
 SETTING_MARKERS = ("*", "D", "^", "v", "P")
 RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 NUMBERS = {1: "#000000", 0: "#ffffff"}
@@ -69,9 +53,9 @@ def one(
 
 @style.styled
 def regime_map(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
-    distributions: Sequence[str] | None = None,
+    distributions: Names = None,
     seed: int | None = None,
     step: int | None = None,
     main_setting: str = "sampling",
@@ -86,7 +70,6 @@ def regime_map(
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     main_setting   what the setting of rllc.nc is called
-    title          what the experiment is called
     """
     calibration = need(datasets, "calibration", "llc", "gradient_square")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
@@ -126,7 +109,10 @@ def regime_map(
             "Grey: not sampled, or a chain failed at every step size.",
             "No uncertainty is drawn.",
         ],
-        details=[MEANING, PLACES],
+        details=[
+            "The recommendation and what is said of settings are the rule's: medians over all steps and "
+            "seeds swept. What is drawn, and at which step size, is defined in docs/calibration.md."
+        ],
         title=title,
     )
     return Drawing(figure, data, *words)

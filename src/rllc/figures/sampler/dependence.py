@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import need, of_seeds, one_distribution, one_label
 from rllc.figures.panels import Curve, Panel, Row, sheet
 from rllc.figures.sampler.traces import RUNNING, running
@@ -22,7 +22,7 @@ SEEDINGS = {
 
 
 def _measured(
-    datasets: Mapping[str, xr.Dataset], *names: str, distribution: str | None, seed: int | None
+    datasets: Datasets, *names: str, distribution: str | None, seed: int | None
 ) -> tuple[xr.Dataset, xr.Dataset, str]:
     """Variables of one seed and distribution: with these dims, without them, and the distribution's label."""
     dependence = of_seeds(need(datasets, "dependence", *names), None if seed is None else [seed])
@@ -59,13 +59,11 @@ def _step_keys(steps: Sequence[int], **look: str) -> list:
 
 @style.styled
 def stage_figA1(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
 
     datasets      ``dependence`` with ``paired_loss``
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
     """
     data, one, label = _measured(datasets, "paired_loss", distribution=distribution, seed=seed)
     settings = json.loads(data.attrs["dependence"])["settings"]
@@ -100,13 +98,11 @@ def stage_figA1(  # noqa: N802
 
 @style.styled
 def stage_figD3(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """LLC against the number of contexts that minibatches are drawn from, a line per checkpoint.
 
     datasets      ``dependence`` with ``llc_by_dataset_size``
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
     """
     name = "llc_by_dataset_size"
     data, one, label = _measured(datasets, name, f"{name}_se", distribution=distribution, seed=seed)
@@ -134,10 +130,8 @@ def stage_figD3(  # noqa: N802
     return _drawing(
         figure,
         data,
-        f"Median change against {sizes[-1]} contexts, over components and steps, for {', '.join(changes)}."
-        if changes
-        else "",
-        f"LLC against the number of distinct contexts of {label} that minibatches are drawn from, nested "
+        captions.when(changes, f"Median change against {sizes[-1]} contexts, for {', '.join(changes)}."),
+        f"LLC over components and steps by the number of distinct contexts of {label} drawn from, nested "
         "sets.",
         error=BARS,
     )
@@ -145,13 +139,11 @@ def stage_figD3(  # noqa: N802
 
 @style.styled
 def stage_figD4(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """LLC against training step by minibatch size: losses on the same minibatch (top), on a new one (bottom).
 
     datasets      ``dependence`` with ``llc_by_batch_size``
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
     """
     name = "llc_by_batch_size"
     data, one, label = _measured(datasets, name, f"{name}_se", distribution=distribution, seed=seed)
@@ -188,13 +180,11 @@ def stage_figD4(  # noqa: N802
 
 @style.styled
 def stage_figD5(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
 ) -> Drawing:
     """LLC against training step with the same noise and minibatches at every checkpoint, and with fresh ones.
 
     datasets      ``dependence`` with ``llc_by_noise_seed``
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
     """
     name = "llc_by_noise_seed"
     data, one, label = _measured(datasets, name, f"{name}_se", distribution=distribution, seed=seed)

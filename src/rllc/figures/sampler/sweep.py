@@ -1,14 +1,12 @@
 """The grid of the sampler's settings (arXiv 2402.02364, Fig. D.6)."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.calibration import REQUIRED, kinds
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Names
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 from rllc.figures.sampler.calibration import KIND_NAMES, cell, one
 from rllc.vocabulary import STATUS
@@ -18,9 +16,9 @@ CELLS = ("seed", "step", "component", "distribution")
 
 @style.styled
 def stage_figD6(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
-    distributions: Sequence[str] | None = None,
+    distributions: Names = None,
     seed: int | None = None,
     step: int | None = None,
     title: str = "",
@@ -30,7 +28,6 @@ def stage_figD6(  # noqa: N802
     datasets       ``calibration`` and ``recommendation``
     distributions  default all that were swept
     seed, step     default the first seed, the last step
-    title          what the experiment is called
     """
     calibration = need(datasets, "calibration", "llc", "llc_gradient_off", "status")
     chosen = need(datasets, "recommendation", "passes")
@@ -104,10 +101,7 @@ def _sweep_line(ax: Axes, each: xr.Dataset, good: xr.DataArray, color: tuple) ->
     ).any([*over, "chain"])
     crossed = each["step_size"].values[failed.values]
     if crossed.size:
-        ax.plot(
-            crossed, np.full(crossed.size, 0.04), transform=ax.get_xaxis_transform(),
-            linestyle="none", marker="x", markersize=5, color=color, clip_on=False,
-        )  # fmt: skip
+        style.crosses(ax, crossed, 0.04, color=color)
     each = each.sel(step_size=each["llc"].notnull().any(over))
     if not each.sizes["step_size"]:
         return

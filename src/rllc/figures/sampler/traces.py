@@ -1,13 +1,12 @@
 """Traces of the running estimate over draws, and failure modes (arXiv 2402.02364, Fig. D.7)."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import distribution_labels, need, of_seeds
 from rllc.vocabulary import STATUS
 
@@ -31,11 +30,10 @@ class Case(NamedTuple):
 
 
 @style.styled
-def stage_figD7(datasets: Mapping[str, xr.Dataset], *, seed: int | None = None) -> Drawing:  # noqa: N802
+def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # noqa: N802
     """Failure modes: chains of the sweep itself, each the clearest of its kind.
 
     datasets  ``calibration``
-    seed      default the first
     """
     calibration = of_seeds(
         need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),

@@ -1,6 +1,6 @@
 """The estimator against exact truths: quadratic wells, toy potentials, linear networks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import faulty, need, ring_reasons
 
 COLORS = ("#4477AA", "#AA3377", "#228833", "#CC7722", "#222222")
@@ -18,11 +18,10 @@ SHORT = 3.0  # relaxation times of a direction in which the loss is flat
 ERRORS = "Error bars are two Monte Carlo standard errors."
 EXACT = {"linestyle": "none", "marker": "_", "markersize": 11, "color": style.CONTROL_COLOR}
 COEFFICIENT = {"linestyle": "none", "marker": "*", "markersize": 7, "color": COLORS[3]}
-FACES = {False: {}, True: {"markerfacecolor": "white"}}
 
 
 @style.styled
-def validation_quadratic(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_quadratic(datasets: Datasets) -> Drawing:
     """Quadratic wells: estimate against what the discretised chain gives exactly, and the relative error."""
     data = need(datasets, "quadratic", "llc", "llc_se", "exact", "posterior")
     figure, axes = style.grid(1, 2, panel=(3.3, 2.9), margin=1.9)
@@ -62,7 +61,7 @@ def validation_quadratic(datasets: Mapping[str, xr.Dataset]) -> Drawing:
 
 
 @style.styled
-def validation_potentials(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_potentials(datasets: Datasets) -> Drawing:
     """Toy potentials: estimate over n_beta, with the exact value at each n_beta and the coefficient."""
     data = need(datasets, "potentials", "llc", "llc_se", "exact", "coefficient")
     names = data["potential"].values.tolist()
@@ -108,28 +107,13 @@ def validation_potentials(datasets: Mapping[str, xr.Dataset]) -> Drawing:
     )
 
 
-def _drawing(
-    figure: Figure,
-    data: xr.Dataset,
-    last: Axes,
-    entries: Sequence[Line2D],
-    *findings: str,
-    conditions: Sequence[str] = (),
-    details: Sequence[str] = (),
-) -> Drawing:
-    style.beside(last, [*entries, *style.ring_keys(ring_reasons((data, "llc")))])
-    ends = [*conditions, ERRORS, captions.trust(data, "llc")]
-    more = [*details, captions.cautions(data, "llc")]
-    return Drawing(figure, data, *captions.compose(*findings, conditions=ends, details=more))
-
-
 def _short(data: xr.Dataset) -> xr.DataArray:
     """Where chains are shorter than a direction in which the loss is flat takes to forget the centre."""
     return data["moves"] * data["step_size"] * data["localization"] / 2 < SHORT
 
 
 @style.styled
-def validation_reduced_rank(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_reduced_rank(datasets: Datasets) -> Drawing:
     """Reduced-rank regression: small models against integrals, others against the learning coefficient."""
     data = need(datasets, "reduced_rank", "llc", "llc_se", "exact", "coefficient", "parameters")
     around_zero = data["exact"].notnull().any("n_beta")
@@ -151,10 +135,7 @@ def validation_reduced_rank(datasets: Mapping[str, xr.Dataset]) -> Drawing:
     ax.set_xlabel("widths: inputs-hidden-outputs")
     ax.set_ylabel("estimate")
     ax.set_title("around weights 0", loc="left")
-    entries += [
-        style.key("exact at this n_beta", **EXACT),
-        style.key("learning coefficient", **COEFFICIENT),
-    ]
+    entries += [style.key("exact at this n_beta", **EXACT), style.key("learning coefficient", **COEFFICIENT)]
     entries += _networks(axes[0, 1], axes[0, 2], rest, by="n_beta", first=len(betas))
     return _drawing(
         figure,
@@ -170,7 +151,7 @@ def validation_reduced_rank(datasets: Mapping[str, xr.Dataset]) -> Drawing:
 
 
 @style.styled
-def validation_deep_linear(datasets: Mapping[str, xr.Dataset], *, bins: int = 15) -> Drawing:
+def validation_deep_linear(datasets: Datasets, *, bins: int = 15) -> Drawing:
     """Deep linear networks: estimate against the learning coefficient, relative error by size, histogram."""
     data = need(datasets, "deep_linear", "llc", "llc_se", "coefficient", "parameters", "layers")
     figure, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
@@ -202,6 +183,21 @@ def validation_deep_linear(datasets: Mapping[str, xr.Dataset], *, bins: int = 15
     )
 
 
+def _drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    last: Axes,
+    entries: Sequence[Line2D],
+    *findings: str,
+    conditions: Sequence[str] = (),
+    details: Sequence[str] = (),
+) -> Drawing:
+    style.beside(last, [*entries, *style.ring_keys(ring_reasons((data, "llc")))])
+    ends = [*conditions, ERRORS, captions.trust(data, "llc")]
+    more = [*details, captions.cautions(data, "llc")]
+    return Drawing(figure, data, *captions.compose(*findings, conditions=ends, details=more))
+
+
 def _networks(left: Axes, right: Axes, data: xr.Dataset, *, by: str, first: int = 0) -> list:
     """Estimate against the coefficient, and relative error against size; a colour per value of ``by``."""
     stacked = data.stack(case=("model", "n_beta"))
@@ -222,14 +218,9 @@ def _networks(left: Axes, right: Axes, data: xr.Dataset, *, by: str, first: int 
     return entries
 
 
-def _look(index: int, *, hollow: bool = False) -> dict:
-    return {
-        "color": COLORS[index % len(COLORS)],
-        "marker": style.MARKERS[index % len(style.MARKERS)],
-        "linestyle": "none",
-        "markersize": 4,
-        **FACES[hollow],
-    }
+def _look(n: int, *, hollow: bool = False) -> dict:
+    look = style.numbered(n, COLORS[n % len(COLORS)]) | {"linestyle": "none", "markersize": 4}
+    return look | ({"markerfacecolor": "white"} if hollow else {})
 
 
 def _bars(ax: Axes, x, y, error, source: xr.Dataset, **look) -> None:

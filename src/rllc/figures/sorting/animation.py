@@ -1,6 +1,6 @@
 """Circuits beside the curves of training, moving from checkpoint to checkpoint (the list-sorting post)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Animation
+from rllc.figures.drawing import Animation, Datasets
 from rllc.figures.inputs import need
 from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
@@ -36,7 +36,7 @@ NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
 
 @style.styled
 def sort_animation(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     seed: int | None = None,
@@ -47,8 +47,6 @@ def sort_animation(
     """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
 
     datasets  ``circuits`` and ``metrics``; ``llc`` and what else ``curves`` draw, where it was given
-    title     what the experiment is called
-    seed      default the first
     curves    names of the panels of ``sorting.panels.panels`` beside the circuits
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
     """
@@ -137,12 +135,7 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> _Maps:
     return made
 
 
-def _curves(
-    figure: SubFigure,
-    shown: Sequence[Statistic],
-    one: Mapping[str, xr.Dataset],
-    datasets: Mapping[str, xr.Dataset],
-) -> list[Line2D]:
+def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datasets: Datasets) -> list[Line2D]:
     """The curves of one seed; returns the line in each panel that marks the checkpoint."""
     axes = figure.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
     steps = np.unique(np.concatenate([one[c.source]["step"].values for each in shown for c in each.curves]))

@@ -1,6 +1,6 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need
 from rllc.figures.sorting.inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
 
@@ -25,11 +25,11 @@ DEAD = 0.02  # of the limit of the colours: below it a panel looks empty, and sa
 
 @style.styled
 def sort_circuits(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     seed: int | None = None,
-    steps: Sequence[int] | None = None,
+    steps: Seeds = None,
     distribution: str | None = None,
     accurate: float = 0.99,
     quantile: float = 0.995,
@@ -37,8 +37,6 @@ def sort_circuits(
     """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
 
     datasets  ``circuits``; ``metrics`` and ``llc`` to choose the checkpoints, where they were given
-    title     what the experiment is called
-    seed      default the first
     steps     default: the first with token accuracy ``accurate``, that of the largest LLC, about twice and
               four times as late, and the last
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
@@ -179,7 +177,7 @@ def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
     return {int(step): "" for step in steps}
 
 
-def _chosen(one: Mapping[str, xr.Dataset], accurate: float) -> dict[int, str]:
+def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
     """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
     known = one["circuits"]["step"].values
     found: dict[int, str] = {}

@@ -6,34 +6,29 @@ import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting.inputs import given, has_peak, llc_peak, one_seed
 from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, limits, of_seed, statistics
 
 SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
-NOT_IN_EQUILIBRIUM = (
-    "The chains are not in equilibrium: a checkpoint on its way, and the more so one trained with L2, is no "
-    "minimum of the loss itself; the level of the LLC is the setting's."
-)
 ROW = 1.25  # inches
 LEVEL = 5e-4  # a fall by less is 0.0 %
 
 
 @style.styled
 def sort_curves(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     accurate: float = 0.99,
 ) -> Drawing:
     """Every curve of one experiment, one below the other on the same steps, a column per seed.
 
     datasets      ``metrics`` with ``accuracy`` and ``loss``; ``llc``, ``rllc``, ``circuits`` and any
                   ``llc.<setting>`` as a control, each where it was given
-    title         what the experiment is called
     distribution  default the datasets' first
     accurate      the caption says from which checkpoint on the token accuracy is at least this
     """
@@ -61,7 +56,7 @@ def sort_curves(
     return Drawing(figure, _data(datasets, shown), *_caption(datasets, ones, shown, title, accurate))
 
 
-def _data(datasets: Mapping[str, xr.Dataset], shown: Sequence[Statistic]) -> xr.Dataset:
+def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
     """The variables drawn; those of other settings and verdicts of heads under names of their own."""
     parts = []
     for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
@@ -78,23 +73,10 @@ def _data(datasets: Mapping[str, xr.Dataset], shown: Sequence[Statistic]) -> xr.
 
 
 def _caption(
-    datasets: Mapping[str, xr.Dataset],
-    ones: Mapping[int, Mapping[str, xr.Dataset]],
-    shown: Sequence[Statistic],
-    title: str,
-    accurate: float,
+    datasets: Datasets, ones: Mapping[int, Datasets], shown: Sequence[Statistic], title: str, accurate: float
 ) -> tuple[str, str]:
     metrics, llc = datasets["metrics"], datasets.get("llc")
-    named = {name: data for name, data in (("LLC", llc), ("Heads", datasets.get("rllc"))) if data is not None}
-    variable = {"LLC": "llc", "Heads": "rllc"}
-    cells = {
-        name: [
-            f"{name}: {text}"
-            for text in (captions.failures(data, variable[name]), captions.trust(data, variable[name]))
-            if text
-        ]
-        for name, data in named.items()
-    }
+    whole, heads = (_cells(datasets, *of) for of in (("LLC", "llc"), ("Heads", "rllc")))
     controls = [
         f"{name.removeprefix('llc.')}: {captions.chains(data)}"
         for name, data in datasets.items()
@@ -105,31 +87,26 @@ def _caption(
         *(_circuits(seed, one) for seed, one in ones.items()),
         conditions=[
             "llc.nc was not given, so no estimate is drawn." if llc is None else SHAPE,
-            captions.BANDS if named else "",
+            captions.BANDS if whole or heads else "",
             captions.setting(llc) if llc is not None else "",
             captions.seeds(metrics),
-            *cells.get("LLC", []),
+            *whole[:1],
         ],
         details=[
             f"Drawn against training step: {', '.join(each.title for each in shown)}.",
-            *cells.get("Heads", []),
-            *(
-                f"{name}: {text}"
-                for name, data in named.items()
-                if (text := captions.cautions(data, variable[name]))
+            *whole[1:],
+            *heads,
+            f"LLC sampled with {captions.chains(llc)}. {captions.ERROR}" if llc is not None else "",
+            captions.when(
+                controls, f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
             ),
-            f"LLC sampled with {captions.chains(llc)}. {NOT_IN_EQUILIBRIUM} {captions.ERROR}"
-            if llc is not None
-            else "",
-            f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
-            if controls
-            else "",
-            "The dotted vertical line is where the LLC is largest."
-            if llc is not None and has_peak(llc)
-            else "",
-            f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."
-            if any(each.name in ESTIMATES for each in shown)
-            else "",
+            captions.when(
+                llc is not None and has_peak(llc), "The dotted vertical line is where the LLC is largest."
+            ),
+            captions.when(
+                any(each.name in ESTIMATES for each in shown),
+                f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on.",
+            ),
             _of_circuits(datasets),
             *captions.labels(metrics),
         ],
@@ -137,30 +114,33 @@ def _caption(
     )
 
 
-def _of_circuits(datasets: Mapping[str, xr.Dataset]) -> str:
+def _cells(datasets: Datasets, label: str, name: str) -> list[str]:
+    """Which estimates are missing or cannot be trusted, and then with which caution; nothing without them."""
+    if name not in datasets:
+        return []
+    data = datasets[name]
+    first = captions.joined(captions.failures(data, name), captions.trust(data, name))
+    caution = captions.cautions(data, name)
+    return [f"{label}: {first}", *([f"{label}: {caution}"] if caution else [])]
+
+
+def _of_circuits(datasets: Datasets) -> str:
     if "circuits" not in datasets:
         return "circuits.nc was not given, so nothing of the circuits is drawn."
-    tolerance = (
-        datasets["circuits"]["rank"].attrs.get("relative_tolerance")
-        if "rank" in datasets["circuits"]
-        else None
-    )
-    relative = "" if tolerance is None else f" (singular values above {tolerance:.1e} of the largest)"
-    return (
-        f"Ranks{relative}, translational symmetry and overlap are of the full QK and OV circuits; the matrix "
-        "rank counts what rounding leaves, the effective rank is the exponential of the spectrum's entropy. "
-        "The anti-state score of a head: correlation of its OV circuit with minus the sum of the others'."
-    )
+    rank = datasets["circuits"].get("rank", xr.DataArray())
+    tolerance = rank.attrs.get("relative_tolerance")
+    above = "" if tolerance is None else f"; ranks count singular values above {tolerance:.1e} of the largest"
+    return f"What is drawn of the full QK and OV circuits is defined in docs/sorting.md{above}."
 
 
-def _outcome(seed: int, one: Mapping[str, xr.Dataset], accurate: float) -> str:
+def _outcome(seed: int, one: Datasets, accurate: float) -> str:
     """When a seed sorts, and where its LLC is largest."""
     peak = llc_peak(one["llc"]) if "llc" in one else None
     parts = [*([] if peak is None else [_peak(one["llc"], peak)]), _reached(one["metrics"], accurate)]
     return f"Seed {seed}: {'; '.join(parts)}."
 
 
-def _circuits(seed: int, one: Mapping[str, xr.Dataset]) -> str:
+def _circuits(seed: int, one: Datasets) -> str:
     """What the statistics of a seed's circuits begin and end at."""
     if "circuits" not in one:
         return ""

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from rllc.figures import style
+from rllc.figures.drawing import Datasets
 from rllc.figures.inputs import faulty, ring_reasons
 from rllc.figures.panels import Curve, Panel
 from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
@@ -33,7 +34,7 @@ class Variable(NamedTuple):
     select: Mapping[str, str] = {}
     relative: bool = False
 
-    def of(self, one: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def of(self, one: Datasets) -> xr.Dataset:
         """What is drawn of one seed: the values, and standard errors and verdicts where there are any."""
         dataset = one[self.source].sel(self.select)
         kept = [name for name in (self.variable, f"{self.variable}_se", "verdict") if name in dataset]
@@ -53,7 +54,7 @@ class Statistic(NamedTuple):
     scale: str = "linear"
 
 
-def statistics(datasets: Mapping[str, xr.Dataset]) -> list[Statistic]:
+def statistics(datasets: Datasets) -> list[Statistic]:
     """Every panel that the datasets have the variables for, from top to bottom."""
     several = "circuits" in datasets and datasets["circuits"].sizes["head"] > 1
     made = [
@@ -84,17 +85,15 @@ def statistics(datasets: Mapping[str, xr.Dataset]) -> list[Statistic]:
             _anti_state(datasets),
         ]  # fmt: skip
     known = [
-        panel._replace(
-            curves=[c for c in panel.curves if c.source in datasets and c.variable in datasets[c.source]]
-        )
-        for panel in made
+        each._replace(curves=[c for c in each.curves if c.variable in datasets.get(c.source, ())])
+        for each in made
     ]
-    return [panel for panel in known if panel.curves]
+    return [each for each in known if each.curves]
 
 
 def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Statistic:
     """Variables of the whole model: the first solid with points, the others dashed."""
-    first = {"color": COLORS[name], "marker": "o", "markersize": 2.4}
+    first = _dots(COLORS[name])
     curves = [
         Variable(source, variable, first if n == 0 else first | SECOND, label)
         for n, (variable, label) in enumerate(variables.items())
@@ -102,9 +101,7 @@ def _whole(source: str, name: str, title: str, unit: str, **variables: str | Non
     return Statistic(name, title, unit, curves)
 
 
-def _by_head(
-    datasets: Mapping[str, xr.Dataset], source: str, variable: str, title: str, unit: str
-) -> Statistic:
+def _by_head(datasets: Datasets, source: str, variable: str, title: str, unit: str) -> Statistic:
     heads = datasets[source]["head"].values.tolist() if source in datasets else []
     curves = [
         Variable(source, variable, look | {"markersize": 2.4}, f"head {head}", {"head": head})
@@ -113,13 +110,13 @@ def _by_head(
     return Statistic(variable, title, unit, curves)
 
 
-def _anti_state(datasets: Mapping[str, xr.Dataset]) -> Statistic:
+def _anti_state(datasets: Datasets) -> Statistic:
     """One line where there are two heads: each is the other's rest, so both have the same score."""
     panel = _by_head(datasets, "circuits", "anti_state", "anti-state score", "−correlation")
     if len(panel.curves) > 2:
         return panel
-    look = {"color": "#333333", "marker": "o", "markersize": 2.4}
-    return panel._replace(curves=[panel.curves[0]._replace(look=look, label="either head")])
+    only = panel.curves[0]._replace(look=_dots("#333333"), label="either head")
+    return panel._replace(curves=[only])
 
 
 def _overlap(circuits: xr.Dataset) -> Statistic:
@@ -137,50 +134,36 @@ def _overlap(circuits: xr.Dataset) -> Statistic:
         for circuit, dash in (("qk", "--"), ("ov", ":"))
         for n, pair in enumerate(pairs)
     ]
-    look = {"color": COLORS["overlap"], "marker": "o", "markersize": 2.4}
-    return Statistic(
-        "overlap",
-        "overlap of heads",
-        "overlap",
-        [Variable("circuits", "head_overlap", look, "mean"), *parts],
-    )
+    mean = Variable("circuits", "head_overlap", _dots(COLORS["overlap"]), "mean")
+    return Statistic("overlap", "overlap of heads", "overlap", [mean, *parts])
 
 
-def _controls(datasets: Mapping[str, xr.Dataset]) -> Statistic:
+def _controls(datasets: Datasets) -> Statistic:
     """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
     others = [name for name in datasets if name.startswith("llc.")]
     look = {"color": COLORS["llc"], "marker": "o", "markersize": 2.0, "linewidth": 1.1}
     curves = [
-        Variable(
-            name,
-            "llc",
-            look
-            | {
-                "color": OTHERS[n % len(OTHERS)],
-                "linestyle": style.LINES[1 + n % 5],
-                "marker": ("s", "^", "D", "v")[n % 4],
-            },
-            name.removeprefix("llc."),
-            relative=True,
-        )
+        Variable(name, "llc", look | _other(n), name.removeprefix("llc."), relative=True)
         for n, name in enumerate(others)
     ]
     norm = {"color": "#7F7F7F", "linewidth": 1.1}
-    return Statistic(
-        "controls",
-        "LLC under other settings",
-        "share of maximum",
-        [
-            Variable("llc", "llc", look, "as above", relative=True),
-            *curves,
-            Variable("metrics", "weight_norm", norm, "norm of weights", relative=True),
-        ]
-        if others
-        else [],
-    )
+    if others:
+        own = Variable("llc", "llc", look, "as above", relative=True)
+        curves = [own, *curves, Variable("metrics", "weight_norm", norm, "norm of weights", relative=True)]
+    return Statistic("controls", "LLC under other settings", "share of maximum", curves)
 
 
-def limits(statistic: Statistic, datasets: Mapping[str, xr.Dataset]) -> tuple[float, float] | None:
+def _dots(color: str) -> dict[str, Any]:
+    return {"color": color, "marker": "o", "markersize": 2.4}
+
+
+def _other(n: int) -> dict[str, Any]:
+    """The look of the setting number ``n`` beside the LLC's own."""
+    dash, marker = style.LINES[1 + n % 5], ("s", "^", "D", "v")[n % 4]
+    return {"color": OTHERS[n % len(OTHERS)], "linestyle": dash, "marker": marker}
+
+
+def limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | None:
     """Vertical limits of a panel of estimates, over all seeds: what they need from step ``FROM`` on.
 
     None: as they come.
@@ -204,7 +187,7 @@ def limits(statistic: Statistic, datasets: Mapping[str, xr.Dataset]) -> tuple[fl
 
 def of_seed(
     statistic: Statistic,
-    one: Mapping[str, xr.Dataset],
+    one: Datasets,
     within: tuple[float, float] | None,
     *,
     steps: np.ndarray,
@@ -266,7 +249,7 @@ def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None
         )  # fmt: skip
 
 
-def entries(statistic: Statistic, datasets: Mapping[str, xr.Dataset], *, brief: bool = False) -> list:
+def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) -> list:
     """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings.
 
     ``brief``: without the reasons.

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.panels import Curve, Panel, all_of, draw, of_heads, seed_suffix
 from rllc.figures.sorting.inputs import (
@@ -35,16 +35,11 @@ DRAWN = ("token_head", "regions", "regions_min3", "vocabulary_share")
 
 @style.styled
 def sort_specialization(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    title: str = "",
-    seeds: Sequence[int] | None = None,
-    distribution: str | None = None,
+    datasets: Datasets, *, title: str = "", seeds: Seeds = None, distribution: str | None = None
 ) -> Drawing:
     """The head that handles each number against training step, the regions and each head's share.
 
     datasets  ``circuits``; ``llc`` marks where it is largest
-    title     what the experiment is called
     """
     circuits = of_seeds(need(datasets, "circuits", *DRAWN[:2], DRAWN[3]), seeds)
     data = circuits[[name for name in DRAWN if name in circuits]]
@@ -80,7 +75,7 @@ def sort_specialization(
     return Drawing(figure, data, *words)
 
 
-def _panels(one: Mapping[str, xr.Dataset], looks: Mapping[str, dict], runs: Sequence[int]) -> list[Panel]:
+def _panels(one: Datasets, looks: Mapping[str, dict], runs: Sequence[int]) -> list[Panel]:
     """The map, the regions and the shares of one seed, with the peak of its LLC."""
     circuits = one["circuits"]
     suffix, steps = seed_suffix(runs, int(circuits["seed"])), circuits["step"].values
@@ -149,7 +144,7 @@ def _legends(column: np.ndarray, looks: Mapping[str, dict], peak: bool, long: bo
     style.beside(column[2], [style.key(f"head {head}", **look) for head, look in looks.items()])
 
 
-def _outcome(one: Mapping[str, xr.Dataset]) -> str:
+def _outcome(one: Datasets) -> str:
     """How one seed ends, and how many regions there are where the LLC is largest."""
     circuits = one["circuits"]
     peak = llc_peak(one["llc"]) if "llc" in one else None

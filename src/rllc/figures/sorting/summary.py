@@ -1,6 +1,6 @@
 """What the experiments with sorting transformers have in common: one panel per statistic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.sorting.inputs import COLORS
 from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
@@ -28,11 +28,11 @@ EXPECTED = "#DCE6DC"
 
 @style.styled
 def sort_summary(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     quantities: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
     """A panel per statistic, experiments from top to bottom, a point per seed.
@@ -85,35 +85,32 @@ def sort_summary(
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for ax in axes:
         ax.tick_params(axis="y", length=0)
-    keys = [
-        style.key(
-            f"seed {seed}", linestyle="none", color="#444444", marker=style.MARKERS[n % 8], markersize=5
-        )
-        for n, seed in enumerate(runs)
-    ]
+    grey = {"linestyle": "none", "color": "#444444", "markersize": 5}
+    keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
     if expected:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
+    doubted = any(marked.any() for marked in hollow.values())
     words = captions.compose(
         *(_range(data, variable, title, called) for variable, title in shown.items()),
         conditions=[
-            f"{len(names)} experiments, a point per training seed; values without a step are of the last "
-            "one.",
-            doubts("Hollow") if any(marked.any() for marked in hollow.values()) else "",
+            f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
+            doubts("Hollow") if doubted else "",
             "Shaded: what the claims table expects." if expected else "",
             "A dash: the statistic does not exist there.",
             captions.seeds(data),
         ],
         details=[
-            "Bars: the standard error of a value by those of the estimates (none for steps), which holds "
-            "nothing of the bias of a maximum."
-            if any(np.isfinite(each).any() for each in errors.values())
-            else "",
+            captions.when(
+                any(np.isfinite(each).any() for each in errors.values()),
+                "Bars: the standard error of a value by those of the estimates (none for steps), which holds "
+                "nothing of the bias of a maximum.",
+            ),
             averaged(claims, list(shown)),
-            DOUBT if any(marked.any() for marked in hollow.values()) else "",
-            "Nothing is expected of an experiment about steps that it was not trained to."
-            if expected
-            else "",
+            DOUBT if doubted else "",
+            captions.when(
+                expected, "Claims about steps that an experiment was not trained to are not shaded."
+            ),
         ],
     )
     return Drawing(figure, data, *words)
