@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.panels import Curve, Panel, Row, curve, of_heads, seed_suffix, sheet
+from rllc.figures.panels import Curve, Panel, Row, curve, of_heads, seed_suffix, sheet, stage_bands
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
@@ -36,7 +36,7 @@ def stage_fig1a_lm(
         data = xr.merge([data, source], join="outer", compat="override", combine_attrs="drop")
         if "verdict" in data:
             data["verdict"] = inputs.verdicts(data, "llc")
-    where = {"over": partial(style.stage_bands, boundaries=boundaries), "steps": data["step"].values}
+    where = {"over": partial(stage_bands, boundaries=boundaries), "steps": data["step"].values}
     losses, levels, findings = [], [], []
     for seed in data["seed"].values.tolist():
         one = data.sel(seed=seed, distribution=name)
@@ -103,7 +103,7 @@ def stage_fig4b_heads(
             icl, label = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
         data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
     rows, findings = [], []
-    bands = partial(style.stage_bands, boundaries=boundaries)
+    bands = partial(stage_bands, boundaries=boundaries)
     for seed in data["seed"].values.tolist():
         one, suffix = data.sel(seed=seed), seed_suffix(data["seed"], seed)
         looks = style.head_styles(one["head_type"])

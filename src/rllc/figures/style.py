@@ -295,9 +295,3 @@ def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
 def zero(ax: Axes) -> None:
     """A pale line at 0."""
     ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
-
-
-def stage_bands(ax: Axes, boundaries: Sequence[float]) -> None:
-    """Shade every second interval between ascending ``boundaries`` (steps)."""
-    for start, end in zip(boundaries[:-1:2], boundaries[1::2], strict=False):
-        ax.axvspan(start, end, color="#f2efe6", zorder=0, linewidth=0)
