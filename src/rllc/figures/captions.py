@@ -171,7 +171,7 @@ def types(kinds: xr.DataArray) -> str:
     """How types were assigned, and which heads are not "other"."""
     if (kinds == "unknown").all():
         return NO_HEADS
-    found = []
+    parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
         named = [
@@ -179,8 +179,8 @@ def types(kinds: xr.DataArray) -> str:
             for head, kind in zip(row["head"].values.tolist(), row.values.tolist(), strict=True)
             if kind not in ("other", "unknown")
         ]
-        found.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
-    return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(found)})."
+        parts.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
+    return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
 
 
 def highest(values: xr.DataArray) -> str:

@@ -138,9 +138,9 @@ def _columns(seeds: Sequence[int], width: float) -> dict[str, float]:
     judged_by = claim + WIDTHS["claim"]
     threshold = judged_by + WIDTHS["statistic"]
     values = threshold + WIDTHS["threshold"]
-    found = {"claim": claim, "statistic": judged_by, "threshold": threshold}
-    found |= {f"seed {seed}": values + (n + 1) * width for n, seed in enumerate(seeds)}
-    return found | {"verdict": values + len(seeds) * width + 0.25}
+    edges = {"claim": claim, "statistic": judged_by, "threshold": threshold}
+    edges |= {f"seed {seed}": values + (n + 1) * width for n, seed in enumerate(seeds)}
+    return edges | {"verdict": values + len(seeds) * width + 0.25}
 
 
 def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:

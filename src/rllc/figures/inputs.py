@@ -74,11 +74,11 @@ def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr
         unknown = np.full((seeds.size, heads.size), "unknown", dtype=object)
         coords = {"seed": seeds.values, "head": heads.values}
         return xr.DataArray(unknown, dims=("seed", "head"), coords=coords, name="head_type")
-    found = source["head_type"] if "head_type" in source else head_types(source)
+    types = source["head_type"] if "head_type" in source else head_types(source)
     plain = xr.DataArray(
-        found.transpose("seed", "head").values.astype(object),
+        types.transpose("seed", "head").values.astype(object),
         dims=("seed", "head"),
-        coords={"seed": found["seed"].values, "head": found["head"].values},
+        coords={"seed": types["seed"].values, "head": types["head"].values},
         name="head_type",
     )
     return plain.reindex(seed=seeds.values, head=heads.values, fill_value="unknown")
@@ -108,22 +108,22 @@ def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     """``verdict`` in the dims of ``dataset[name]``, as integers, 0 where there is no value; None without."""
     if "verdict" not in dataset:
         return None
-    found = dataset["verdict"].fillna(MISSING).astype(np.int16)
-    return found.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("verdict")
+    bits = dataset["verdict"].fillna(MISSING).astype(np.int16)
+    return bits.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("verdict")
 
 
 def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     """Where ``dataset[name]`` has a value that cannot be trusted; None without verdicts."""
-    found = verdicts(dataset, name)
-    return None if found is None else (found.astype(np.int64) & FAULTS) > 0
+    bits = verdicts(dataset, name)
+    return None if bits is None else (bits.astype(np.int64) & FAULTS) > 0
 
 
 def counted(dataset: xr.Dataset, name: str) -> tuple[dict[str, int], dict[str, int]]:
     """How many cells with a value have each fault and each caution, by its name in words."""
-    found = verdicts(dataset, name)
+    bits = verdicts(dataset, name)
     counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    for reason in REASONS if found is not None else ():
-        number = int(((found.astype(np.int64) & reason.mask) > 0).sum())
+    for reason in REASONS if bits is not None else ():
+        number = int(((bits.astype(np.int64) & reason.mask) > 0).sum())
         if number:
             counts[0 if reason.fault else 1][reason.name.replace("_", " ")] = number
     return counts

@@ -120,16 +120,16 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: str | None, se
     name = inputs.one_distribution(rllc, distribution)
     chosen = rllc["seed"].values.tolist()[0] if seed is None else seed
     one = inputs.of_seeds(rllc, [chosen]).isel(seed=0).sel(distribution=name)
-    taken = one[["rllc"]].assign_attrs(rllc.attrs, distribution_label=inputs.one_label(rllc, name))
+    measures = one[["rllc"]].assign_attrs(rllc.attrs, distribution_label=inputs.one_label(rllc, name))
     prediction = captions.predicted(rllc, datasets)
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=chosen, distribution=name)
     for variable in ("rllc_se", "rllc_gradient_off", "curvature_prediction", "verdict"):
         if variable in one and one[variable].notnull().any():
-            taken[variable] = one[variable]
-    if "rllc_gradient_off" in taken:
-        taken["shrinkage"] = captions.change_by_gradient(one.assign_attrs(rllc.attrs))
-    return taken.transpose("step", "head", ...)
+            measures[variable] = one[variable]
+    if "rllc_gradient_off" in measures:
+        measures["shrinkage"] = captions.change_by_gradient(one.assign_attrs(rllc.attrs))
+    return measures.transpose("step", "head", ...)
 
 
 def _limits(one: xr.Dataset) -> dict[str, float]:

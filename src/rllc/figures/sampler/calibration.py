@@ -147,22 +147,22 @@ def _number(value: float) -> str:
 
 def _place(ax: Axes, n_beta: float, localization: float) -> tuple[float, float] | None:
     """Where a setting lies on the axes of a map, between cells by its logarithm; None outside the grid."""
-    found = []
+    place = []
     for value, grid in zip((n_beta, localization), ax.rllc_grid, strict=True):
         if not np.isfinite(value) or not grid[0] * 0.999 <= value <= grid[-1] * 1.001:
             return None
-        found.append(float(np.interp(np.log(value), np.log(grid), np.arange(len(grid)))))
-    return found[0], found[1]
+        place.append(float(np.interp(np.log(value), np.log(grid), np.arange(len(grid)))))
+    return place[0], place[1]
 
 
 def _mark(ax: Axes, chosen: xr.Dataset) -> None:
     """The settings in use and the recommended one, under the number of their cell."""
-    taken: dict[tuple[float, float], int] = {}
+    marks: dict[tuple[float, float], int] = {}
     for i in range(chosen.sizes["setting"]):
         each = chosen.isel(setting=i)
         at = _place(ax, float(each["setting_n_beta"]), float(each["setting_localization"]))
         if at is not None:  # settings that differ in more than the axes show stand side by side
-            beside = taken[at] = taken.get(at, -1) + 1
+            beside = marks[at] = marks.get(at, -1) + 1
             ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
     at = _place(ax, float(chosen["recommended_n_beta"]), float(chosen["recommended_localization"]))
     if at is not None:

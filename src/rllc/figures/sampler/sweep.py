@@ -34,14 +34,14 @@ def stage_figD6(  # noqa: N802
     names = distribution_names(calibration, distributions, calibration["distribution"].values.tolist())
     labels = distribution_labels(calibration)
     rows = [(kind, name) for kind in kinds(calibration) for name in names]
-    taken = {at: one(calibration, *at, seed, step) for at in rows}
-    columns = max(each.sizes["localization"] for each in taken.values())
+    swept = {at: one(calibration, *at, seed, step) for at in rows}
+    columns = max(each.sizes["localization"] for each in swept.values())
     figure, axes = style.grid(
         len(rows), columns, panel=(2.25, 1.75), margin=1.7, title=title, sharex=False, sharey="row"
     )
-    temperatures = np.unique(np.concatenate([each["n_beta"].values for each in taken.values()]))
+    temperatures = np.unique(np.concatenate([each["n_beta"].values for each in swept.values()]))
     colors = dict(zip(temperatures.tolist(), style.shades(len(temperatures)), strict=True))
-    for line, (at, each) in zip(axes, taken.items(), strict=True):
+    for line, (at, each) in zip(axes, swept.items(), strict=True):
         good = (chosen["passes"].sel(kind=at[0], distribution=at[1], criterion=list(REQUIRED)) == 1).all(
             "criterion"
         )
@@ -70,7 +70,7 @@ def stage_figD6(  # noqa: N802
     ]
     style.beside(axes[0, -1], entries)
     variables = ["llc", "llc_se", "llc_gradient_off", "status"]
-    wholes = [xr.concat([taken[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
+    wholes = [xr.concat([swept[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
     data["status"] = data["status"].astype(np.int8)
     drawn = [

@@ -81,8 +81,8 @@ def sort_animation(
         for line in marks:
             line.set_xdata([step, step])
         right_now = float(accuracy.sel(step=step)) if step in accuracy["step"].values else np.nan
-        said = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
-        heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{said}")
+        reached = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
+        heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{reached}")
         return [*maps.images["qk"], *maps.images["ov"], *maps.frames, *maps.strips, *maps.titles.values(),
                 *marks, heading]  # fmt: skip
 
@@ -118,21 +118,21 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> _Maps:
     heads = circuits["head"].values.tolist()
     axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
     last = circuits.isel(step=-1)
-    made = _Maps({}, {}, [], [])
+    maps = _Maps({}, {}, [], [])
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
-        made.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
-        made.titles[kind] = column[0].set_title(" ")
+        maps.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
+        maps.titles[kind] = column[0].set_title(" ")
         for n, ax in enumerate(column):
             ax.set_ylabel(down, labelpad=1)
-            made.frames.extend(ax.spines.values())
+            maps.frames.extend(ax.spines.values())
             if kind == "ov" and len(heads) > 1:
-                made.strips.append(strip(ax, last, n))
+                maps.strips.append(strip(ax, last, n))
         column[-1].set_xlabel(across)
         color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)
     if len(heads) > 1:
         for ax, head in zip(axes[:, 0], heads, strict=True):
             name_row(ax, head, None)
-    return made
+    return maps
 
 
 def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datasets: Datasets) -> list[Line2D]:

@@ -151,8 +151,8 @@ def _shade(holder: int, amount: float) -> tuple[float, float, float]:
 
 def color_limit(values: xr.DataArray, quantile: float) -> float:
     """Where the colours end: a quantile of |W| that a few large entries do not move."""
-    found = float(np.nanquantile(np.abs(values.values), quantile))
-    return found if np.isfinite(found) and found > 0 else 1.0
+    limit = float(np.nanquantile(np.abs(values.values), quantile))
+    return limit if np.isfinite(limit) and limit > 0 else 1.0
 
 
 def limit_text(limit: float) -> str:
@@ -180,25 +180,25 @@ def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
 def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
     """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
     known = one["circuits"]["step"].values
-    found: dict[int, str] = {}
+    steps: dict[int, str] = {}
     if "metrics" in one:
         right = one["metrics"]["accuracy"].dropna("step")
         enough = right["step"].values[right.values >= accurate]
         if enough.size:
-            found[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
+            steps[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
     peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
             step = factor * float(peak["step"])
             if step < known[-1] or factor == 1:
                 at = _nearest(known, step)
-                found[at] = ", ".join(filter(None, (found.get(at), why, "last" if step == known[-1] else "")))
-    found.setdefault(int(known[-1]), "last")
+                steps[at] = ", ".join(filter(None, (steps.get(at), why, "last" if step == known[-1] else "")))
+    steps.setdefault(int(known[-1]), "last")
     positive = known[known > 0]
-    if len(found) < 4 and positive.size:
+    if len(steps) < 4 and positive.size:
         for step in np.geomspace(positive[0], known[-1], 5):
-            found.setdefault(_nearest(known, step), "")
-    return dict(sorted(found.items()))
+            steps.setdefault(_nearest(known, step), "")
+    return dict(sorted(steps.items()))
 
 
 def _nearest(known: np.ndarray, step: float) -> int:

@@ -42,11 +42,11 @@ def given(datasets: Datasets, *, distribution: str | None, seeds: Seeds) -> dict
     Each keeps its own steps: an estimate at some checkpoints only is not missing at the others.
     """
     metrics = of_seeds(need(datasets, "metrics", "accuracy", "loss"), seeds)
-    found = {"metrics": on_lists(metrics, distribution)}
+    selected = {"metrics": on_lists(metrics, distribution)}
     for name, dataset in datasets.items():
         if name != "metrics" and "seed" in dataset.dims and "step" in dataset.dims:
-            found[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
-    return found
+            selected[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
+    return selected
 
 
 def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:

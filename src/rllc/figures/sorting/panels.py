@@ -57,7 +57,7 @@ class Statistic(NamedTuple):
 def statistics(datasets: Datasets) -> list[Statistic]:
     """Every panel that the datasets have the variables for, from top to bottom."""
     several = "circuits" in datasets and datasets["circuits"].sizes["head"] > 1
-    made = [
+    listed = [
         _whole(
             "metrics", "accuracy", "accuracy", "share right",
             accuracy="single predictions", sequence_accuracy="whole sequences",
@@ -76,7 +76,7 @@ def statistics(datasets: Datasets) -> list[Statistic]:
         ),
     ]  # fmt: skip
     if several:
-        made += [
+        listed += [
             _overlap(datasets["circuits"]),
             _whole(
                 "circuits", "regions", "vocabulary regions", "regions",
@@ -86,7 +86,7 @@ def statistics(datasets: Datasets) -> list[Statistic]:
         ]  # fmt: skip
     known = [
         each._replace(curves=[c for c in each.curves if c.variable in datasets.get(c.source, ())])
-        for each in made
+        for each in listed
     ]
     return [each for each in known if each.curves]
 

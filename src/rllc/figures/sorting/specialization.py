@@ -43,11 +43,11 @@ def sort_specialization(
     """
     circuits = of_seeds(need(datasets, "circuits", *DRAWN[:2], DRAWN[3]), seeds)
     data = circuits[[name for name in DRAWN if name in circuits]]
-    found = {"circuits": data}
+    measured = {"circuits": data}
     if "llc" in datasets:
-        found["llc"] = on_lists(datasets["llc"], distribution).reindex(seed=data["seed"].values)
+        measured["llc"] = on_lists(datasets["llc"], distribution).reindex(seed=data["seed"].values)
     runs = data["seed"].values.tolist()
-    ones = [one_seed(found, seed) for seed in runs]
+    ones = [one_seed(measured, seed) for seed in runs]
     looks = head_looks(data["head"].values.tolist())
     figure = Figure(figsize=(3.6 * len(runs) + 1.7, 5.2), layout="constrained")
     axes = figure.subplots(3, len(runs), squeeze=False, sharex=True, sharey="row", height_ratios=(2.4, 1, 1))
@@ -61,7 +61,7 @@ def sort_specialization(
     axes[2, 0].set_ylabel("share of numbers")
     axes[2, 0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.align_ylabels(axes[:, 0])
-    marked = "llc" in found and has_peak(found["llc"])
+    marked = "llc" in measured and has_peak(measured["llc"])
     _legends(axes[:, -1], looks, marked, "regions_min3" in data)
     words = captions.compose(
         *map(_outcome, ones),

@@ -137,9 +137,9 @@ def _expected(
     claims: xr.Dataset, shown: Mapping[str, str], group: str
 ) -> dict[str, list[tuple[float, float, str]]]:
     """Thresholds of the claims on the statistics shown: (at least, at most, experiment)."""
-    found: dict[str, list[tuple[float, float, str]]] = {}
+    ranges: dict[str, list[tuple[float, float, str]]] = {}
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
-        return found
+        return ranges
     experiments = set(claims["experiment"].values.tolist())
     if "verdict" in claims:
         claims = claims.isel(claim=claims["verdict"].values != "not reached")
@@ -148,8 +148,8 @@ def _expected(
     columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
     for statistic, low, high, experiment in zip(*columns, strict=True):
         if statistic in shown and experiment in experiments:
-            found.setdefault(statistic, []).append((float(low), float(high), experiment))
-    return found
+            ranges.setdefault(statistic, []).append((float(low), float(high), experiment))
+    return ranges
 
 
 def _expect(ax: Axes, low: float, high: float, row: int) -> None:
