@@ -21,10 +21,8 @@ ERROR = (
     "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
     "choice of minibatches or data and none between training seeds."
 )
-SETTING = (
-    "n_beta", "localization", "step_size", "reference_norm", "chains", "draws", "burn_in", "thinning",
-    "batch_size",
-)  # fmt: skip
+LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
+SETTING = (*LEVEL, "chains", "draws", "burn_in", "thinning", "batch_size")
 NO_HEADS = "heads.nc was not given, so head types are unknown."
 LABELS = (
     "A head label means another head in another seed, so each seed stands by itself and nothing is averaged "
@@ -85,7 +83,7 @@ def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
 
 def setting(dataset: xr.Dataset) -> str:
     """What the level of an estimate depends on: "Setting: n_beta 30, localization 200, step_size 0.001."."""
-    known = _values(dataset, "n_beta", "localization", "step_size", "reference_norm")
+    known = _values(dataset, *LEVEL)
     return f"Setting: {known}." if known else "The dataset does not record its sampling setting."
 
 
@@ -97,6 +95,12 @@ def chains(dataset: xr.Dataset) -> str:
         read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
         seen = f" ({read:g} held-out contexts per chain)"
     return f"{_values(dataset, *SETTING)}{seen}"
+
+
+def level(dataset: xr.Dataset) -> str:
+    """The same in brackets, after a name: " (n_beta 30, localization 200, step_size 0.001)"."""
+    known = _values(dataset, *LEVEL)
+    return f" ({known})" if known else ""
 
 
 def _values(dataset: xr.Dataset, *names: str) -> str:

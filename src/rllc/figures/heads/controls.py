@@ -86,6 +86,7 @@ def control_gradient_off(
             else "No Hessian trace was given for this distribution, so no prediction is drawn.",
             captions.BANDS,
             captions.seeds(run),
+            *_by_setting(drawn, captions.trust),
         ],
         details=[
             *(f"{_capital(name)}: sampled with {captions.chains(rllc)}." for name, rllc in settings.items()),
@@ -94,11 +95,7 @@ def control_gradient_off(
             "lower loss than the checkpoint has.",
             captions.ERROR,
             captions.types(kinds.expand_dims(seed=run.values)),
-            *(
-                f"{_capital(name)}: {text}"
-                for name, one in drawn.items()
-                if (text := captions.cautions(one, "rllc"))
-            ),
+            *_by_setting(drawn, captions.cautions),
         ],
     )
     return Drawing(figure, data, *words)
@@ -148,14 +145,14 @@ def _change(name: str, one: xr.Dataset) -> str:
     low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
     near = ": the figures of the estimate and of its control are nearly the same"
     return (
-        f"{_capital(name)}: 1 - on/off over the chains with a control is {middle:.1%} in the median (80 % of "
-        f"cells from {low:.1%} to {high:.1%}), and {int((one['rllc'] < 0).sum())} estimates are negative"
-        f"{near if max(abs(low), abs(high)) <= 0.05 else ''}."
+        f"{_capital(name)}{captions.level(one)}: 1 - on/off over the chains with a control is {middle:.1%} "
+        f"in the median (80 % of cells from {low:.1%} to {high:.1%}), and {int((one['rllc'] < 0).sum())} "
+        f"estimates are negative{near if max(abs(low), abs(high)) <= 0.05 else ''}."
     )
 
 
 def _measured(name: str, one: xr.Dataset) -> str:
-    """Orderings of heads and the prediction under a setting, and which estimates are missing or doubted."""
+    """Orderings of heads and the prediction under a setting, and which estimates are missing."""
     parts = []
     if "rllc_gradient_off" in one:
         same = _orderings(one["rllc"], one["rllc_gradient_off"])
@@ -171,8 +168,13 @@ def _measured(name: str, one: xr.Dataset) -> str:
     absent = int(one["rllc"].isnull().sum())
     if absent:
         parts.append(f"{absent} of {one['rllc'].size} cells are missing and marked with a cross")
-    text = f"{_capital(name)}: {'; '.join(parts)}." if parts else ""
-    return captions.joined(text, captions.trust(one, "rllc"))
+    return f"{_capital(name)}: {'; '.join(parts)}." if parts else ""
+
+
+def _by_setting(drawn: Datasets, of: Callable[[xr.Dataset, str], str]) -> list[str]:
+    """A sentence on the estimates of each setting of which there is something to say."""
+    texts = {name: of(one, "rllc") for name, one in drawn.items()}
+    return [f"{_capital(name)}: {text}" for name, text in texts.items() if text]
 
 
 def _capital(name: str) -> str:
