@@ -143,11 +143,12 @@ def _limits(one: xr.Dataset) -> dict[str, float]:
 def _change(name: str, one: xr.Dataset) -> str:
     """How far a setting's control is from its estimates."""
     low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
-    near = ": the figures of the estimate and of its control are nearly the same"
+    near = ": the two are nearly the same"
     return (
         f"{_capital(name)}{captions.level(one)}: 1 - on/off over the chains with a control is {middle:.1%} "
-        f"in the median (80 % of cells from {low:.1%} to {high:.1%}), and {int((one['rllc'] < 0).sum())} "
-        f"estimates are negative{near if max(abs(low), abs(high)) <= 0.05 else ''}."
+        f"in the median (80 % of cells from {low:.1%} to {high:.1%})"
+        f"{near if max(abs(low), abs(high)) <= 0.05 else ''}; {int((one['rllc'] < 0).sum())} estimates are "
+        "negative."
     )
 
 
