@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.analysis.contrasts import lead
-from rllc.figures.drawing import Datasets
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
 
@@ -47,10 +48,29 @@ def compose(
     return joined(first, *more[:fit], *conditions), joined(*more[fit:], *details)
 
 
+def drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    *findings: str,
+    conditions: Sequence[str] = (),
+    details: Sequence[str] = (),
+    title: str = "",
+) -> Drawing:
+    """The drawing with its words as ``compose`` has them, and those that every dataset brings itself.
+
+    These are its training seeds, and where its heads have types, which and by what.
+    """
+    named = "seed" in data.coords
+    typed = "head_type" in data and "seed" in data["head_type"].dims
+    ends = [*conditions, seeds(data) if named else ""]
+    more = [types(data["head_type"]) if typed else "", *details, *(labels(data) if named else [])]
+    return Drawing(figure, data, *compose(*findings, conditions=ends, details=more, title=title))
+
+
 def of_estimates(
     source: xr.Dataset, drawn: xr.Dataset, name: str, *, beside: Sequence[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Conditions and details of a figure of estimates: errors, setting, seeds, missing and doubted cells.
+    """Conditions and details of a figure of estimates: errors, setting, missing and doubted cells.
 
     source        the dataset, with its sampling setting
     drawn         what of it is drawn: ``name``, and what is drawn ``beside`` it
@@ -59,13 +79,12 @@ def of_estimates(
     conditions = [
         BANDS if bands else "The dataset has no standard errors.",
         setting(source),
-        seeds(drawn),
         failures(drawn, name, *beside),
         trust(drawn, name),
     ]
     full = chains(source)
     details = [f"Sampled with {full}." if full else "", ERROR if bands else ""]
-    return conditions, [*details, cautions(drawn, name), *labels(drawn)]
+    return conditions, [*details, cautions(drawn, name)]
 
 
 def sampling(dataset: xr.Dataset) -> dict[str, float]:

@@ -51,16 +51,15 @@ def stage_fig1a_lm(
     rows = [Row("loss (nats/token)", losses), *([Row("LLC", levels, rings)] if llc is not None else [])]
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is")
-    if llc is None:
-        conditions = ["llc.nc was not given, so only the loss is drawn.", captions.seeds(data)]
-        details = captions.labels(data)
-    else:
+    conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
+    if llc is not None:
         at_steps = data.sel(step=llc["step"].values)
         conditions, details = captions.of_estimates(llc, at_steps, "llc", beside=["loss"])
     what = f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label}."
     level = "" if llc is None else "The level of an LLC is its setting's: compare it with no other's."
-    words = captions.compose(*findings, what, level, contexts, conditions=conditions, details=details)
-    return Drawing(figure, data, *words)
+    return captions.drawing(
+        figure, data, *findings, what, level, contexts, conditions=conditions, details=details
+    )
 
 
 def _range(one: xr.Dataset) -> str:
@@ -122,7 +121,9 @@ def stage_fig4b_heads(
         line[1].set_ylabel("attention")
         if scored:
             line[2].set_ylabel("nats/token")
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *findings,
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
@@ -132,8 +133,5 @@ def stage_fig4b_heads(
         conditions=[
             captions.contexts(metrics, "metrics", count="batches") if scored else "",
             "No uncertainty is drawn.",
-            captions.seeds(data),
         ],
-        details=[captions.types(data["head_type"]), *captions.labels(data)],
     )
-    return Drawing(figure, data, *words)

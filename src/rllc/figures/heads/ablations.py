@@ -37,16 +37,15 @@ def rllc_fig17_ablations(
             best.append(f"{method} {captions.highest(last)} (+{float(last.max()):.3f} nats/token)")
         findings.append(f"Largest at the last step (seed {seed}): {', '.join(best)}.")
     figure, _ = sheet(rows, panel=(2.9, 1.8), entries=data.sizes["head"], sharex=True)
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *findings,
         f"Loss on {one_label(data, name)} after ablating a head, less the loss before: its output replaced "
         "by zero, by its mean, or by its output on other contexts.",
         conditions=[
             "No uncertainty is drawn: all heads and methods use the same contexts.",
             captions.contexts(datasets["ablation"], "ablation", count="batches"),
-            captions.seeds(data),
             captions.failures(data, "ablation"),
         ],
-        details=[captions.types(data["head_type"]), *captions.labels(data)],
     )
-    return Drawing(figure, data, *words)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing
@@ -91,8 +92,7 @@ def _grid(datasets: Datasets, scope: str, distribution: str | None, seed: int | 
         for algorithm, row in zip(algorithms, cells, strict=True)
     ]
     figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
-    words = _caption(clusters, one, data, scope, present_scope, one_label(rllc, name))
-    return Drawing(figure, data, *words)
+    return _drawing(figure, data, clusters, one, scope, present_scope, one_label(rllc, name))
 
 
 def _look(cluster: int) -> dict:
@@ -155,9 +155,15 @@ def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], in
     return placed, line + 1
 
 
-def _caption(
-    clusters: xr.Dataset, one: xr.Dataset, data: xr.Dataset, scope: str, of_scope: str, label: str
-) -> tuple[str, str]:
+def _drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    clusters: xr.Dataset,
+    one: xr.Dataset,
+    scope: str,
+    of_scope: str,
+    label: str,
+) -> Drawing:
     used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
     first, algorithms = one["n_clusters"].values.tolist()[0], one["algorithm"].values.tolist()
     members = [
@@ -176,7 +182,9 @@ def _caption(
     together = (
         f"The heads of all layers were clustered together, so clusters and silhouettes are of {of_scope}."
     )
-    return captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         captions.sentence(f"{scope} at k = {first}: {'; '.join(members)}"),
         agreement,
         f"Curves: refined LLC on {label}, coloured by cluster.",
@@ -184,7 +192,6 @@ def _caption(
         f"{absent} heads are not clustered somewhere, for want of measured checkpoints." if absent else "",
         conditions=[
             f"Clusters use the curves on {used}, on a uniform grid in log(step + 1).",
-            captions.seeds(one),
             captions.failures(data, "rllc"),
             captions.trust(data, "rllc"),
         ],

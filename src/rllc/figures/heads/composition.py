@@ -51,15 +51,14 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
             )
         findings.append(_strongest(one, start))
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *findings,
         "K-composition score ||W_QK W_OV||_F / (||W_QK||_F ||W_OV||_F) of each earlier head with each later "
         "head; 1 would be perfect alignment, and the dotted line is the mean over pairs at the first "
         "checkpoint, the chance level.",
-        conditions=[captions.seeds(data)],
-        details=[captions.types(data["head_type"]), *captions.labels(data)],
     )
-    return Drawing(figure, data, *words)
 
 
 def _strongest(one: xr.Dataset, start: float) -> str:

@@ -74,8 +74,9 @@ def control_gradient_off(
     if "verdict" in data:
         data["verdict"] = inputs.verdicts(data, "rllc")
     data["head_type"] = kinds.drop_vars("seed", errors="ignore")
-    run = first["seed"].expand_dims("seed")
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *(_change(name, one) for name, one in drawn.items() if "shrinkage" in one),
         *(_measured(name, one) for name, one in drawn.items()),
         f"Each head's refined LLC on {first.attrs['distribution_label']} beside chains without the loss "
@@ -85,7 +86,6 @@ def control_gradient_off(
             if "curvature_prediction" in present
             else "No Hessian trace was given for this distribution, so no prediction is drawn.",
             captions.BANDS,
-            captions.seeds(run),
             *_by_setting(drawn, captions.trust),
         ],
         details=[
@@ -94,11 +94,10 @@ def control_gradient_off(
             "minimum the estimate is at most its control; a negative estimate means that the chain found "
             "lower loss than the checkpoint has.",
             captions.ERROR,
-            captions.types(kinds.expand_dims(seed=run.values)),
+            captions.types(kinds.expand_dims(seed=[first["seed"].item()])),
             *_by_setting(drawn, captions.cautions),
         ],
     )
-    return Drawing(figure, data, *words)
 
 
 def _panel(cell: xr.Dataset, kind: str, frame: Callable[[Axes], None]) -> Panel:

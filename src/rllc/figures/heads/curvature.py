@@ -44,19 +44,18 @@ def rllc_fig14_hessian_trace(
             keys = style.head_keys(one["head_type"].sel(head=heads), looks)
             rows.append(Row("Hessian trace (nats/token)", panels, keys, "head, type"))
     figure, _ = sheet(rows, panel=(2.4, 1.8), sharex=True, sharey="row")
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *_against_rllc(data, datasets),
         "Trace of the loss Hessian (Hutchinson, Rademacher probes) of the full model and of each head's "
         "block against training step.",
         conditions=[
             "Bands: one standard error over probes, given the data.",
             captions.contexts(datasets["hessian"], "hessian", count="probes"),
-            captions.seeds(data),
             captions.failures(data, "hessian_trace", "hessian_trace_head"),
         ],
-        details=[captions.types(data["head_type"]), *captions.labels(data)],
     )
-    return Drawing(figure, data, *words)
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:

@@ -107,7 +107,10 @@ def induction_onset(
     each = [story[kept].drop_vars("seed", errors="ignore") for story in stories.values()]
     leads = xr.concat(each, dim=xr.DataArray(list(strongest), dims="seed", name="seed"))
     conditions, details = captions.of_estimates(rllc, shown, "rllc")
-    words = captions.compose(
+    drawn = shown.drop_vars("rllc_chain").assign(leads.sel(step=shown["step"]))
+    return captions.drawing(
+        figure,
+        drawn,
         *(_sentence(s, head, stories[s], data.sel(seed=s)) for s, head in strongest.items()),
         f"The rLLC has left where the whole {confidence:.0%} Student-t interval of its lead is above 0 and "
         f"stays so, the score where its lead is above {margin:g} and stays so.",
@@ -121,7 +124,6 @@ def induction_onset(
             *details,
         ],
     )
-    return Drawing(figure, shown.drop_vars("rllc_chain").assign(leads.sel(step=shown["step"])), *words)
 
 
 def _rows(
@@ -251,5 +253,5 @@ def _nothing(data: xr.Dataset, rllc: xr.Dataset) -> Drawing:
     text = f"no head is an induction head at the last checkpoint\n(highest prefix-matching score {best:.2f})"
     axes[0, 0].text(0.5, 0.5, text, ha="center", va="center")
     finding = captions.sentence(text.replace("\n", " "))
-    conditions = [captions.setting(rllc), captions.seeds(data)]
-    return Drawing(figure, data, *captions.compose(finding, conditions=conditions))
+    conditions = [captions.setting(rllc)]
+    return captions.drawing(figure, data, finding, conditions=conditions)

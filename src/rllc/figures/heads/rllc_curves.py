@@ -25,12 +25,10 @@ def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findin
     """The drawing of refined LLCs: the chains are not in its dataset, but in the caption's intervals."""
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
     dominance = captions.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
-    kinds = captions.types(data["head_type"])
     first, *more = findings
-    words = captions.compose(
-        first, *dominance[1:], *more, conditions=[*dominance[:1], *conditions], details=[kinds, *details]
-    )
-    return Drawing(figure, data.drop_vars("rllc_chain", errors="ignore"), *words)
+    ends = [*dominance[:1], *conditions]
+    plain = data.drop_vars("rllc_chain", errors="ignore")
+    return captions.drawing(figure, plain, first, *dominance[1:], *more, conditions=ends, details=details)
 
 
 def _highest(data: xr.Dataset) -> list[str]:

@@ -79,12 +79,14 @@ def sort_circuits(
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
     steps_shown = "; ".join(f"step {step:,}" + (why and f" ({why})") for step, why in chosen.items())
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         _strips(data) if len(heads) > 1 else "",
         f"Circuits of each head at {steps_shown}.",
         f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
         f"each panel: from {_ends(limits['qk'])} (QK) and from {_ends(limits['ov'])} (OV).",
-        conditions=["No uncertainty is drawn: a circuit is a product of weights.", captions.seeds(data)],
+        conditions=["No uncertainty is drawn: a circuit is a product of weights."],
         details=[
             "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
             "W_U, source by output number. The strip beside an OV circuit shows which head has the largest "
@@ -92,7 +94,6 @@ def sort_circuits(
         ],
         title=title,
     )
-    return Drawing(figure, data, *words)
 
 
 def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
@@ -53,7 +54,7 @@ def sort_curves(
     ]
     figure, axes = sheet(rows, panel=(3.5, ROW), margin=1.75, title=title, sharex=True, sharey="row")
     figure.align_ylabels(axes[:, 0])
-    return Drawing(figure, _data(datasets, shown), *_caption(datasets, ones, shown, title, accurate))
+    return _drawing(figure, _data(datasets, shown), datasets, ones, shown, title, accurate)
 
 
 def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
@@ -72,24 +73,31 @@ def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
     return xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
 
 
-def _caption(
-    datasets: Datasets, ones: Mapping[int, Datasets], shown: Sequence[Statistic], title: str, accurate: float
-) -> tuple[str, str]:
-    metrics, llc = datasets["metrics"], datasets.get("llc")
+def _drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    datasets: Datasets,
+    ones: Mapping[int, Datasets],
+    shown: Sequence[Statistic],
+    title: str,
+    accurate: float,
+) -> Drawing:
+    llc = datasets.get("llc")
     whole, heads = (_cells(datasets, *of) for of in (("LLC", "llc"), ("Heads", "rllc")))
     controls = [
         f"{name.removeprefix('llc.')}: {captions.chains(data)}"
         for name, data in datasets.items()
         if name.startswith("llc.")
     ]
-    return captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *(_outcome(seed, one, accurate) for seed, one in ones.items()),
         *(_circuits(seed, one) for seed, one in ones.items()),
         conditions=[
             "llc.nc was not given, so no estimate is drawn." if llc is None else SHAPE,
             captions.BANDS if whole or heads else "",
             captions.setting(llc) if llc is not None else "",
-            captions.seeds(metrics),
             *whole[:1],
         ],
         details=[
@@ -108,7 +116,6 @@ def _caption(
                 f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on.",
             ),
             _of_circuits(datasets),
-            *captions.labels(metrics),
         ],
         title=title,
     )

@@ -63,16 +63,16 @@ def sort_specialization(
     figure.align_ylabels(axes[:, 0])
     marked = "llc" in measured and has_peak(measured["llc"])
     _legends(axes[:, -1], looks, marked, "regions_min3" in data)
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *map(_outcome, ones),
         "For each number the head with the largest entry on the diagonal of its OV circuit, at each "
         "checkpoint; below, how many runs of neighbouring numbers that makes and which share each head has.",
         "The dotted line is where the LLC is largest." if marked else "",
-        conditions=["No uncertainty is drawn: the map is of the checkpoint's weights.", captions.seeds(data)],
-        details=captions.labels(data),
+        conditions=["No uncertainty is drawn: the map is of the checkpoint's weights."],
         title=title,
     )
-    return Drawing(figure, data, *words)
 
 
 def _panels(one: Datasets, looks: Mapping[str, dict], runs: Sequence[int]) -> list[Panel]:

@@ -91,14 +91,15 @@ def sort_summary(
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
     doubted = any(marked.any() for marked in hollow.values())
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *(_range(data, variable, title, called) for variable, title in shown.items()),
         conditions=[
             f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
             doubts("Hollow") if doubted else "",
             "Shaded: what the claims table expects." if expected else "",
             "A dash: the statistic does not exist there.",
-            captions.seeds(data),
         ],
         details=[
             captions.when(
@@ -113,7 +114,6 @@ def sort_summary(
             ),
         ],
     )
-    return Drawing(figure, data, *words)
 
 
 def _doubted(data: xr.Dataset, statistic: str) -> np.ndarray:
