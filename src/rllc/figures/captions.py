@@ -25,10 +25,7 @@ ERROR = (
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
 SETTING = (*LEVEL, "chains", "draws", "burn_in", "thinning", "batch_size")
 NO_HEADS = "heads.nc was not given, so head types are unknown."
-LABELS = (
-    "A head label means another head in another seed, so each seed stands by itself and nothing is averaged "
-    "over seeds."
-)
+LABELS = "A head label means another head in another seed, so nothing is averaged over seeds."
 
 
 def compose(

@@ -227,11 +227,7 @@ def _caption(data: xr.Dataset, means: str) -> tuple[str, str]:
             captions.seeds(data),
         ],
         details=[
-            captions.when(
-                errors,
-                "Passing does not ask for a standard error, and none holds anything of the bias of a "
-                "maximum.",
-            ),
+            captions.when(errors, "Passing does not ask for the error, which holds no bias of a maximum."),
             DOUBT if doubted else "",
             means,
         ],

@@ -1,4 +1,19 @@
-"""The grammar of figures: rows of panels, each a title and curves over training steps."""
+"""The grammar of figures: rows of panels, each a title and curves over training steps.
+
+A figure of one variable of every head, a row per seed and a column per layer, is
+
+    data = over_heads(datasets, "heads", "previous_token", seeds=seeds)
+    rows = []
+    for seed in data["seed"].values.tolist():
+        one = data.sel(seed=seed)
+        looks = style.head_styles(one["head_type"])
+        panels = [
+            Panel(f"layer {n}{seed_suffix(data['seed'], seed)}", of_heads(one, "previous_token", looks, n))
+            for n in layers(data)
+        ]
+        rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
+    return captions.drawing(sheet(rows, sharex=True)[0], data, "What was found.")
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

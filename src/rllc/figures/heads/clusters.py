@@ -175,8 +175,7 @@ def _drawing(
         if np.isfinite(pairs).any():
             agreement = (
                 f"The adjusted Rand index between two algorithms at one k is {np.nanmin(pairs):.2f} to "
-                f"{np.nanmax(pairs):.2f} (median {np.nanmedian(pairs):.2f}; 1 is the same clusters, 0 is "
-                "chance)."
+                f"{np.nanmax(pairs):.2f} (median {np.nanmedian(pairs):.2f}; 1 is the same, 0 is chance)."
             )
     absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
     together = (

@@ -65,8 +65,7 @@ def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
     trusted = "Counted are cells whose two estimates can be trusted. " if apart["faulty"].any() else ""
     return [
         *sentences,
-        f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells on either "
-        "side.",
+        f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",
         f"Lower panels: {mine} less each other distribution, with {confidence:.0%} Student-t intervals "
         f"paired by the noise that both share ({_span(low, high)} degrees of freedom), given the "
         f"minibatches; the unpaired error over the paired one is {', '.join(gains)}.",

@@ -117,8 +117,7 @@ def induction_onset(
         conditions=[captions.BANDS.replace("Bands", "Bars on the curves"), *conditions[1:]],
         details=[
             "The refined LLC is of the strongest induction head and of the heads of its layer that are of "
-            "other types. The two rules differ, so which of the two leaves first is partly a matter of the "
-            "rules.",
+            "other types. The two rules differ, so which leaves first is partly a matter of the rules.",
             _freedom(leads),
             *(_left_out(s, head, data.sel(seed=s)) for s, head in strongest.items()),
             *details,

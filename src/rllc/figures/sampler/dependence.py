@@ -131,8 +131,7 @@ def stage_figD3(  # noqa: N802
         figure,
         data,
         captions.when(changes, f"Median change against {sizes[-1]} contexts, for {', '.join(changes)}."),
-        f"LLC over components and steps by the number of distinct contexts of {label} drawn from, nested "
-        "sets.",
+        f"LLC over components and steps by the number of distinct contexts of {label}, nested sets.",
         error=BARS,
     )
 

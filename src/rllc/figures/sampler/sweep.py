@@ -83,8 +83,7 @@ def stage_figD6(  # noqa: N802
         *(captions.sentence(_recommended(chosen, kind, name, labels[name])) for kind, name in rows),
         conditions=[
             f"{cell(calibration, seed, step)}. LLC against step size: {' and '.join(drawn)}.",
-            "Dotted: the control without gradient. Hollow: the setting fails a required criterion of the "
-            "rule.",
+            "Dotted: the control without gradient. Hollow: the setting fails the rule.",
             "The vertical axis is linear between -1 and 1.",
         ],
         details=["Criteria are of this distribution over the steps and components swept."],

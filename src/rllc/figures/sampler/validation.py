@@ -48,15 +48,11 @@ def validation_quadratic(datasets: Datasets) -> Drawing:
         entries,
         _agreement(data),
         f"The exact values of the chain are from {100 * np.nanmin(apart):+.0f} % to "
-        f"{100 * np.nanmax(apart):+.0f} % away from those of the posterior itself, by the step size and the "
-        "way from the centre.",
+        f"{100 * np.nanmax(apart):+.0f} % away from those of the posterior itself.",
         "Quadratic wells with curvatures from 1 down to 1/condition along random axes: the estimate against "
         "the exact mean of the discretised chain over the same draws.",
         conditions=["The grey band is 1 %."],
-        details=[
-            "Chains from the centre are on their way, which the verdict says of them; the exact value is "
-            "that of the way."
-        ],
+        details=["Chains from the centre are on their way, as the verdict says; so is the exact value."],
     )
 
 
