@@ -18,7 +18,7 @@ def given(sorting):
 
 
 @pytest.fixture(scope="module")
-def motion(given):
+def animation(given):
     return sort_animation(given, title="Two heads", seed=1)
 
 
@@ -29,24 +29,26 @@ def frames(path):
             yield np.asarray(image.convert("RGB")).astype(int), image.info["duration"]
 
 
-def test_every_frame_is_its_checkpoint(motion, given):
-    assert motion.frames == len(STEPS)
-    maps = [ax for ax in motion.figure.axes if ax.get_images()]
+def test_every_frame_is_its_checkpoint(animation, given):
+    assert animation.frames == len(STEPS)
+    maps = [ax for ax in animation.figure.axes if ax.get_images()]
     for n, step in enumerate(STEPS):
-        motion.show(n)
+        animation.show(n)
         truth = given["circuits"].sel(seed=1, step=step)
         drawn = [np.asarray(ax.get_images()[0].get_array()) for ax in maps]
         for kind in ("qk", "ov"):
             for head in range(2):
                 assert any(np.array_equal(one, truth[kind].isel(head=head)) for one in drawn)
-        marks = [a for ax in motion.figure.axes for a in ax.get_lines() if list(a.get_xdata()) == [step] * 2]
+        marks = [
+            a for ax in animation.figure.axes for a in ax.get_lines() if list(a.get_xdata()) == [step] * 2
+        ]
         assert len(marks) >= 5
-        assert motion.figure.get_suptitle().startswith(f"Two heads:  step {step:,}, accuracy 0.")
+        assert animation.figure.get_suptitle().startswith(f"Two heads:  step {step:,}, accuracy 0.")
 
 
-def test_the_gif_moves_only_where_it_should(motion, tmp_path):
+def test_the_gif_moves_only_where_it_should(animation, tmp_path):
     path = tmp_path / "deep" / "a.gif"
-    write_animation(motion, path, {"code": "abc"}, frames_per_second=5)
+    write_animation(animation, path, {"code": "abc"}, frames_per_second=5)
     seen = list(frames(path))
     assert len(seen) == len(STEPS)
     assert [duration for _, duration in seen] == [200] * (len(STEPS) - 1) + [200 * LAST]
@@ -55,7 +57,7 @@ def test_the_gif_moves_only_where_it_should(motion, tmp_path):
     assert not changed[:, :5].any() and not changed[-3:].any()
     with Image.open(path) as image:
         comment = json.loads(image.info["comment"])
-    assert comment["code"] == "abc" and comment["caption"] == motion.caption
+    assert comment["code"] == "abc" and comment["caption"] == animation.caption
     assert path.stat().st_size < 1e6
     assert [p.name for p in path.parent.iterdir()] in (["a.gif"], ["a.gif", "a.mp4"], ["a.mp4", "a.gif"])
 
@@ -75,8 +77,8 @@ def test_what_has_no_colour_gets_none(tmp_path):
 def test_frames_drawn_over_the_still_part_are_those_drawn_anew(sorting, tmp_path):
     """The same frame from a figure that is drawn in whole."""
     given = sorting.study(seeds=(0,), n_heads=1, vocabulary=12, steps=STEPS)
-    motion = sort_animation(given, curves=["accuracy", "rank"])
-    write_animation(motion, tmp_path / "a.gif", {}, frames_per_second=5)
+    animation = sort_animation(given, curves=["accuracy", "rank"])
+    write_animation(animation, tmp_path / "a.gif", {}, frames_per_second=5)
     fast = [frame for frame, _ in frames(tmp_path / "a.gif")][2]
     whole = sort_animation(given, curves=["accuracy", "rank"])
     whole.show(2)
@@ -89,13 +91,15 @@ def test_frames_drawn_over_the_still_part_are_those_drawn_anew(sorting, tmp_path
 @pytest.mark.parametrize("heads", [1, 4])
 def test_one_and_four_heads_fit(heads, sorting, misplaced):
     given = sorting.study(seeds=(0,), n_heads=heads, vocabulary=12, steps=STEPS)
-    motion = sort_animation(given, curves=["accuracy", "llc"])
-    assert misplaced(motion) == []
-    strips = [child for ax in motion.figure.axes for child in ax.child_axes]
+    animation = sort_animation(given, curves=["accuracy", "llc"])
+    assert misplaced(animation) == []
+    strips = [child for ax in animation.figure.axes for child in ax.child_axes]
     assert len(strips) == (heads if heads > 1 else 0)
 
 
-def test_an_mp4_is_written_where_ffmpeg_is_and_its_failure_is_no_error(motion, tmp_path, monkeypatch, caplog):
+def test_an_mp4_is_written_where_ffmpeg_is_and_its_failure_is_no_error(
+    animation, tmp_path, monkeypatch, caplog
+):
     program = tmp_path / "ffmpeg"
     program.write_text(
         f"#!{sys.executable}\nimport pathlib, sys\n"
@@ -104,20 +108,20 @@ def test_an_mp4_is_written_where_ffmpeg_is_and_its_failure_is_no_error(motion, t
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    write_animation(motion, tmp_path / "a.gif", {}, frames_per_second=5)
+    write_animation(animation, tmp_path / "a.gif", {}, frames_per_second=5)
     said = (tmp_path / "a.mp4").read_text()
-    width, height = (motion.figure.get_size_inches() * motion.figure.dpi).astype(int)
+    width, height = (animation.figure.get_size_inches() * animation.figure.dpi).astype(int)
     assert f"-s {width}x{height} -r 5" in said and "libx264" in said
     assert said.endswith(f" {width * height * 3 * (len(STEPS) + LAST - 1)}")
     program.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('no libx264')\n")
-    write_animation(motion, tmp_path / "b.gif", {}, frames_per_second=5)
+    write_animation(animation, tmp_path / "b.gif", {}, frames_per_second=5)
     assert (tmp_path / "b.gif").exists() and not (tmp_path / "b.mp4").exists()
     assert "no libx264" in caplog.text
 
 
-def test_bad_rates_are_refused(motion, tmp_path):
+def test_bad_rates_are_refused(animation, tmp_path):
     with pytest.raises(ValueError, match="positive rate"):
-        write_animation(motion, tmp_path / "a.gif", {}, frames_per_second=0)
+        write_animation(animation, tmp_path / "a.gif", {}, frames_per_second=0)
     assert not (tmp_path / "a.gif").exists()
 
 

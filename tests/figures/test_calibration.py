@@ -8,14 +8,15 @@ import xarray as xr
 
 from rllc.analysis.calibration import at_settings, recommend
 from rllc.analysis.regime import quantities
+from rllc.figures.captions import WORDS
 from rllc.figures.drawing import save
-from rllc.figures.sampler import calibration, dependence, traces
+from rllc.figures.sampler import calibration, dependence, sweep, traces
 from rllc.vocabulary import STATUS
 
 DRAW = {
     "regime_map": calibration.regime_map,
-    "stage_figD6": calibration.stage_figD6,
-    "stage_figA1": traces.stage_figA1,
+    "stage_figD6": sweep.stage_figD6,
+    "stage_figA1": dependence.stage_figA1,
     "stage_figD7": traces.stage_figD7,
     "stage_figD3": dependence.stage_figD3,
     "stage_figD4": dependence.stage_figD4,
@@ -29,6 +30,11 @@ SETTINGS = {
     },
     "full": {"sampling": {"n_beta": 30.0, "localization": 1000.0, "step_size": 1e-4}},
 }
+
+
+def words(drawing):
+    """What a drawing says: its caption, and the details in the attributes of its dataset."""
+    return f"{drawing.caption} {drawing.details}"
 
 
 def swept():
@@ -144,17 +150,18 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     assert drawing.caption.endswith(".")
-    assert "nan" not in drawing.caption
+    assert len(drawing.caption.split()) < 1.2 * WORDS
+    assert "nan" not in words(drawing)
 
 
 @pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
 def test_captions_speak_of_heads_where_there_are_some(name, datasets):
-    assert "3 heads" in DRAW[name](datasets).caption
+    assert "3 heads" in words(DRAW[name](datasets))
     whole = {
         "calibration": datasets["calibration"].sel(component=["full"]),
         "recommendation": datasets["recommendation"].sel(kind=["full"]),
     }
-    assert "head" not in DRAW[name](whole).caption
+    assert "head" not in words(DRAW[name](whole))
 
 
 @pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
@@ -162,7 +169,7 @@ def test_figure_and_caption_begin_with_the_title_and_say_what_is_drawn(name, dat
     drawing = DRAW[name](datasets, title="two heads", seed=0, step=3000)
     assert drawing.figure.get_suptitle() == "two heads"
     assert drawing.caption.startswith("two heads: ")
-    assert "Training seed 0, step 3,000" in drawing.caption
+    assert "Training seed 0, step 3,000" in words(drawing)
     assert not DRAW[name](datasets).caption.startswith(("two heads", ": "))
 
 
@@ -188,7 +195,7 @@ def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
     ]  # fmt: skip
     calm = datasets["calibration"].sel(distribution=["mixture"], localization=[1000.0])
     drawing = DRAW["stage_figD7"]({"calibration": calm})
-    assert "Not found in this sweep: divergence, negative estimate." in drawing.caption
+    assert "Not found in this sweep: divergence, negative estimate." in words(drawing)
 
 
 def test_the_trace_ends_at_the_mean_over_all_draws(datasets):

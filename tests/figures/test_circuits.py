@@ -9,6 +9,11 @@ from rllc.figures.sorting.circuits import limit_text, sort_circuits, strip_color
 from rllc.figures.sorting.inputs import HEAD_COLORS
 
 
+def words(drawing):
+    """What a drawing says: its caption, and the details in the attributes of its dataset."""
+    return f"{drawing.caption} {drawing.details}"
+
+
 @pytest.fixture(scope="module")
 def two(sorting):
     return sorting.study(vocabulary=12)
@@ -74,7 +79,7 @@ def test_the_strip_shows_the_head_of_each_number(two):
     assert (colors[~own].mean() > 0.75) and not (colors[~own] == to_rgb(HEAD_COLORS[0])).all()
     unknown = last.assign(token_head=last["token_head"].where(last["token"] > 3))
     assert len(np.unique(strip_colors(unknown, 1)[:4].ravel())) == 1
-    caption = sort_circuits(two).caption
+    caption = words(sort_circuits(two))
     assert f"0:0 {(~own).sum()}, 0:1 {own.sum()} numbers" in caption
 
 
@@ -83,9 +88,9 @@ def test_default_checkpoints_are_onset_peak_after_and_end(two, sorting):
     llc = two["llc"]["llc"].sel(seed=0, distribution="lists")
     peak = int(llc["step"][int(np.nanargmax(llc))])
     assert drawing.data["step"].values.tolist() == [200, peak, 1600, 4000, 8000]
-    assert f"step 200 (accuracy 0.99); step {peak:,} (largest LLC)" in drawing.caption
+    assert f"step 200 (accuracy 0.99); step {peak:,} (largest LLC)" in words(drawing)
     rising = two["llc"].assign(llc=two["llc"]["llc"] * 0 + two["llc"]["step"])
-    assert "step 8,000 (largest LLC, last)." in sort_circuits({**two, "llc": rising}).caption
+    assert "step 8,000 (largest LLC, last)." in words(sort_circuits({**two, "llc": rising}))
     bare = sort_circuits({"circuits": two["circuits"]}).data["step"].values
     assert bare[-1] == 8000 and len(bare) >= 4
     wide = sorting.study(seeds=(0,), n_heads=1, vocabulary=202, steps=(0, 100, 1000), controls=False)

@@ -6,6 +6,11 @@ from rllc.figures.claims import VERDICTS, claims_sorting, number
 from rllc.figures.drawing import save
 
 
+def words(drawing):
+    """What a drawing says: its caption, and the details in the attributes of its dataset."""
+    return f"{drawing.caption} {drawing.details}"
+
+
 def texts(drawing):
     return [text.get_text() for text in drawing.figure.axes[0].texts]
 
@@ -21,16 +26,16 @@ def test_every_claim_has_its_row(sorting, tmp_path):
         for seed in (0, 1):
             value, sign = float(one["value"].sel(seed=seed)), "✓" if one["passes"].sel(seed=seed) else "✗"
             assert (f"{number(value)} {sign}" if value == value else "–") in shown
-    assert "minus that of sort_2head_baseline" in shown and "of the mean over its seeds" in drawing.caption
+    assert "minus that of sort_2head_baseline" in shown and "of the mean over its seeds" in words(drawing)
     assert "step of the LLC's peak" in shown and "llc peak step" not in shown
-    assert "means over 3 neighbouring checkpoints" in drawing.caption
+    assert "means over 3 neighbouring checkpoints" in words(drawing)
     assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
     badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
     assert [badge.partition("  ")[2] for badge in badges] == claims["verdict"].values.tolist()
     patches = [p for p in drawing.figure.axes[0].patches if type(p).__name__ == "FancyBboxPatch"]
     assert len(patches) == claims.sizes["claim"]
     found = claims["verdict"].values.tolist()
-    assert f"{len(found)} claims: {found.count('holds')} hold" in drawing.caption
+    assert f"{len(found)} claims: {found.count('holds')} hold" in words(drawing)
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
@@ -44,7 +49,7 @@ def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
     drawing = claims_sorting({"claims": claims.assign(untrusted=(("claim", "seed"), untrusted))})
     value = number(float(claims["value"].isel(claim=1).sel(seed=1)))
     assert [text[:-2] for text in texts(drawing) if "†" in text] == [f"{value}†"]
-    assert "†: more than 50% of the estimates" in drawing.caption
+    assert "†: more than 50% of the estimates" in words(drawing)
 
 
 def test_values_that_have_a_standard_error_show_it(sorting):
@@ -57,7 +62,7 @@ def test_values_that_have_a_standard_error_show_it(sorting):
     expected = [f"{number(first.values[0])} ± 300", f"{number(first.values[1])} ± 1,000"]
     expected.append(f"{number(float(second.sel(seed=1)))} ± 0.03")
     assert [text[:-2] for text in texts(drawing) if "±" in text] == expected
-    assert "±: the standard error" in drawing.caption
+    assert "±: the standard error" in words(drawing)
 
 
 @pytest.mark.parametrize(

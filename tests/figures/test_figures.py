@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.clusters import cluster
+from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
@@ -30,6 +31,11 @@ FIGURES = {
     "control_gradient_off": "heads.controls",
     "corpus_summary": "corpus",
 }
+
+
+def words(drawing):
+    """What a drawing says: its caption, and the details in the attributes of its dataset."""
+    return f"{drawing.caption} {drawing.details}"
 
 
 def figure(name):
@@ -91,7 +97,8 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
     assert drawing.caption.endswith(".")
-    assert "nan" not in drawing.caption
+    assert len(drawing.caption.split()) < 1.2 * WORDS
+    assert "nan" not in words(drawing)
 
 
 def test_equal_data_gives_equal_bytes(datasets, tmp_path):
@@ -133,8 +140,8 @@ def _rgb(color):
 
 def test_missing_cells_and_failed_chains_are_told_and_marked(datasets):
     drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
-    assert "1 of 128 cells of rllc are missing" in drawing.caption
-    assert "4 nonfinite, 1 diverged of 512" in drawing.caption
+    assert "1 of 128 cells of rllc are missing" in words(drawing)
+    assert "4 nonfinite, 1 diverged of 512" in words(drawing)
     crosses = [line for ax in drawing.figure.axes for line in ax.get_lines() if line.get_marker() == "x"]
     assert [line.get_xdata().tolist() for line in crosses] == [[180]]
 
@@ -152,17 +159,17 @@ def test_no_caption_says_that_nothing_is_missing_where_a_dataset_is_unfinished(n
     """The first steps are measured, the later ones are not."""
     whole = datasets[unfinished]
     part = whole.where(whole["step"] < 300).assign({n: whole[n] for n in ("status", "verdict") if n in whole})
-    assert "cell drawn is missing" not in figure(name)({**datasets, unfinished: part}).caption
+    assert "cell drawn is missing" not in words(figure(name)({**datasets, unfinished: part}))
 
 
 def test_captions_say_where_two_measures_are_one_number(datasets):
-    caption = figure("rllc_fig2_wrllc_by_head")(datasets).caption
+    caption = words(figure("rllc_fig2_wrllc_by_head")(datasets))
     rllc = datasets["rllc"].sel(distribution="mixture")
     change = np.abs(1 - rllc["rllc"] / rllc["rllc_gradient_off"]).values
     assert f"at most {np.nanquantile(change, 0.9):.1%}" in caption
     assert "nearly one measurement" in caption
     other = datasets | {"rllc": datasets["rllc.likelihood"]}
-    caption = figure("rllc_fig2_wrllc_by_head")(other).caption
+    caption = words(figure("rllc_fig2_wrllc_by_head")(other))
     assert "nearly one measurement" not in caption
     assert "gradient switched off" not in caption
     assert "n_beta 3000" in caption
@@ -178,7 +185,7 @@ def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_no
         "rllc_fig2_wrllc_by_head": "change by 0.0% in the median cell and by at most 0.0%",
     }
     for name, told in captions.items():
-        assert told in figure(name)({**datasets, "rllc": rllc}).caption
+        assert told in words(figure(name)({**datasets, "rllc": rllc}))
 
 
 def test_control_caption_has_the_measured_ratio_per_setting(datasets):
@@ -186,7 +193,7 @@ def test_control_caption_has_the_measured_ratio_per_setting(datasets):
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
-        assert f"1 - on/off over the chains with a control is {middle:.1%} in the median" in drawing.caption
+        assert f"1 - on/off over the chains with a control is {middle:.1%} in the median" in words(drawing)
         np.testing.assert_array_equal(
             drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
             one["rllc"].transpose("step", "head"),
@@ -204,9 +211,9 @@ def test_induction_onsets_are_measured(datasets):
     assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
     assert drawing.data["score_onset"].sel(seed=0).item() == 1750
     assert drawing.data["rllc_onset_trusted"].sel(seed=0, distribution="code").item() == 1500
-    assert "on code from step 1.5k" in drawing.caption
-    assert "without a ring alone" not in drawing.caption
-    assert "its score leaves from step 1.75k" in drawing.caption
+    assert "on code from step 1.5k" in words(drawing)
+    assert "without a ring alone" not in words(drawing)
+    assert "its score leaves from step 1.75k" in words(drawing)
 
 
 def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
@@ -217,7 +224,7 @@ def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the
     code = drawing.data.sel(seed=0, distribution="code")
     assert code["rllc_onset"].item() == 1500
     assert code["rllc_onset_trusted"].item() == rllc["step"].values[rllc["step"] > 1500][0]
-    assert "by estimates without a ring alone from step" in drawing.caption
+    assert "by estimates without a ring alone from step" in words(drawing)
 
 
 def test_without_an_induction_head_the_figure_says_so(datasets):
@@ -229,15 +236,14 @@ def test_without_an_induction_head_the_figure_says_so(datasets):
 def test_optional_inputs_may_be_missing(datasets):
     bare = {"rllc": datasets["rllc"].drop_vars(["rllc_gradient_off", "status", "rllc_se"])}
     bare["rllc"].attrs.clear()
-    caption = figure("rllc_fig2_wrllc_by_head")(bare).caption
+    caption = words(figure("rllc_fig2_wrllc_by_head")(bare))
     assert "heads.nc was not given" in caption
     assert "no standard errors" in caption
     assert "does not record its sampling setting" in caption
-    assert "llc.nc was not given" in figure("stage_fig1a_lm")({"metrics": datasets["metrics"]}).caption
-    assert "icl_score was not given" in figure("stage_fig4b_heads")({"heads": datasets["heads"]}).caption
-    assert (
-        "rllc.nc was not given"
-        in figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]}).caption
+    assert "llc.nc was not given" in words(figure("stage_fig1a_lm")({"metrics": datasets["metrics"]}))
+    assert "icl_score was not given" in words(figure("stage_fig4b_heads")({"heads": datasets["heads"]}))
+    assert "rllc.nc was not given" in words(
+        figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]})
     )
 
 
@@ -259,7 +265,7 @@ def test_errors_name_what_is_missing(name, given, options, said, datasets):
 def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets):
     drawing = figure("rllc_fig18_clusters_layer0")(datasets)
     assert drawing.data["head"].values.tolist() == ["0:0", "0:1", "0:2", "0:3"]
-    assert "clustered together" in drawing.caption
+    assert "clustered together" in words(drawing)
     layered = datasets["clusters"].assign_coords(scope=["layer 7"])
     with pytest.raises(ValueError, match="only layer 7"):
         figure("clusters_all_heads")(datasets | {"clusters": layered})
@@ -268,7 +274,7 @@ def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets):
 def test_many_heads_and_seeds_fit(make_study):
     wide = make_study(seeds=(0, 1), n_heads=8)
     assert misplaced(figure("rllc_fig2_wrllc_by_head")(wide)) == []
-    assert "means another head in another seed" in figure("stage_fig4b_heads")(wide).caption
+    assert "means another head in another seed" in words(figure("stage_fig4b_heads")(wide))
     one = figure("rllc_fig2_wrllc_by_head")(wide, seeds=[1])
     assert one.data["seed"].values.tolist() == [1]
 
@@ -298,10 +304,10 @@ def test_measures_of_some_distributions_only(datasets):
     rllc = datasets["rllc"].assign(rllc_gradient_off=datasets["rllc"]["rllc_gradient_off"].where(code))
     given = datasets | {"rllc": rllc, "hessian": datasets["hessian"].where(code)}
     drawing = figure("control_gradient_off")(given)
-    assert "nan" not in drawing.caption
-    assert "No Hessian trace" in drawing.caption
+    assert "nan" not in words(drawing)
+    assert "No Hessian trace" in words(drawing)
     assert drawing.data["rllc_gradient_off"].sel(setting="main setting").isnull().all()
-    assert "nearly one measurement" not in figure("rllc_fig2_wrllc_by_head")(given).caption
+    assert "nearly one measurement" not in words(figure("rllc_fig2_wrllc_by_head")(given))
     assert figure("rllc_fig14_hessian_trace")(given).data["distribution"].values.tolist() == ["code"]
 
 
@@ -324,7 +330,7 @@ def test_long_labels_fit_and_captions_have_them_in_full(name, datasets):
     }
     drawing = figure(name)(given)
     assert misplaced(drawing) == []
-    assert label in drawing.caption or name == "rllc_fig14_hessian_trace"
+    assert label in words(drawing) or name == "rllc_fig14_hessian_trace"
 
 
 def rings(drawing):
@@ -353,9 +359,9 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets)
     layers = "layer 0: training mixture", "layer 1: training mixture"
     assert sorted(rings(drawing)) == [(layers[0], [50]), (layers[0], [810, 1000]), (layers[1], [1250])]
     assert "cannot be trusted:\ndrifting, chain failed,\nnot mixed" in legends(drawing)
-    assert "4 of 127 estimates cannot be trusted" in drawing.caption
-    assert "(drifting 3, chain failed 1, not mixed 1)" in drawing.caption
-    assert "Not marked, but to be known: prior dominated 127." in drawing.caption
+    assert "4 of 127 estimates cannot be trusted" in words(drawing)
+    assert "(drifting 3, chain failed 1, not mixed 1)" in words(drawing)
+    assert "Not marked, but to be known: prior dominated 127." in words(drawing)
     y = next(line for line in drawing.figure.axes[0].get_lines() if line.get_xdata().tolist() == [50])
     truth = datasets["rllc"]["rllc"].sel(seed=0, step=50, head="0:2", distribution="mixture")
     assert y.get_ydata().tolist() == [truth.item()]
@@ -374,9 +380,9 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets)
 )
 def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(name, datasets):
     marked, plain = figure(name)(datasets), figure(name)(unjudged(datasets))
-    assert rings(marked) and "cannot be trusted" in marked.caption
+    assert rings(marked) and "cannot be trusted" in words(marked)
     assert any("cannot be trusted" in text for text in legends(marked))
-    assert not rings(plain) and "trusted" not in plain.caption
+    assert not rings(plain) and "trusted" not in words(plain)
     assert not any("trusted" in text for text in legends(plain))
 
 
@@ -386,7 +392,7 @@ def test_sound_estimates_have_no_ring_and_the_caption_says_so(datasets):
     verdict = datasets["rllc"]["verdict"] & CAUTIONS
     drawing = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": datasets["rllc"].assign(verdict=verdict)})
     assert not rings(drawing)
-    assert "Of 127 estimates none is known to be wrong." in drawing.caption
+    assert "Of 127 estimates none is known to be wrong." in words(drawing)
 
 
 def test_differences_between_distributions_are_the_paired_contrasts(datasets):
@@ -408,9 +414,11 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
     apart = truth.where(either == 0)
     above = int((apart["contrast"] > apart["half_width"]).sum())
     total = int(apart["half_width"].notnull().sum())
-    assert f"it is above english by more than the interval in {above} of {total} cells" in drawing.caption
+    assert f"above that on english by more than the paired 95% interval in {above} of {total} cells" in words(
+        drawing
+    )
     ratio = np.sqrt((apart["unpaired_se"] ** 2).mean() / (apart["contrast_se"] ** 2).mean())
-    assert f"the unpaired error is {ratio:.2f} times the paired one" in drawing.caption
+    assert f"{ratio:.2f} for english" in words(drawing)
     alone = figure("rllc_by_distribution")(datasets, reference="not there")
     assert "contrast" not in alone.data and len(alone.figure.axes) == len(drawing.figure.axes) / 2
 
@@ -425,7 +433,7 @@ def test_the_lead_of_the_induction_head_has_its_paired_interval(datasets):
     truth = truth.sel(seed=0, step=3000, distribution="code")
     for mine, its in (("half_width", "half_width"), ("degrees_of_freedom", "degrees_of_freedom")):
         assert cell[mine].item() == pytest.approx(truth[its].item())
-    assert "4 to 6 degrees of freedom" in drawing.caption
+    assert "4 to 6 degrees of freedom" in words(drawing)
     wide = figure("induction_onset")(datasets, confidence=0.9999)
     assert (wide.data["half_width"] > drawing.data["half_width"]).all()
 
@@ -445,9 +453,16 @@ def test_heads_above_the_clusters_stay_in_their_panel(make_study):
     assert misplaced(drawing) == []
 
 
+def test_a_caption_has_the_finding_and_the_conditions_and_of_the_rest_what_fits():
+    more = [f"{n} " + "word " * 40 for n in range(3)]
+    caption, details = compose("found", "", *more, conditions=["", "so"], details=["why"], title="It")
+    assert caption == f"It: found {more[0]} {more[1]} so"
+    assert details == f"{more[2]} why"
+
+
 def test_captions_tell_how_many_contexts_were_read(datasets):
-    assert "(240 held-out contexts per chain)" in figure("rllc_fig2_wrllc_by_head")(datasets).caption
-    assert "32 held-out contexts of each distribution" in figure("rllc_fig17_ablations")(datasets).caption
+    assert "(240 held-out contexts per chain)" in words(figure("rllc_fig2_wrllc_by_head")(datasets))
+    assert "32 held-out contexts of each distribution" in words(figure("rllc_fig17_ablations")(datasets))
 
 
 def test_a_distribution_looks_the_same_in_every_figure():

@@ -12,6 +12,11 @@ from rllc.figures.style import DISTRUST
 from rllc.verdicts import FAULTS
 
 
+def words(drawing):
+    """What a drawing says: its caption, and the details in the attributes of its dataset."""
+    return f"{drawing.caption} {drawing.details}"
+
+
 @pytest.fixture(scope="module")
 def two(sorting):
     return sorting.study()
@@ -34,8 +39,8 @@ def test_the_caption_says_what_a_scaled_step_refers_to(two):
     scaled = llc.assign_attrs(
         sampling=json.dumps(json.loads(llc.attrs["sampling"]) | {"reference_norm": 20.0})
     )
-    assert "step_size 1e-06, reference_norm 20, chains" in sort_curves({**two, "llc.scaled": scaled}).caption
-    assert "reference_norm" not in sort_curves(two).caption
+    assert "step_size 1e-06, reference_norm 20, chains" in words(sort_curves({**two, "llc.scaled": scaled}))
+    assert "reference_norm" not in words(sort_curves(two))
 
 
 def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, tmp_path):
@@ -86,26 +91,26 @@ def test_the_peak_of_the_llc_is_marked_in_every_panel_and_told(two):
         near = llc["llc"].values >= top - np.hypot(llc["llc_se"], float(llc["llc_se"][best])).values
         also = [f"{at:,}" for at in llc["step"].values[near].tolist() if at != step]
         beside = f"; within a standard error of it at step {', '.join(also)}" if also else ""
-        assert f"({top:.1f} ± {float(llc['llc_se'][best]):.1f}{beside})" in drawing.caption
+        assert f"({top:.1f} ± {float(llc['llc_se'][best]):.1f}{beside})" in words(drawing)
         lowest = float(llc["llc"][best:].min())
-        assert f"falls by {1 - lowest / top:.1%}" in drawing.caption
-        assert f"is {1 - float(llc['llc'][-1]) / top:.1%} below" in drawing.caption
-    assert "not in equilibrium" in drawing.caption
-    assert "token accuracy is at least 0.99 first at step 200, 0.9990" in drawing.caption
-    assert "n_beta 12586" in drawing.caption and "long: n_beta 20137.6" in drawing.caption
-    assert "nan" not in drawing.caption
+        assert f"falls by {1 - lowest / top:.1%}" in words(drawing)
+        assert f"is {1 - float(llc['llc'][-1]) / top:.1%} below" in words(drawing)
+    assert "not in equilibrium" in words(drawing)
+    assert "token accuracy is at least 0.99 first at step 200, 0.9990" in words(drawing)
+    assert "n_beta 12586" in words(drawing) and "long: n_beta 20137.6" in words(drawing)
+    assert "nan" not in words(drawing)
 
 
 def test_an_llc_that_does_not_fall_is_told_so(sorting):
     given = sorting.study(seeds=(0,))
     rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])
-    caption = sort_curves(given | {"llc": rising}).caption
+    caption = words(sort_curves(given | {"llc": rising}))
     assert "its last checkpoint;" in caption
     assert "then falls" not in caption
     level = rising.assign(
         llc=rising["llc"].clip(max=10.0).where(rising["step"] != rising["step"][11], 10.001)
     )
-    caption = sort_curves(given | {"llc": level}).caption
+    caption = words(sort_curves(given | {"llc": level}))
     assert f"is largest at step {int(level['step'][11]):,}" in caption
     assert ", and stays so;" in caption and "0.0%" not in caption
 
@@ -121,9 +126,9 @@ def test_faults_have_rings_and_gaps_are_told(two):
     assert ("LLC of the whole model, seed 0", [30]) in ringed
     assert len(ringed) == 3  # the LLC and both heads; never a control
     assert int(((two["llc"]["verdict"].values & FAULTS) > 0).sum()) == 2
-    assert "LLC: 1 of 29 estimates cannot be trusted and have a ring (drifting 1)." in drawing.caption
-    assert "LLC: 1 of 30 cells of llc are missing" in drawing.caption
-    assert "Heads: 2 of 60 cells of rllc are missing" in drawing.caption
+    assert "1 of 29 estimates cannot be trusted and have a ring (drifting 1)." in words(drawing)
+    assert "LLC: 1 of 30 cells of llc are missing" in words(drawing)
+    assert "Heads: 2 of 60 cells of rllc are missing" in words(drawing)
 
 
 def test_the_llc_of_random_weights_does_not_set_the_scale(two):
@@ -138,7 +143,7 @@ def test_the_llc_of_random_weights_does_not_set_the_scale(two):
     assert ax.get_ylim()[1] > float(rest.max())
     triangles = [mark for mark in ax.lines if mark.get_marker() == "v" and len(mark.get_xdata())]
     assert [mark.get_xdata()[0] for mark in triangles] == [0]
-    assert "Triangles at an edge" in drawing.caption
+    assert "Triangles at an edge" in words(drawing)
 
 
 def test_estimates_at_some_checkpoints_are_not_missing_at_the_others(two):
@@ -169,7 +174,7 @@ def test_one_head_has_no_overlap_and_four_fit(heads, rows, sorting, misplaced):
 def test_optional_datasets_may_be_missing(kept, rows, said, two):
     drawing = sort_curves({name: two[name] for name in kept}, seeds=[1])
     assert len(drawing.figure.axes) == rows
-    assert said in drawing.caption
+    assert said in words(drawing)
     with pytest.raises(ValueError, match=r"metrics\.nc"):
         sort_curves({"llc": two["llc"]})
 
@@ -185,9 +190,8 @@ def test_specialization_shows_who_handles_each_number(two, misplaced):
     assert (edges[:-1] <= steps).all() and (steps < edges[1:]).all()
     last = two["circuits"].sel(seed=1).isel(step=-1)
     share = float(last["vocabulary_share"].sel(head="0:1"))
-    assert (
-        f"{int(last['regions'])} at step 8,000, with shares 0:0 {1 - share:.0%}, 0:1 {share:.0%}"
-        in drawing.caption
+    assert f"{int(last['regions'])} at step 8,000, with shares 0:0 {1 - share:.0%}, 0:1 {share:.0%}" in words(
+        drawing
     )
 
 
@@ -230,7 +234,7 @@ def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
     lines = [a for a in panel(drawing, "fall of the LLC after it").get_lines() if a.get_linestyle() == "None"]
     (hollow,) = [a for a in lines if a.get_markerfacecolor() == "white"]
     np.testing.assert_array_equal(hollow.get_xdata(), claims["llc_fall"].isel(experiment=[2]).sel(seed=1))
-    assert "Hollow: more than 50%" in drawing.caption
+    assert "Hollow: more than 50%" in words(drawing)
 
 
 def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced):
@@ -244,10 +248,10 @@ def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced
     ends = sorted(line[:, 0].tolist() for line in bars if len(line) == 2 and np.isfinite(line).all())
     np.testing.assert_allclose(ends, sorted([value - 0.3, value + 0.3] for value in known))
     assert ax.get_xlim()[0] < known.min() - 0.3 and ax.get_xlim()[1] > known.max() + 0.3
-    assert "Bars: the standard error" in drawing.caption
+    assert "Bars: the standard error" in words(drawing)
     steps = panel(drawing, "step of the largest LLC").collections
     assert not any(isinstance(c, LineCollection) for c in steps)
-    assert "Bars" not in sort_summary({"claims": claims}).caption
+    assert "Bars" not in words(sort_summary({"claims": claims}))
 
 
 def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced):
@@ -266,6 +270,6 @@ def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced)
     dash = [t for t in panel(drawing, "fall of the overlap").texts if t.get_text() == "–"]
     assert len(dash) == 1 and dash[0].xy[1] == 0  # one head
     worst = claims["llc_fall"].min()
-    assert f"Fall of the LLC after it: {float(worst):.1%}" in drawing.caption
+    assert f"Fall of the LLC after it: {float(worst):.1%}" in words(drawing)
     with pytest.raises(ValueError, match="no_such"):
         sort_summary({"claims": claims}, quantities={"no_such": "nothing"})

@@ -9,7 +9,7 @@ import yaml
 from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
-from rllc.study.figures import FIGURES, Figure, options
+from rllc.study.figures import FIGURES, FigureRow, options
 from rllc.study.layout import Layout
 from rllc.study.reading import FOLDERS, ConfigError, read
 from rllc.study.study import Study
@@ -295,7 +295,7 @@ def test_options_are_those_of_the_drawing_function(name):
 
 def test_a_figure_without_a_function_is_named():
     with pytest.raises(ValueError, match=r"curvature\.py has no function rllc_fig99"):
-        options(Figure("rllc.figures.heads.curvature:rllc_fig99", ("hessian",)))
+        options(FigureRow("rllc.figures.heads.curvature:rllc_fig99", ("hessian",)))
 
 
 def test_every_key_says_what_it_means():

@@ -1,21 +1,87 @@
-"""Sentences of captions, computed from what is drawn."""
+"""Captions and their sentences, computed from what is drawn.
+
+A caption says the finding first, then numbers, then conditions, in some 120 words; the rest are details.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.analysis.contrasts import lead
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
 
-BANDS = (
-    "Bands are one Monte Carlo standard error given the minibatches (pooled effective sample size); they "
-    "hold no error from the choice of minibatches or data and none between training seeds."
+WORDS = 120
+BANDS = "Bands: one Monte Carlo standard error given the minibatches."
+ERROR = (
+    "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
+    "choice of minibatches or data and none between training seeds."
 )
+LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
+SETTING = (*LEVEL, "chains", "draws", "burn_in", "thinning", "batch_size")
 NO_HEADS = "heads.nc was not given, so head types are unknown."
+LABELS = "A head label means another head in another seed, so nothing is averaged over seeds."
+
+
+def compose(
+    *findings: str, conditions: Sequence[str] = (), details: Sequence[str] = (), title: str = ""
+) -> tuple[str, str]:
+    """Caption and details of sentences in the order of their weight; empty ones are left out.
+
+    ``title`` goes before the first finding, which is always in the caption, as the conditions are; the
+    other findings as long as there is room for ``WORDS``; those for which there is none begin the details.
+    """
+    first, *more = [finding for finding in findings if finding]
+    if title:
+        first = f"{title}: {within(first)}"
+    room = WORDS - len(joined(first, *conditions).split())
+    sizes = np.cumsum([len(finding.split()) for finding in more])
+    fit = int((sizes <= room).sum())
+    return joined(first, *more[:fit], *conditions), joined(*more[fit:], *details)
+
+
+def drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    *findings: str,
+    conditions: Sequence[str] = (),
+    details: Sequence[str] = (),
+    title: str = "",
+) -> Drawing:
+    """The drawing with its words as ``compose`` has them, and those that every dataset brings itself.
+
+    These are its training seeds, and where its heads have types, which and by what.
+    """
+    named = "seed" in data.coords
+    typed = "head_type" in data and "seed" in data["head_type"].dims
+    ends = [*conditions, seeds(data) if named else ""]
+    more = [types(data["head_type"]) if typed else "", *details, *(labels(data) if named else [])]
+    return Drawing(figure, data, *compose(*findings, conditions=ends, details=more, title=title))
+
+
+def of_estimates(
+    source: xr.Dataset, drawn: xr.Dataset, name: str, *, beside: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Conditions and details of a figure of estimates: errors, setting, missing and doubted cells.
+
+    source        the dataset, with its sampling setting
+    drawn         what of it is drawn: ``name``, and what is drawn ``beside`` it
+    """
+    bands = f"{name}_se" in drawn
+    conditions = [
+        BANDS if bands else "The dataset has no standard errors.",
+        setting(source),
+        failures(drawn, name, *beside),
+        trust(drawn, name),
+    ]
+    full = chains(source)
+    details = [f"Sampled with {full}." if full else "", ERROR if bands else ""]
+    return conditions, [*details, cautions(drawn, name)]
 
 
 def sampling(dataset: xr.Dataset) -> dict[str, float]:
@@ -32,20 +98,30 @@ def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
 
 
 def setting(dataset: xr.Dataset) -> str:
-    """ "Setting: n_beta 30, localization 200, ... (240 contexts per chain)."."""
-    names = (
-        "n_beta", "localization", "step_size", "reference_norm", "chains", "draws", "burn_in", "thinning",
-        "batch_size",
-    )  # fmt: skip
+    """What the level of an estimate depends on: "Setting: n_beta 30, localization 200, step_size 0.001."."""
+    known = _values(dataset, *LEVEL)
+    return f"Setting: {known}." if known else "The dataset does not record its sampling setting."
+
+
+def chains(dataset: xr.Dataset) -> str:
+    """The setting in full: "n_beta 30, ..., chains 4, ... (240 held-out contexts per chain)"."""
     values = sampling(dataset)
-    told = [f"{name} {values[name]:g}" for name in names if values.get(name) is not None]
-    if not told:
-        return "The dataset does not record its sampling setting."
     seen = ""
     if {"draws", "batch_size"} <= set(values):
-        contexts = values["draws"] * values.get("thinning", 1) * values["batch_size"]
-        seen = f" ({contexts:g} held-out contexts per chain)"
-    return f"Setting: {', '.join(told)}{seen}."
+        read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
+        seen = f" ({read:g} held-out contexts per chain)"
+    return f"{_values(dataset, *SETTING)}{seen}"
+
+
+def level(dataset: xr.Dataset) -> str:
+    """The same in brackets, after a name: " (n_beta 30, localization 200, step_size 0.001)"."""
+    known = _values(dataset, *LEVEL)
+    return f" ({known})" if known else ""
+
+
+def _values(dataset: xr.Dataset, *names: str) -> str:
+    values = sampling(dataset)
+    return ", ".join(f"{name} {values[name]:g}" for name in names if values.get(name) is not None)
 
 
 def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
@@ -60,45 +136,50 @@ def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
-    """Which training seeds are drawn, and that their heads are not matched."""
+    """Which training seeds are drawn: "Training seed 0." or "Training seeds 0, 1, each by itself."."""
     names = np.atleast_1d(dataset["seed"].values).tolist()
     if len(names) == 1:
         return f"Training seed {names[0]}."
-    return (
-        f"Training seeds {', '.join(map(str, names))}, each by itself: a head label means another head in "
-        "another seed, so nothing is averaged over seeds."
-    )
+    return f"Training seeds {', '.join(map(str, names))}, each by itself."
+
+
+def labels(dataset: xr.Dataset | xr.DataArray) -> list[str]:
+    """That heads of different seeds are not matched, where several are drawn."""
+    return [LABELS] if np.atleast_1d(dataset["seed"].values).size > 1 else []
 
 
 def failures(dataset: xr.Dataset, *names: str) -> str:
     """How many drawn cells are missing and how many chains failed."""
-    said = []
+    parts = []
     for name in names:
         absent, total = int(dataset[name].isnull().sum()), dataset[name].size
         if absent:
-            said.append(f"{absent} of {total} cells of {name} are missing and marked with a cross")
+            parts.append(f"{absent} of {total} cells of {name} are missing and marked with a cross")
     if "status" in dataset:
         codes = np.bincount(dataset["status"].values.astype(np.int64).ravel(), minlength=len(STATUS))
         bad = [f"{codes[i]} {STATUS[i]}" for i in range(1, len(STATUS)) if codes[i]]
         if bad:
-            said.append(f"chains not ok: {', '.join(bad)} of {codes.sum()}")
-    text = "; ".join(said)
+            parts.append(f"chains not ok: {', '.join(bad)} of {codes.sum()}")
+    text = "; ".join(parts)
     return sentence(text) if text else "No cell drawn is missing."
 
 
 def trust(dataset: xr.Dataset, name: str) -> str:
-    """How many cells cannot be trusted, by reason, and which cautions hold; nothing without verdicts."""
+    """How many cells cannot be trusted, by reason; nothing without verdicts."""
     wrong = faulty(dataset, name)
     if wrong is None:
         return ""
-    total = int(dataset[name].notnull().sum())
-    faults, cautions = counted(dataset, name)
-    bad = int(wrong.sum())
-    if bad:
-        said = f"{bad} of {total} estimates cannot be trusted and have a ring ({_numbers(faults)})."
-    else:
-        said = f"Of {total} estimates none is known to be wrong."
-    return joined(said, f"Not marked, but to be known: {_numbers(cautions)}." if cautions else "")
+    total, bad = int(dataset[name].notnull().sum()), int(wrong.sum())
+    if not bad:
+        return f"Of {total} estimates none is known to be wrong."
+    reasons = _numbers(counted(dataset, name)[0])
+    return f"{bad} of {total} estimates cannot be trusted and have a ring ({reasons})."
+
+
+def cautions(dataset: xr.Dataset, name: str) -> str:
+    """How many cells have which caution; nothing without one."""
+    counts = counted(dataset, name)[1]
+    return f"Not marked, but to be known: {_numbers(counts)}." if counts else ""
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
@@ -110,7 +191,7 @@ def types(kinds: xr.DataArray) -> str:
     """How types were assigned, and which heads are not "other"."""
     if (kinds == "unknown").all():
         return NO_HEADS
-    found = []
+    parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
         named = [
@@ -118,69 +199,69 @@ def types(kinds: xr.DataArray) -> str:
             for head, kind in zip(row["head"].values.tolist(), row.values.tolist(), strict=True)
             if kind not in ("other", "unknown")
         ]
-        found.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
-    return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(found)})."
+        parts.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
+    return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
+
+
+def highest(values: xr.DataArray) -> str:
+    """The label of the highest head of values (head)."""
+    return str(values["head"].values[int(values.fillna(-np.inf).argmax("head"))])
 
 
 def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> str:
-    """The highest heads at the last step, "1:1 (3.36 ± 0.10), 1:0 (2.27 ± 0.08)", of values (step, head)."""
-    last = values.isel(step=-1).values
-    order = np.argsort(-np.nan_to_num(last, nan=-np.inf))[:count]
+    """The highest heads, "1:1 (3.36 ± 0.10), 1:0 (2.27 ± 0.08)", of values (head)."""
+    order = np.argsort(-np.nan_to_num(values.values, nan=-np.inf))[:count]
     parts = []
-    for i in order[np.isfinite(last[order])]:
-        plus = "" if error is None else f" ± {float(error.isel(step=-1).values[i]):.2f}"
-        parts.append(f"{values['head'].values[i]} ({last[i]:.2f}{plus})")
+    for i in order[np.isfinite(values.values[order])]:
+        plus = "" if error is None else f" ± {float(error.values[i]):.2f}"
+        parts.append(f"{values['head'].values[i]} ({values.values[i]:.2f}{plus})")
     return ", ".join(parts) or "none measured"
 
 
-def ahead(heads: xr.Dataset) -> str:
-    """How far the highest head at the last step is above the next: ", 1.07 ± 0.49 above 1:2", an interval.
+def ahead(last: xr.Dataset) -> str:
+    """How far the highest head is above the next: ", 1.07 ± 0.49 above 1:2", an interval.
 
-    heads  ``rllc`` (step, head) and ``rllc_chain``; nothing without the chains, or with one head
+    last  ``rllc`` (head) and ``rllc_chain``; nothing without the chains, or with one head
     """
-    last = heads.isel(step=-1)
     known = last["head"].values[last["rllc"].notnull().values].tolist()
-    if "rllc_chain" not in heads or len(known) < 2:
+    if "rllc_chain" not in last or len(known) < 2:
         return ""
-    top = str(last["head"].values[int(last["rllc"].fillna(-np.inf).argmax("head"))])
+    top = highest(last["rllc"])
     others = [head for head in known if head != top]
-    found = lead(last["rllc"], head=top, others=others, chains=last["rllc_chain"])
-    if not np.isfinite(found["half_width"]):
+    margin = lead(last["rllc"], head=top, others=others, chains=last["rllc_chain"])
+    if not np.isfinite(margin["half_width"]):
         return ""
-    return f", {float(found['lead']):.2f} ± {float(found['half_width']):.2f} above {found['rival'].item()}"
+    return f", {float(margin['lead']):.2f} ± {float(margin['half_width']):.2f} above {margin['rival'].item()}"
 
 
-def localization_dominance(
-    rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset], *, limit: float = 0.05
-) -> str:
+def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float = 0.05) -> list[str]:
     """Says where the estimate is nearly its control, or nearly n_beta / (2 localization) tr H; else nothing.
 
     Over the cells of ``rllc``: the control differs from the estimate by at most ``limit`` in the median
     cell (single cells differ by their Monte Carlo error); the curvature prediction by at most 0.25 in eight
     of ten.
     """
-    said = []
+    sentences = []
     if "rllc_gradient_off" in rllc and rllc["rllc_gradient_off"].notnull().any():
         change = np.abs(change_by_gradient(rllc))
         median, most = change.quantile([0.5, 0.9]).values
         if median <= limit:
-            said.append(
-                f"with the gradient switched off the estimates change by {median:.1%} in the median cell and "
-                f"by at most {most:.1%} in nine of ten, Monte Carlo error included, so the sampler feels the "
-                "localization and hardly the loss"
+            sentences.append(
+                f"Without the gradient the estimates change by {median:.1%} in the median cell and by at "
+                f"most {most:.1%} in nine of ten: the sampler feels the localization, hardly the loss."
             )
     prediction = predicted(rllc, datasets)
     if prediction is not None and prediction.notnull().any():
         ratio = (prediction / rllc["rllc"]).quantile([0.1, 0.9]).values
         if ratio[0] >= 0.75 and ratio[1] <= 1.25:
-            said.append(
+            sentences.append(
                 f"n_beta / (2 localization) tr H is {ratio[0]:.2f} to {ratio[1]:.2f} times the estimate in "
-                "eight of ten cells, so this and the Hessian trace are nearly one measurement, not two"
+                "eight of ten cells: with the Hessian trace it is nearly one measurement, not two."
             )
-    return f"At this setting {'; '.join(said)}." if said else ""
+    return sentences
 
 
-def predicted(rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset]) -> xr.DataArray | None:
+def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
     values, hessian = sampling(rllc), datasets.get("hessian")
     if (
@@ -193,9 +274,19 @@ def predicted(rllc: xr.Dataset, datasets: Mapping[str, xr.Dataset]) -> xr.DataAr
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])
 
 
+def when(condition: object, text: str) -> str:
+    """The sentence where the condition holds, else nothing."""
+    return text if condition else ""
+
+
 def sentence(text: str) -> str:
     """The text with a capital first letter and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def within(text: str) -> str:
+    """A sentence as it goes on after a colon; a word in capitals keeps them."""
+    return f"{text[:1].lower()}{text[1:]}" if text[1:2].islower() else text
 
 
 def joined(*sentences: str) -> str:

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
-from rllc.figures.summaries import DOUBTED, averaged, doubts, experiment_titles
+from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
 
 # Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {
@@ -45,11 +45,11 @@ class Row(NamedTuple):
 
 @style.styled
 def claims_sorting(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "List-sorting transformers: claims of the post, tested",
     titles: Mapping[str, str] | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
     """Every claim: its text, statistic, threshold, value per seed and verdict, grouped by experiment.
@@ -68,15 +68,15 @@ def claims_sorting(
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
     optional = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached")
     also = [name for name in optional if name in claims]
-    taken = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
-    taken = taken.drop_vars([name for name in taken.coords if name not in ("claim", "seed", group)])
+    data = claims[["text", "statistic", "at_least", "at_most", "value", "passes", "verdict", *also, group]]
+    data = data.drop_vars([name for name in data.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
-    names = taken["seed"].values.tolist()
+    names = data["seed"].values.tolist()
     order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
-    named = taken[group].values.tolist()
+    named = data[group].values.tolist()
     groups = [name for name in dict.fromkeys([*order, *named]) if name in named]
-    rows, headings, bottom = _rows(_in_words(taken, claims, called), group, groups)
-    with_errors = "value_se" in taken and bool(taken["value_se"].notnull().any())
+    rows, headings, bottom = _rows(_in_words(data, claims, called), group, groups)
+    with_errors = "value_se" in data and bool(data["value_se"].notnull().any())
     columns = _columns(names, WIDTHS["seed"] + with_errors * WIDTHS["error"])
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
     figure = Figure(figsize=(width, bottom + 0.15))
@@ -91,12 +91,7 @@ def claims_sorting(
     for name, top in headings.items():
         ax.axhline(top + 0.06, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
         ax.text(
-            0.2,
-            top + HEADING - 0.1,
-            called.get(name, name),
-            fontsize=9.5,
-            fontweight="bold",
-            va="center",
+            0.2, top + HEADING - 0.1, called.get(name, name), fontsize=9.5, fontweight="bold", va="center"
         )
     for number, row in enumerate(rows):
         if number % 2:
@@ -104,36 +99,34 @@ def claims_sorting(
                 row.top, row.top + row.height, 0.15 / width, 1 - 0.15 / width, color="#F6F6F6", linewidth=0
             )
         _draw(ax, row, columns)
-    doubted = "untrusted" in taken and bool((taken["untrusted"] > DOUBTED).any())
-    said = averaged(claims, taken["statistic"].values.tolist())
-    return Drawing(figure, taken, captions.joined(_caption(taken), doubts("†") if doubted else "", said))
+    return Drawing(figure, data, *_caption(data, averaged(claims, data["statistic"].values.tolist())))
 
 
-def _in_words(taken: xr.Dataset, claims: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
+def _in_words(data: xr.Dataset, claims: xr.Dataset, called: Mapping[str, str]) -> xr.Dataset:
     """The same with what statistics, and experiments in ``versus``, are called in place of their names."""
-    names = taken["statistic"].values.tolist()
-    said = [claims[n].attrs.get("long_name", n) if n in claims else n.replace("_", " ") for n in names]
+    names = data["statistic"].values.tolist()
+    texts = [claims[n].attrs.get("long_name", n) if n in claims else n.replace("_", " ") for n in names]
     units = [claims[n].attrs.get("units", "1") if n in claims else "1" for n in names]
-    said = [
+    texts = [
         text if unit in ("1", "steps", "regions") else f"{text} ({unit})"
-        for text, unit in zip(said, units, strict=True)
+        for text, unit in zip(texts, units, strict=True)
     ]
-    worded = {"statistic": ("claim", said)}
-    if "versus" in taken:
-        worded["versus"] = "claim", [called.get(name, name) for name in taken["versus"].values.tolist()]
-    return taken.assign(worded)
+    worded = {"statistic": ("claim", texts)}
+    if "versus" in data:
+        worded["versus"] = "claim", [called.get(name, name) for name in data["versus"].values.tolist()]
+    return data.assign(worded)
 
 
-def _rows(taken: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Row], dict[str, float], float]:
+def _rows(data: xr.Dataset, group: str, groups: Sequence[str]) -> tuple[list[Row], dict[str, float], float]:
     """Where each row and each heading stands, and where the table ends."""
     rows, headings, top = [], {}, 0.78
     for name in groups:
         headings[name] = top
         top += HEADING
-        for n in np.flatnonzero(taken[group].values == name):
-            lines = textwrap.wrap(str(taken["text"].values[n]), LETTERS) or [""]
-            height = LINE * max(len(lines), len(statistic(taken.isel(claim=int(n))))) + PAD
-            rows.append(Row(top, height, lines, taken.isel(claim=int(n))))
+        for n in np.flatnonzero(data[group].values == name):
+            lines = textwrap.wrap(str(data["text"].values[n]), LETTERS) or [""]
+            height = LINE * max(len(lines), len(statistic(data.isel(claim=int(n))))) + PAD
+            rows.append(Row(top, height, lines, data.isel(claim=int(n))))
             top += height
         top += 0.1
     return rows, headings, top
@@ -145,9 +138,9 @@ def _columns(seeds: Sequence[int], width: float) -> dict[str, float]:
     judged_by = claim + WIDTHS["claim"]
     threshold = judged_by + WIDTHS["statistic"]
     values = threshold + WIDTHS["threshold"]
-    found = {"claim": claim, "statistic": judged_by, "threshold": threshold}
-    found |= {f"seed {seed}": values + (n + 1) * width for n, seed in enumerate(seeds)}
-    return found | {"verdict": values + len(seeds) * width + 0.25}
+    edges = {"claim": claim, "statistic": judged_by, "threshold": threshold}
+    edges |= {f"seed {seed}": values + (n + 1) * width for n, seed in enumerate(seeds)}
+    return edges | {"verdict": values + len(seeds) * width + 0.25}
 
 
 def _draw(ax: Axes, row: Row, columns: Mapping[str, float]) -> None:
@@ -214,23 +207,30 @@ def with_error(value: float, error: float) -> str:
     return f"{number(value)} ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else number(value)
 
 
-def _caption(taken: xr.Dataset) -> str:
-    found = taken["verdict"].values.tolist()
-    counts = [f"{found.count(name)} {words}" for name, words in _COUNTED.items() if name in found]
-    return captions.joined(
-        f"{len(found)} claims: {', '.join(counts)}.",
-        "A value passes if it is within the thresholds, which stand in the configuration. "
+def _caption(data: xr.Dataset, means: str) -> tuple[str, str]:
+    results = data["verdict"].values.tolist()
+    counts = [f"{results.count(name)} {words}" for name, words in _COUNTED.items() if name in results]
+    errors = "value_se" in data and bool(data["value_se"].notnull().any())
+    doubted = "untrusted" in data and bool((data["untrusted"] > DOUBTED).any())
+    return captions.compose(
+        f"{len(results)} claims: {', '.join(counts)}.",
         "A claim holds if every seed passes that came to the step it speaks of, and half holds if some do; "
         "it is not reached where none came so far or the statistic does not exist.",
-        "Minus, or over, that of another experiment: of the mean over its seeds."
-        if "versus" in taken and any(taken["versus"].values.tolist())
-        else "",
-        "±: the standard error of the value by those of the estimates; passing does not ask for it, and it "
-        "holds nothing of the bias of a maximum."
-        if "value_se" in taken and bool(taken["value_se"].notnull().any())
-        else "",
-        f"Training seed{'s' if taken.sizes['seed'] > 1 else ''} "
-        f"{', '.join(map(str, taken['seed'].values.tolist()))}, each by itself.",
+        conditions=[
+            "A value passes if it is within the thresholds, which stand in the configuration.",
+            captions.when(
+                "versus" in data and any(data["versus"].values.tolist()),
+                "Minus, or over, that of another experiment: of the mean over its seeds.",
+            ),
+            "±: the standard error of the value by those of the estimates." if errors else "",
+            doubts("†") if doubted else "",
+            captions.seeds(data),
+        ],
+        details=[
+            captions.when(errors, "Passing does not ask for the error, which holds no bias of a maximum."),
+            DOUBT if doubted else "",
+            means,
+        ],
     )
 
 

@@ -1,12 +1,10 @@
 """What the text of each distribution is like."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import xarray as xr
 
-from rllc.figures import style
-from rllc.figures.drawing import Drawing
+from rllc.figures import captions, style
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import distribution_labels, need
 
 PANELS = {
@@ -22,13 +20,13 @@ PANELS = {
 
 
 @style.styled
-def corpus_summary(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def corpus_summary(datasets: Datasets) -> Drawing:
     """A bar per distribution for each variable of ``corpus`` (dim distribution), with its value."""
     corpus = need(datasets, "corpus")
     names = [name for name in PANELS if name in corpus]
     if not names:
         raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {', '.join(corpus.data_vars)}")
-    taken = corpus[names]
+    data = corpus[names]
     labels = list(distribution_labels(corpus).values())
     shown = [style.short(label) for label in labels]
     columns = min(4, len(names))
@@ -43,7 +41,7 @@ def corpus_summary(datasets: Mapping[str, xr.Dataset]) -> Drawing:
     for ax in axes.ravel()[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.ravel(), names, strict=False):
-        values = taken[name].values.astype(np.float64)
+        values = data[name].values.astype(np.float64)
         ax.barh(where, np.nan_to_num(values), color=colors, height=0.7)
         top = float(np.nanmax(values, initial=0.0)) or 1.0
         for y, value in zip(where, values, strict=True):
@@ -57,7 +55,7 @@ def corpus_summary(datasets: Mapping[str, xr.Dataset]) -> Drawing:
         ax.tick_params(axis="y", length=0)
         ax.set_yticks(where, shown)
     axes[0, 0].invert_yaxis()
-    return Drawing(figure, taken, _caption(taken, labels))
+    return Drawing(figure, data, _caption(data, labels))
 
 
 def _number(value: float) -> str:
@@ -69,19 +67,16 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) and value >= 10 else f"{value:.3g}"
 
 
-def _caption(taken: xr.Dataset, labels: list[str]) -> str:
-    said = [
-        ", ".join(f"{label} {_number(float(v))}" for label, v in zip(labels, taken[name].values, strict=True))
+def _caption(data: xr.Dataset, labels: list[str]) -> str:
+    parts = [
+        f"{PANELS[name][0]}: "
+        f"{', '.join(f'{label} {_number(v)}' for label, v in zip(labels, values, strict=True))}"
         for name in ("tokens", "unigram_entropy", "repeated_share")
-        if name in taken
+        if name in data
+        for values in [data[name].values.astype(np.float64)]
     ]
-    what = [
-        title
-        for name, (title, _) in PANELS.items()
-        if name in taken and name in ("tokens", "unigram_entropy", "repeated_share")
-    ]
-    numbers = "; ".join(f"{title}: {values}" for title, values in zip(what, said, strict=True))
-    return (
+    return captions.joined(
+        captions.sentence("; ".join(parts)) if parts else "",
         "Text of each distribution after deduplication, counted with the study's tokenizer; these are "
-        f"counts, without sampling error. {numbers[:1].upper()}{numbers[1:]}."
+        "counts, without sampling error.",
     )

@@ -1,6 +1,10 @@
-"""What every figure function returns, and how a drawing is written."""
+"""What every figure function takes and returns, and how a drawing is written.
 
-from collections.abc import Callable, Sequence
+Options with one meaning everywhere: ``distribution`` (default "mixture", or the dataset's first), ``seed``
+(default the first), ``seeds`` (default all), ``title`` (what the experiment is called).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,22 +15,28 @@ from matplotlib.figure import Figure
 
 from rllc.figures.style import RC
 
+Datasets = Mapping[str, xr.Dataset]  # by name, as "rllc" or "rllc.likelihood"
+Names = Sequence[str] | None  # distributions; None: a function's default
+Seeds = Sequence[int] | None  # training seeds; None: all
+
 
 class Drawing(NamedTuple):
     """A finished figure.
 
     figure   the matplotlib Figure, not bound to any window
     data     what is drawn, and nothing else
-    caption  plain text; its numbers are computed from ``data``
+    caption  plain text of some 120 words; its numbers are computed from ``data``
+    details  what a caption has no room for; it goes into the attributes of the dataset drawn
     """
 
     figure: Figure
     data: xr.Dataset
     caption: str
+    details: str = ""
 
 
-class Motion(NamedTuple):
-    """A figure that moves.
+class Animation(NamedTuple):
+    """A figure that changes from frame to frame.
 
     figure   laid out once; only what ``show`` returns changes
     frames   how many there are

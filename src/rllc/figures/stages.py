@@ -1,96 +1,65 @@
 """Loss, LLC and head scores over training (arXiv 2402.02364, Figs. 1a and 4b)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import xarray as xr
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import (
-    distribution_labels,
-    distribution_names,
-    faulty,
-    need,
-    of_seeds,
-    ring_reasons,
-    types_of,
-    verdicts,
-)
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures.panels import Curve, Panel, Row, curve, of_heads, seed_suffix, sheet, stage_bands
 
-LOSS_COLOR, LLC_COLOR = "#333333", "#117733"
+LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
+SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
 
 
 @style.styled
 def stage_fig1a_lm(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     boundaries: Sequence[float] = (),
 ) -> Drawing:
     """Test loss and LLC of the full model against training step, a column per seed.
 
     datasets      ``metrics`` with ``loss``; ``llc`` (without it the loss alone)
-    distribution  default "mixture", or the dataset's first
     boundaries    ascending steps between which every second stage is shaded
     """
-    metrics = of_seeds(need(datasets, "metrics", "loss"), seeds)
-    llc = datasets.get("llc")
-    shared = metrics if llc is None else llc
-    name = distribution_names(shared, None if distribution is None else [distribution], ("mixture",))[0]
-    taken = metrics[["loss"]].sel(distribution=[name])
-    label = distribution_labels(taken)[name]
+    metrics, llc = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds), datasets.get("llc")
+    name = inputs.one_distribution(metrics if llc is None else llc, distribution)
+    data = metrics[["loss"]].sel(distribution=[name])
+    label = inputs.one_label(data, name)
     if llc is not None:
         kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
-        source = llc[kept].sel(distribution=[name]).reindex(seed=taken["seed"])
-        taken = xr.merge([taken, source], join="outer", compat="override", combine_attrs="drop")
-        if "verdict" in taken:
-            taken["verdict"] = verdicts(taken, "llc")
-    rings = [] if llc is None else style.ring_keys(ring_reasons((taken, "llc")))
-    names = taken["seed"].values.tolist()
-    rows = 1 if llc is None else 2
-    figure, axes = style.grid(
-        rows, len(names), panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row"
-    )
-    for column, seed in zip(axes.T, names, strict=True):
-        one = taken.sel(seed=seed, distribution=name)
-        seed_text = f", seed {seed}" if len(names) > 1 else ""
-        steps = one["step"].values
-        style.curve(column[0], one["loss"].sel(step=metrics["step"].values), color=LOSS_COLOR, marker="o")
-        column[0].set_title(f"held-out loss on {style.short(label)}{seed_text}", loc="left")
+        source = llc[kept].sel(distribution=[name]).reindex(seed=data["seed"])
+        data = xr.merge([data, source], join="outer", compat="override", combine_attrs="drop")
+        if "verdict" in data:
+            data["verdict"] = inputs.verdicts(data, "llc")
+    where = {"over": partial(stage_bands, boundaries=boundaries), "steps": data["step"].values}
+    losses, levels, findings = [], [], []
+    for seed in data["seed"].values.tolist():
+        one = data.sel(seed=seed, distribution=name)
+        on = f"on {style.short(label)}{seed_suffix(data['seed'], seed)}"
+        loss = Curve(one["loss"].sel(step=metrics["step"].values), LOSS)
+        losses.append(Panel(f"held-out loss {on}", [loss], **where))
         if llc is not None:
             measured = one.sel(step=llc["step"].values)
-            style.curve(
-                column[1],
-                measured["llc"],
-                measured.get("llc_se"),
-                faulty=faulty(measured, "llc"),
-                color=LLC_COLOR,
-                marker="o",
-            )
-            column[1].set_title(f"full-model LLC on {style.short(label)}{seed_text}", loc="left")
-        for ax in column:
-            style.stage_bands(ax, boundaries)
-            style.step_axis(ax, steps)
-    axes[0, 0].set_ylabel("loss (nats/token)")
+            levels.append(Panel(f"full-model LLC {on}", [curve(measured, "llc", LLC)], **where))
+        findings.append(_range(one))
+    rings = [] if llc is None else style.ring_keys(inputs.ring_reasons((data, "llc")))
+    rows = [Row("loss (nats/token)", losses), *([Row("LLC", levels, rings)] if llc is not None else [])]
+    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
+    contexts = captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is")
+    conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if llc is not None:
-        axes[1, 0].set_ylabel("LLC")
-    if rings:
-        style.beside(axes[1, -1], rings)
-    said = [_range(taken.sel(seed=seed, distribution=name)) for seed in names]
-    caption = captions.joined(
-        f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label} against "
-        "training step.",
-        captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is"),
-        *said,
-        "llc.nc was not given, so only the loss is drawn." if llc is None else captions.BANDS,
-        "" if llc is None else captions.setting(llc),
-        "" if llc is None else "The level of an LLC is its setting's: compare it with no other's.",
-        captions.seeds(taken),
-        "" if llc is None else captions.failures(taken.sel(step=llc["step"].values), "llc", "loss"),
-        "" if llc is None else captions.trust(taken, "llc"),
+        at_steps = data.sel(step=llc["step"].values)
+        conditions, details = captions.of_estimates(llc, at_steps, "llc", beside=["loss"])
+    what = f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label}."
+    level = "" if llc is None else "The level of an LLC is its setting's: compare it with no other's."
+    return captions.drawing(
+        figure, data, *findings, what, level, contexts, conditions=conditions, details=details
     )
-    return Drawing(figure, taken, caption)
 
 
 def _range(one: xr.Dataset) -> str:
@@ -111,10 +80,10 @@ def _ends(values: xr.DataArray, form: str) -> str:
 
 @style.styled
 def stage_fig4b_heads(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     boundaries: Sequence[float] = (),
 ) -> Drawing:
     """Previous-token and prefix-matching score of each head, and the in-context learning score.
@@ -123,62 +92,46 @@ def stage_fig4b_heads(
     distribution  of the ICL score; default "mixture", or the dataset's first
     boundaries    ascending steps between which every second stage is shaded
     """
-    heads = of_seeds(need(datasets, "heads", "previous_token", "prefix_matching"), seeds)
-    taken = heads[["previous_token", "prefix_matching"]].copy()
-    taken["head_type"] = types_of(datasets, taken["head"], taken["seed"])
-    metrics = datasets.get("metrics")
+    data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
+    metrics, label = datasets.get("metrics"), ""
     scored = metrics is not None and "icl_score" in metrics
-    icl, told = (
-        None,
-        "metrics.nc with icl_score was not given, so the in-context learning score is not drawn.",
-    )
     if scored:
-        icl, label = metrics["icl_score"], ""
+        icl = metrics["icl_score"]
         if "distribution" in icl.dims:
-            name = distribution_names(
-                metrics, None if distribution is None else [distribution], ("mixture",)
-            )[0]
-            icl, label = icl.sel(distribution=name), f" on {distribution_labels(metrics)[name]}"
-        taken["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
-        told = captions.joined(
-            f"The in-context learning score{label} is the loss late in the context less that early in it.",
-            captions.contexts(metrics, "metrics", count="batches"),
-        )
-    columns = ["previous_token", "prefix_matching", *(["icl_score"] if scored else [])]
-    titles = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
-    names = taken["seed"].values.tolist()
-    figure, axes = style.grid(
-        len(names), len(columns), panel=(2.6, 2.1), entries=taken.sizes["head"], sharex=True, sharey="col"
-    )
-    for line, seed in zip(axes, names, strict=True):
-        one = taken.sel(seed=seed)
-        styles = style.head_styles(one["head_type"])
-        seed_text = f", seed {seed}" if len(names) > 1 else ""
-        for ax, variable in zip(line, columns, strict=True):
-            if variable == "icl_score":
-                style.curve(ax, one[variable], color="black", marker="o")
-                ax.set_ylabel("nats/token")
-            else:
-                for head in styles:
-                    style.curve(ax, one[variable].sel(head=head), **styles[head])
-                ax.set_ylabel("attention")
-            ax.set_title(f"{titles.get(variable, 'in-context learning score')}{seed_text}", loc="left")
-            style.stage_bands(ax, boundaries)
-            style.step_axis(ax, one["step"].values)
-        style.beside(line[-1], style.head_keys(one["head_type"], styles), title="head, type")
-    said = []
-    for seed in names:
-        last = taken.sel(seed=seed).isel(step=-1)
-        for variable in ("previous_token", "prefix_matching"):
-            best = last[variable].fillna(float("-inf")).argmax("head")
-            head, value = last["head"].values[int(best)], float(last[variable][int(best)])
-            said.append(f"highest {titles[variable]} {head} {value:.2f} (seed {seed})")
-    caption = captions.joined(
+            name = inputs.one_distribution(metrics, distribution)
+            icl, label = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
+        data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
+    rows, findings = [], []
+    bands = partial(stage_bands, boundaries=boundaries)
+    for seed in data["seed"].values.tolist():
+        one, suffix = data.sel(seed=seed), seed_suffix(data["seed"], seed)
+        looks = style.head_styles(one["head_type"])
+        panels = [Panel(f"{SCORES[n]}{suffix}", of_heads(one, n, looks), over=bands) for n in SCORES]
+        if scored:
+            score = Curve(one["icl_score"], {"color": "black", "marker": "o"})
+            panels.append(Panel(f"in-context learning score{suffix}", [score], over=bands))
+        rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
+        last = one[[*SCORES]].isel(step=-1)
+        best = [(SCORES[n], captions.highest(last[n]), float(last[n].max())) for n in SCORES]
+        parts = [f"highest {score} {head} {value:.2f}" for score, head, value in best]
+        findings.append(f"At the last step (seed {seed}): {', '.join(parts)}.")
+    entries = data.sizes["head"]
+    figure, axes = sheet(rows, panel=(2.6, 2.1), entries=entries, sharex=True, sharey="col")
+    for line in axes:
+        line[1].set_ylabel("attention")
+        if scored:
+            line[2].set_ylabel("nats/token")
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
-        f"first occurrence, on random sequences, against training step. At the last step: {', '.join(said)}.",
-        told,
-        "No uncertainty is drawn.",
-        captions.types(taken["head_type"]),
-        captions.seeds(taken),
+        "first occurrence, on random sequences.",
+        f"The in-context learning score{label} is the loss late in the context less that early in it."
+        if scored
+        else "metrics.nc with icl_score was not given, so the in-context learning score is not drawn.",
+        conditions=[
+            captions.contexts(metrics, "metrics", count="batches") if scored else "",
+            "No uncertainty is drawn.",
+        ],
     )
-    return Drawing(figure, taken, caption)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -70,6 +71,16 @@ def lightness(color: str, amount: float) -> tuple[float, float, float]:
     return colorsys.hls_to_rgb(hue, moved, saturation)
 
 
+def shades(count: int) -> list:
+    """So many colours in order, from dark to light, none too light for a white page."""
+    return [colormaps["viridis"](value) for value in np.linspace(0.0, 0.85, count)]
+
+
+def numbered(n: int, color: Any) -> dict[str, Any]:
+    """Line properties in a colour, with the dash and the marker of number ``n``."""
+    return {"color": color, "linestyle": LINES[n % len(LINES)], "marker": MARKERS[n % len(MARKERS)]}
+
+
 def head_styles(types: xr.DataArray) -> dict[str, dict]:
     """Line properties of each head of one seed: colour by type; shade, dash and marker within a type.
 
@@ -81,24 +92,16 @@ def head_styles(types: xr.DataArray) -> dict[str, dict]:
         nth = seen.get(kind, 0)
         seen[kind] = nth + 1
         shade = (0.0, 0.35, -0.35, 0.5, -0.55)[nth % 5]
-        styles[head] = {
-            "color": lightness(TYPE_COLORS[kind], shade),
-            "linestyle": LINES[nth % len(LINES)],
-            "marker": MARKERS[nth % len(MARKERS)],
-        }
+        styles[head] = numbered(nth, lightness(TYPE_COLORS[kind], shade))
     return styles
 
 
 def distribution_styles(names: Sequence[str]) -> dict[str, dict]:
     """Line properties of each distribution; those of the default study look the same in every figure."""
     order = [*DISTRIBUTIONS, *(name for name in names if name not in DISTRIBUTIONS)]
+    places = {name: order.index(name) for name in names}
     return {
-        name: {
-            "color": DISTRIBUTION_COLORS[order.index(name) % len(DISTRIBUTION_COLORS)],
-            "linestyle": LINES[order.index(name) % len(LINES)],
-            "marker": MARKERS[order.index(name) % len(MARKERS)],
-        }
-        for name in names
+        name: numbered(n, DISTRIBUTION_COLORS[n % len(DISTRIBUTION_COLORS)]) for name, n in places.items()
     }
 
 
@@ -109,6 +112,7 @@ def grid(
     panel: tuple[float, float] = PANEL,
     margin: float = MARGIN,
     entries: int = 1,
+    title: str = "",
     **share: bool | str,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
@@ -118,7 +122,14 @@ def grid(
     """
     width = columns * panel[0] + margin * legend_columns(entries)
     figure = Figure(figsize=(width, rows * panel[1] + 0.3), layout="constrained")
+    entitle(figure, title)
     return figure, figure.subplots(rows, columns, squeeze=False, **share)
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """What the whole figure is called, above it; nothing where it has no title."""
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def legend_columns(entries: int) -> int:
@@ -134,27 +145,37 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     steps = np.asarray(steps, dtype=np.float64)
     positive = steps[steps > 0]
     unit = positive.min() if positive.size else 1.0
-    ax.set_xscale(
-        "function",
-        functions=(lambda x: np.log1p(np.maximum(x, -0.5 * unit) / unit), lambda y: unit * np.expm1(y)),
-    )
+    there, back = lambda x: np.log1p(np.maximum(x, -0.5 * unit) / unit), lambda y: unit * np.expm1(y)
+    ax.set_xscale("function", functions=(there, back))
     last = steps.max() if steps.max() > 0 else 1.0
     low = np.log1p(steps.min() / unit)
     room = 0.03 * (np.log1p(last / unit) - low) or 0.1
     ax.set_xlim(unit * np.expm1(low - room), unit * np.expm1(np.log1p(last / unit) + room))
-    decades = 10.0 ** np.arange(np.floor(np.log10(unit)), np.ceil(np.log10(last)) + 1)
     ends = np.array([steps.min(), last])
-    parts = (1,) if last > 100 * max(steps.min(), unit) else (1, 1.5, 2, 3, 5)
-    inner = np.sort(np.concatenate([decades * part for part in parts]))
+    inner = _ticks(unit, last, (1,) if last > 100 * max(steps.min(), unit) else (1, 1.5, 2, 3, 5))
     inner = inner[(inner > ends[0]) & (inner < last)]
     first = ends[:1] if ends[0] == 0 or not inner.size else inner[:1]
     ax.xaxis.set_major_locator(FixedLocator(_apart(np.concatenate([first, inner, ends[1:]]), unit)))
-    minor = np.concatenate([decade * np.arange(2, 10) for decade in decades])
+    minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: step_text(step)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     if ax.get_subplotspec().is_last_row():
         ax.set_xlabel("training step (log scale)")
+
+
+def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
+    """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
+    ticks = _ticks(low, high, parts)
+    axis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: step_text(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _ticks(low: float, high: float, parts: Sequence[float]) -> np.ndarray:
+    """``parts`` of the powers of ten from the one below ``low`` to the one above ``high``, ascending."""
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    return np.sort(np.concatenate([powers * part for part in parts]))
 
 
 def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
@@ -196,10 +217,9 @@ def curve(
     ring_look: Mapping[str, Any] | None = None,
     **line,
 ) -> Line2D:
-    """One curve over ``step``: a line, a band of one standard error, and a cross where a cell is missing.
+    """A line over ``step``, a band of one standard error, a cross where a cell is missing, and rings.
 
-    A missing value breaks the line. ``faulty`` (step): where to draw a ring, as the value cannot be trusted;
-    ``ring_look``: how, where not as ``DISTRUST``.
+    A missing value breaks the line. A ring is where a value is ``faulty`` (step), with ``ring_look``.
     """
     x, y = values["step"].values, values.values
     (drawn,) = ax.plot(x, y, **line)
@@ -210,18 +230,17 @@ def curve(
         ring(ax, values, faulty, **(ring_look or {}))
     absent = ~np.isfinite(y)
     if absent.any():
-        ax.plot(
-            x[absent],
-            np.full(absent.sum(), 0.03),
-            transform=ax.get_xaxis_transform(),
-            linestyle="none",
-            marker="x",
-            markersize=5,
-            markeredgewidth=1.3,
-            color=drawn.get_color(),
-            clip_on=False,
-        )
+        crosses(ax, x[absent], 0.03, markeredgewidth=1.3, color=drawn.get_color())
     return drawn
+
+
+def crosses(ax: Axes, x: np.ndarray, height: float, **look: Any) -> None:
+    """Crosses at the foot of a panel, where a value is missing or failed; ``height``: share of the "
+    "panel's."""
+    ax.plot(
+        x, np.full(x.size, height), transform=ax.get_xaxis_transform(), linestyle="none", marker="x",
+        markersize=5, clip_on=False, **look,
+    )  # fmt: skip
 
 
 def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> None:
@@ -273,7 +292,6 @@ def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
     return [key(f"{head}  {kind}", **styles[head]) for head, kind in kinds if head in styles]
 
 
-def stage_bands(ax: Axes, boundaries: Sequence[float]) -> None:
-    """Shade every second interval between ascending ``boundaries`` (steps)."""
-    for start, end in zip(boundaries[:-1:2], boundaries[1::2], strict=False):
-        ax.axvspan(start, end, color="#f2efe6", zorder=0, linewidth=0)
+def zero(ax: Axes) -> None:
+    """A pale line at 0."""
+    ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 
 DOUBTED = 0.5  # share of estimates with a fault above which a number read from them is marked
+DOUBT = "A value read from estimates that cannot be trusted says how estimates under this setting behave."
 
 
 def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
@@ -18,7 +19,7 @@ def doubts(sign: str) -> str:
     """A caption's sentence on values that are read from estimates most of which cannot be trusted."""
     return (
         f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from cannot be trusted "
-        "(rings in the curves), so it says how estimates under this setting behave."
+        "(rings in the curves)."
     )
 
 
@@ -26,10 +27,10 @@ def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
     """A caption's sentence on statistics that are of a running mean."""
     known = [claims[name].attrs for name in dict.fromkeys(statistics) if name in claims]
     windows = sorted({int(attributes["window"]) for attributes in known if attributes.get("window")})
-    said = [
+    parts = [
         f"means over {window} neighbouring checkpoints, since a maximum of noisy ones lies too high: "
         + ", ".join(a["long_name"] for a in known if a.get("window") == window)
         for window in windows
     ]
-    own = "The curves of each experiment, and what their captions tell, are of single checkpoints"
-    return f"Of {'; of '.join(said)}. {own}." if said else ""
+    own = "The curves of each experiment, and their captions' numbers are of single checkpoints"
+    return f"Of {'; of '.join(parts)}. {own}." if parts else ""

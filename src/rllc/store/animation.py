@@ -12,7 +12,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from rllc.figures.drawing import Motion
+from rllc.figures.drawing import Animation
 from rllc.figures.style import RC
 from rllc.store.whole import whole
 
@@ -23,7 +23,7 @@ LAST = 8  # the last frame stays as long as this many
 
 
 def write_animation(
-    motion: Motion, gif: Path, attributes: dict[str, str], *, frames_per_second: float
+    animation: Animation, gif: Path, attributes: dict[str, str], *, frames_per_second: float
 ) -> None:
     """Write the GIF, whole or not at all, with caption and ``attributes`` (JSON) in its comment.
 
@@ -31,13 +31,13 @@ def write_animation(
 
     Raises ValueError where there is no frame, or no time for one.
     """
-    if motion.frames < 1 or not frames_per_second > 0:
+    if animation.frames < 1 or not frames_per_second > 0:
         raise ValueError(
-            f"{motion.frames} frames at {frames_per_second} per second: expected one or more, and a positive "
-            "rate"
+            f"{animation.frames} frames at {frames_per_second} per second: expected one or more, and a "
+            "positive rate"
         )
-    images = list(_frames(motion))
-    comment = json.dumps({**attributes, "caption": motion.caption}, sort_keys=True)
+    images = list(_frames(animation))
+    comment = json.dumps({**attributes, "caption": animation.caption}, sort_keys=True)
     with whole(gif) as temporary:
         _write_gif(images, temporary, comment, frames_per_second)
     program = shutil.which("ffmpeg")
@@ -52,19 +52,19 @@ def write_animation(
         log.warning("%s has no .mp4 beside it: ffmpeg failed (%s)", gif.name, *(why or ["no message"]))
 
 
-def _frames(motion: Motion) -> Iterator[Image.Image]:
+def _frames(animation: Animation) -> Iterator[Image.Image]:
     """Every frame; what does not move is drawn once and kept below."""
-    canvas = FigureCanvasAgg(motion.figure)
+    canvas = FigureCanvasAgg(animation.figure)
     with rc_context(RC):
-        moving = motion.show(0)
+        moving = animation.show(0)
         for artist in moving:
             artist.set_animated(True)
         canvas.draw()
-        still = canvas.copy_from_bbox(motion.figure.bbox)
-        for frame in range(motion.frames):
+        still = canvas.copy_from_bbox(animation.figure.bbox)
+        for frame in range(animation.frames):
             canvas.restore_region(still)
-            for artist in motion.show(frame):
-                motion.figure.draw_artist(artist)
+            for artist in animation.show(frame):
+                animation.figure.draw_artist(artist)
             yield Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
 
 

@@ -23,6 +23,7 @@ def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> 
     """Write all four files, each whole or not at all; ``attributes`` go into the dataset drawn."""
     with whole(files.png) as png, whole(files.pdf) as pdf:
         save(drawing, png=png, pdf=pdf)
-    drawn = drawing.data.assign_attrs({**attributes, **stamp(), "caption": drawing.caption})
+    words = {"caption": drawing.caption, "details": drawing.details}
+    drawn = drawing.data.assign_attrs({**attributes, **stamp(), **words})
     write_dataset(drawn, files.data)
     write_text(drawing.caption + "\n", files.caption)

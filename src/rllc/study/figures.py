@@ -17,7 +17,7 @@ VALIDATION = "validation"  # target of the figures that are of no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
 
 
-class Figure(NamedTuple):
+class FigureRow(NamedTuple):
     """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
 
     ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
@@ -36,14 +36,14 @@ def _at(function: str) -> str:
     return f"{PACKAGE}.{function}"
 
 
-def options(figure: Figure) -> dict[str, object]:
+def options(row: FigureRow) -> dict[str, object]:
     """A drawing function's options with their defaults, read off its source: nothing heavy is imported.
 
     A default that is not written out, as a constant's name, counts as None.
 
     Raises ValueError where the module has no such function.
     """
-    module, _, function = figure.draws.removeprefix(f"{PACKAGE}.").partition(":")
+    module, _, function = row.draws.removeprefix(f"{PACKAGE}.").partition(":")
     file = FOLDER / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
@@ -65,32 +65,32 @@ def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
     return [name for name, figure in figures.items() if FIGURES[figure.draws or name].target == target]
 
 
-def _validation(family: str) -> Figure:
+def _validation(family: str) -> FigureRow:
     """Draws one dataset of the validation, which is of no experiment."""
-    return Figure(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+    return FigureRow(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
 
 
-def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> Figure:
-    return Figure(_at(f"heads.{function}"), needs, uses, category)
+def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> FigureRow:
+    return FigureRow(_at(f"heads.{function}"), needs, uses, category)
 
 
-def _calibration(function: str, *needs: str) -> Figure:
-    return Figure(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
+def _calibration(function: str, *needs: str) -> FigureRow:
+    return FigureRow(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
 
 
-def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> Figure:
-    return Figure(_at(f"sorting.{function}"), needs, uses, "sorting")
+def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> FigureRow:
+    return FigureRow(_at(f"sorting.{function}"), needs, uses, "sorting")
 
 
 OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
 
-ANIMATIONS: dict[str, Figure] = {
+ANIMATIONS: dict[str, FigureRow] = {
     "sort_animation": _sorting(
         "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
     ),
 }
 
-FIGURES: dict[str, Figure] = {
+FIGURES: dict[str, FigureRow] = {
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
     "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
@@ -115,20 +115,20 @@ FIGURES: dict[str, Figure] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "stage_fig1a_lm": Figure(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
-    "stage_fig4b_heads": Figure(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
-    "corpus_summary": Figure(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+    "stage_fig1a_lm": FigureRow(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
+    "stage_fig4b_heads": FigureRow(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
+    "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
     "sort_summary": _sorting("summary:sort_summary", *OF_CLAIMS),
-    "claims_sorting": Figure(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
+    "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
-    "stage_figA1": _calibration("traces:stage_figA1", "dependence"),
+    "stage_figA1": _calibration("dependence:stage_figA1", "dependence"),
     "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),
     "stage_figD4": _calibration("dependence:stage_figD4", "dependence"),
     "stage_figD5": _calibration("dependence:stage_figD5", "dependence"),
-    "stage_figD6": _calibration("calibration:stage_figD6", "calibration", "recommendation"),
+    "stage_figD6": _calibration("sweep:stage_figD6", "calibration", "recommendation"),
     "stage_figD7": _calibration("traces:stage_figD7", "calibration"),
     "validation_quadratic": _validation("quadratic"),
     "validation_potentials": _validation("potentials"),

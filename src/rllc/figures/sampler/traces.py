@@ -1,19 +1,17 @@
-"""Traces of the running estimate over draws (arXiv 2402.02364, Figs. A.1 and D.7)."""
+"""Traces of the running estimate over draws, and failure modes (arXiv 2402.02364, Fig. D.7)."""
 
-import json
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
-from rllc.figures.inputs import distribution_labels, distribution_names, need, of_seeds
-from rllc.figures.sampler.calibration import shades
+from rllc.figures.drawing import Datasets, Drawing
+from rllc.figures.inputs import distribution_labels, need, of_seeds
 from rllc.vocabulary import STATUS
 
 OK, NONFINITE, DIVERGED = (STATUS.index(name) for name in ("ok", "nonfinite", "diverged"))
+RUNNING = "The running estimate is n_beta times the mean paired loss up to each draw, burn-in included."
 CHAIN_COLOR, MEAN_COLOR = "#8899BB", "#22335E"
 
 
@@ -24,67 +22,6 @@ def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataA
     return (n_beta * paired_loss.cumsum("draw", skipna=False) / count).rename("running_llc")
 
 
-@style.styled
-def stage_figA1(  # noqa: N802
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None = None, seed: int | None = None
-) -> Drawing:
-    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
-
-    datasets      ``dependence`` with ``paired_loss``
-    distribution  default "mixture", or the dataset's first
-    seed          default the first
-    """
-    dependence = of_seeds(need(datasets, "dependence", "paired_loss"), None if seed is None else [seed])
-    name = distribution_names(dependence, None if distribution is None else [distribution], ("mixture",))[0]
-    taken = dependence[["paired_loss"]].isel(seed=[0]).sel(distribution=[name])
-    settings = json.loads(dependence.attrs["dependence"])["settings"]
-    parts = taken["component"].values.tolist()
-    n_beta = xr.DataArray(
-        [settings["full" if part == "full" else "heads"]["n_beta"] for part in parts],
-        dims="component", coords={"component": taken["component"]},
-    )  # fmt: skip
-    traces = running(taken["paired_loss"], n_beta)
-    steps = taken["step"].values.tolist()
-    figure, axes = style.grid(1, len(parts), panel=(2.6, 2.3), margin=1.2, sharex=True)
-    for ax, part in zip(axes[0], parts, strict=True):
-        for step, color in zip(steps, shades(len(steps)), strict=True):
-            each = traces.sel(component=part, step=step).isel(seed=0, distribution=0)
-            ax.fill_between(
-                each["draw"], each.min("chain"), each.max("chain"), color=color, alpha=0.18, linewidth=0
-            )
-            ax.plot(each["draw"], each.mean("chain"), color=color)
-        ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
-        ax.set_title(f"{part} on {style.short(distribution_labels(taken)[name], 18)}", loc="left")
-        ax.set_xlabel("draw")
-    axes[0, 0].set_ylabel("running LLC estimate")
-    keys = [style.key(style.step_text(s), color=c) for s, c in zip(steps, shades(len(steps)), strict=True)]
-    style.beside(axes[0, -1], keys, title="training step")
-    last = traces.isel(draw=-1).mean("chain").isel(seed=0, distribution=0)
-    said = [
-        f"{part}: {float(last.sel(component=part)[0]):.2f} at step {steps[0]}, "
-        f"{float(last.sel(component=part)[-1]):.2f} at step {steps[-1]}"
-        for part in parts
-    ]
-    caption = captions.joined(
-        "Running estimate n_beta times the mean paired loss up to each draw, burn-in included, so it starts "
-        "at 0; "
-        "lines are means over chains, bands go from the lowest to the highest chain.",
-        f"After the last draw: {'; '.join(said)}.",
-        _setting(settings),
-        captions.seeds(taken),
-    )
-    return Drawing(figure, traces.to_dataset(), caption)
-
-
-def _setting(settings: Mapping[str, Mapping[str, Any]]) -> str:
-    told = [
-        f"{kind}: n_beta {each['n_beta']:g}, localization {each['localization']:g}, "
-        f"step size {each['step_size']:g}"
-        for kind, each in settings.items()
-    ]
-    return f"Setting of {'; of '.join(told)}."
-
-
 class Case(NamedTuple):
     """One cell of the sweep: what it shows, its coordinates."""
 
@@ -93,11 +30,10 @@ class Case(NamedTuple):
 
 
 @style.styled
-def stage_figD7(datasets: Mapping[str, xr.Dataset], *, seed: int | None = None) -> Drawing:  # noqa: N802
+def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # noqa: N802
     """Failure modes: chains of the sweep itself, each the clearest of its kind.
 
     datasets  ``calibration``
-    seed      default the first
     """
     calibration = of_seeds(
         need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),
@@ -107,18 +43,18 @@ def stage_figD7(datasets: Mapping[str, xr.Dataset], *, seed: int | None = None) 
     if not cases:
         raise ValueError("calibration.nc has no cell that was sampled")
     figure, axes = style.grid(1, len(cases), panel=(2.5, 2.2), margin=1.3)
-    labels, drawn, said = distribution_labels(calibration), [], []
+    labels, drawn, cells = distribution_labels(calibration), [], []
     for ax, (mode, at) in zip(axes[0], cases, strict=True):
         cell = calibration.sel(at)
         trace = running(cell["paired_loss"].dropna("draw", how="all"), at["n_beta"])
         for chain in trace["chain"].values:
             ax.plot(trace["draw"], trace.sel(chain=chain), color=CHAIN_COLOR, linewidth=0.9)
         ax.plot(trace["draw"], trace.mean("chain", skipna=False), color=MEAN_COLOR, linewidth=1.8)
-        ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)
+        style.zero(ax)
         ax.set_title(f"{mode}\n{at['component']}, n_beta {at['n_beta']:g}", loc="left")
         ax.set_xlabel("draw")
         drawn.append(trace.reset_coords(drop=True))
-        said.append(
+        cells.append(
             f"{mode}: {at['component']} on {labels[at['distribution']]} at step {at['step']}, step size "
             f"{at['step_size']:g}, n_beta {at['n_beta']:g}, localization {at['localization']:g}, "
             + (
@@ -137,17 +73,16 @@ def stage_figD7(datasets: Mapping[str, xr.Dataset], *, seed: int | None = None) 
     )
     index = xr.DataArray([case.mode for case in cases], dims="mode", name="mode")
     data = xr.concat(drawn, index, join="outer").to_dataset(name="running_llc")
-    absent = [] if any(case.mode == "divergence" for case in cases) else ["divergence"]
-    absent += [] if any(case.mode == "negative estimate" for case in cases) else ["negative estimate"]
-    caption = captions.joined(
-        "Running estimate n_beta times the mean paired loss up to each draw, burn-in included, of cells of "
-        "the "
-        "sweep.",
-        captions.sentence("; ".join(said)),
-        f"Not found in this sweep: {', '.join(absent)}." if absent else "",
+    modes = [case.mode for case in cases]
+    absent = ", ".join(mode for mode in ("divergence", "negative estimate") if mode not in modes)
+    conditions = [
+        f"Not found in this sweep: {absent}." if absent else "",
         captions.seeds(calibration.isel(seed=[0])),
+    ]
+    words = captions.compose(
+        *map(captions.sentence, cells), f"{RUNNING} Chains of the sweep.", conditions=conditions
     )
-    return Drawing(figure, data, caption)
+    return Drawing(figure, data, *words)
 
 
 def _cases(calibration: xr.Dataset) -> list[Case]:

@@ -1,71 +1,74 @@
 """The estimator against exact truths: quadratic wells, toy potentials, linear networks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import faulty, need, ring_reasons
 
 COLORS = ("#4477AA", "#AA3377", "#228833", "#CC7722", "#222222")
 SHORT = 3.0  # relaxation times of a direction in which the loss is flat
 ERRORS = "Error bars are two Monte Carlo standard errors."
-FACES = {False: {}, True: {"markerfacecolor": "white"}}
+EXACT = {"linestyle": "none", "marker": "_", "markersize": 11, "color": style.CONTROL_COLOR}
+COEFFICIENT = {"linestyle": "none", "marker": "*", "markersize": 7, "color": COLORS[3]}
 
 
 @style.styled
-def validation_quadratic(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_quadratic(datasets: Datasets) -> Drawing:
     """Quadratic wells: estimate against what the discretised chain gives exactly, and the relative error."""
-    taken = need(datasets, "quadratic", "llc", "llc_se", "exact", "posterior")
+    data = need(datasets, "quadratic", "llc", "llc_se", "exact", "posterior")
     figure, axes = style.grid(1, 2, panel=(3.3, 2.9), margin=1.9)
     entries = []
-    for i, component in enumerate(taken["component"].values.tolist()):
-        for burn_in in taken["burn_in"].values.tolist():
-            one = taken.sel(component=component, burn_in=burn_in).stack(
+    for i, component in enumerate(data["component"].values.tolist()):
+        for burn_in in data["burn_in"].values.tolist():
+            one = data.sel(component=component, burn_in=burn_in).stack(
                 case=("dimension", "n_beta", "localization")
             )
             look = _look(i, hollow=burn_in > 0)
-            _against(axes[0, 0], one["exact"], one, **look)
+            _bars(axes[0, 0], one["exact"], one["llc"], one["llc_se"], one, **look)
             _relative(axes[0, 1], one["exact"], one, one["exact"], **look)
             what = "all coordinates" if component == "full" else "half of them frozen"
             entries.append(style.key(f"{what},\n{'after burn-in' if burn_in else 'from the centre'}", **look))
-    _diagonal(axes[0, 0], taken["exact"], "exact value of the chain")
+    _diagonal(axes[0, 0], data["exact"], "exact value of the chain")
     axes[0, 1].axhspan(-1, 1, color="#e9e9e9", zorder=0)
     _log_axis(axes[0, 1], "x", *axes[0, 0].get_xlim())
     axes[0, 1].set_xlabel("exact value of the chain")
-    _finish(axes, entries, taken)
-    apart = (taken["exact"] / taken["posterior"] - 1).values
-    caption = captions.joined(
-        "Quadratic wells with curvatures from 1 down to 1/condition along random axes: the estimate against "
-        "the exact mean of the discretised chain over the same draws. The grey band is 1 %. Chains from the "
-        "centre are on their way, which the verdict says of them; the exact value is that of the way.",
-        _agreement(taken, "exact"),
+    apart = (data["exact"] / data["posterior"] - 1).values
+    return _drawing(
+        figure,
+        data,
+        axes[0, -1],
+        entries,
+        _agreement(data),
         f"The exact values of the chain are from {100 * np.nanmin(apart):+.0f} % to "
-        f"{100 * np.nanmax(apart):+.0f} % away from those of the posterior "
-        "itself, by the step size and the way from the centre.",
-        ERRORS,
-        captions.trust(taken, "llc"),
+        f"{100 * np.nanmax(apart):+.0f} % away from those of the posterior itself.",
+        "Quadratic wells with curvatures from 1 down to 1/condition along random axes: the estimate against "
+        "the exact mean of the discretised chain over the same draws.",
+        conditions=["The grey band is 1 %."],
+        details=["Chains from the centre are on their way, as the verdict says; so is the exact value."],
     )
-    return Drawing(figure, taken, caption)
 
 
 @style.styled
-def validation_potentials(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_potentials(datasets: Datasets) -> Drawing:
     """Toy potentials: estimate over n_beta, with the exact value at each n_beta and the coefficient."""
-    taken = need(datasets, "potentials", "llc", "llc_se", "exact", "coefficient")
-    names = taken["potential"].values.tolist()
+    data = need(datasets, "potentials", "llc", "llc_se", "exact", "coefficient")
+    names = data["potential"].values.tolist()
     columns = min(4, len(names))
     figure, axes = style.grid(-(-len(names) // columns), columns, panel=(2.05, 1.95), margin=1.9, sharex=True)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
-    pulls = taken["localization"].values.tolist()
+    pulls = data["localization"].values.tolist()
     for ax, name in zip(axes.flat, names, strict=False):
         for i, pull in enumerate(pulls):
-            one = taken.sel(potential=name, localization=pull)
+            one = data.sel(potential=name, localization=pull)
             ax.plot(one["n_beta"], one["exact"], color=style.CONTROL_COLOR, linewidth=1.0, zorder=2)
             for short in (False, True):
                 part = one.isel(n_beta=_short(one).values == short)
@@ -84,48 +87,43 @@ def validation_potentials(datasets: Mapping[str, xr.Dataset]) -> Drawing:
         style.key("learning coefficient", color=style.CONTROL_COLOR, linestyle=":", linewidth=1.0),
         *(style.key(f"estimate, localization {pull:g}", **_look(i)) for i, pull in enumerate(pulls)),
     ]
-    if _short(taken).any():
+    if _short(data).any():
         hollow = style.key(f"chain under {SHORT:g}\nrelaxation times", **_look(0, hollow=True))
         entries.append(hollow)
-    _finish(axes, entries, taken)
-    caption = captions.joined(
+    return _drawing(
+        figure,
+        data,
+        axes[0, -1],
+        entries,
+        _agreement(data),
+        f"Among chains of at least {SHORT:g} relaxation times of the localization: "
+        f"{captions.within(_agreement(data.where(~_short(data))))}",
         "Toy potentials and normal crossings (arXiv 2402.02364, App. A.1): the estimate against the exact "
         "mean loss of the localised posterior at each n_beta, which tends to the learning coefficient.",
-        _agreement(taken, "exact"),
-        f"Among chains of at least {SHORT:g} relaxation times of the localization: "
-        f"{_inside(_agreement(taken.where(~_short(taken)), 'exact'))}",
-        ERRORS,
-        captions.trust(taken, "llc"),
     )
-    return Drawing(figure, taken, caption)
 
 
-def _short(taken: xr.Dataset) -> xr.DataArray:
+def _short(data: xr.Dataset) -> xr.DataArray:
     """Where chains are shorter than a direction in which the loss is flat takes to forget the centre."""
-    return taken["moves"] * taken["step_size"] * taken["localization"] / 2 < SHORT
+    return data["moves"] * data["step_size"] * data["localization"] / 2 < SHORT
 
 
 @style.styled
-def validation_reduced_rank(datasets: Mapping[str, xr.Dataset]) -> Drawing:
+def validation_reduced_rank(datasets: Datasets) -> Drawing:
     """Reduced-rank regression: small models against integrals, others against the learning coefficient."""
-    taken = need(datasets, "reduced_rank", "llc", "llc_se", "exact", "coefficient", "parameters")
-    around_zero = taken["exact"].notnull().any("n_beta")
-    small, rest = taken.sel(model=around_zero), taken.sel(model=~around_zero)
+    data = need(datasets, "reduced_rank", "llc", "llc_se", "exact", "coefficient", "parameters")
+    around_zero = data["exact"].notnull().any("n_beta")
+    small, rest = data.sel(model=around_zero), data.sel(model=~around_zero)
     figure, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
     ax, entries = axes[0, 0], []
-    betas = [
-        beta for beta in small["n_beta"].values.tolist() if small["llc"].sel(n_beta=beta).notnull().any()
-    ]
+    betas = small["n_beta"].values[small["llc"].notnull().any("model").values].tolist()
     for i, beta in enumerate(betas):
         one = small.sel(n_beta=beta)
         x = np.arange(one.sizes["model"]) + 0.16 * (i - (len(betas) - 1) / 2)
-        ax.plot(
-            x, one["exact"], linestyle="none", marker="_", markersize=11, color=style.CONTROL_COLOR, zorder=4
-        )
+        ax.plot(x, one["exact"], zorder=4, **EXACT)
         _bars(ax, x, one["llc"], one["llc_se"], one, **_look(i))
         entries.append(style.key(f"estimate, n_beta {beta:g}", **_look(i)))
-    ax.plot(np.arange(small.sizes["model"]), small["coefficient"].max("n_beta"), linestyle="none", marker="*",
-            markersize=7, color=COLORS[3], zorder=3)  # fmt: skip
+    ax.plot(np.arange(small.sizes["model"]), small["coefficient"].max("n_beta"), zorder=3, **COEFFICIENT)
     shapes = [str(label).split(": ")[1].split(",")[0] for label in small["model"].values]
     ax.set_xticks(np.arange(len(shapes)), shapes)
     ax.set_xlim(-0.6, len(shapes) - 0.4)
@@ -133,34 +131,29 @@ def validation_reduced_rank(datasets: Mapping[str, xr.Dataset]) -> Drawing:
     ax.set_xlabel("widths: inputs-hidden-outputs")
     ax.set_ylabel("estimate")
     ax.set_title("around weights 0", loc="left")
-    entries += [
-        style.key(
-            "exact at this n_beta", linestyle="none", marker="_", markersize=11, color=style.CONTROL_COLOR
-        ),
-        style.key("learning coefficient", linestyle="none", marker="*", markersize=7, color=COLORS[3]),
-    ]
+    entries += [style.key("exact at this n_beta", **EXACT), style.key("learning coefficient", **COEFFICIENT)]
     entries += _networks(axes[0, 1], axes[0, 2], rest, by="n_beta", first=len(betas))
-    _finish(axes, entries, taken)
-    caption = captions.joined(
-        "Reduced-rank regression. Left: models of true rank 0 around weights 0, where the exact value at "
-        "finite n_beta is an integral. Middle and right: random models at a balanced point against the "
-        "learning coefficient (Aoyagi and Watanabe 2005).",
-        f"Left: {_inside(_agreement(small, 'exact'))}",
-        f"Right: {_errors(rest)}",
-        ERRORS,
-        captions.trust(taken, "llc"),
+    return _drawing(
+        figure,
+        data,
+        axes[0, -1],
+        entries,
+        f"Around weights 0 (left): {captions.within(_agreement(small))}",
+        f"Random models (right): {_errors(rest)}",
+        "Reduced-rank regression. Left: models of true rank 0, where the exact value at finite n_beta is an "
+        "integral. Middle and right: models at a balanced point against the learning coefficient (Aoyagi and "
+        "Watanabe 2005).",
     )
-    return Drawing(figure, taken, caption)
 
 
 @style.styled
-def validation_deep_linear(datasets: Mapping[str, xr.Dataset], *, bins: int = 15) -> Drawing:
+def validation_deep_linear(datasets: Datasets, *, bins: int = 15) -> Drawing:
     """Deep linear networks: estimate against the learning coefficient, relative error by size, histogram."""
-    taken = need(datasets, "deep_linear", "llc", "llc_se", "coefficient", "parameters", "layers")
+    data = need(datasets, "deep_linear", "llc", "llc_se", "coefficient", "parameters", "layers")
     figure, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
-    entries = _networks(axes[0, 0], axes[0, 1], taken, by="layers")
+    entries = _networks(axes[0, 0], axes[0, 1], data, by="layers")
     ax = axes[0, 2]
-    errors = 100 * _relative_error(taken["llc"], taken["coefficient"]).values
+    errors = 100 * _relative_error(data["llc"], data["coefficient"]).values
     errors = errors[np.isfinite(errors)]
     ax.axvline(0.0, color=style.CONTROL_COLOR, linewidth=0.8)
     if errors.size:
@@ -171,28 +164,45 @@ def validation_deep_linear(datasets: Mapping[str, xr.Dataset], *, bins: int = 15
     ax.set_xlabel("relative error (%)")
     ax.set_ylabel("networks")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    _finish(axes, entries, taken)
-    caption = captions.joined(
+    return _drawing(
+        figure,
+        data,
+        axes[0, -1],
+        entries,
+        _errors(data),
         "Deep linear networks of random depth, widths and rank at a balanced point, against the learning "
         "coefficient (Aoyagi 2024), as in arXiv 2402.03698. Relative error is (estimate - truth) / truth.",
-        _errors(taken),
-        "At finite n_beta and localization, and before the flat directions are in equilibrium, the mean loss "
-        "differs from its limit, so these errors are of the method, not of the sampler alone.",
-        ERRORS,
-        captions.trust(taken, "llc"),
+        details=[
+            "At finite n_beta and localization, and before the flat directions are in equilibrium, the mean "
+            "loss differs from its limit, so these errors are of the method, not of the sampler alone."
+        ],
     )
-    return Drawing(figure, taken, caption)
 
 
-def _networks(left: Axes, right: Axes, taken: xr.Dataset, *, by: str, first: int = 0) -> list:
+def _drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    last: Axes,
+    entries: Sequence[Line2D],
+    *findings: str,
+    conditions: Sequence[str] = (),
+    details: Sequence[str] = (),
+) -> Drawing:
+    style.beside(last, [*entries, *style.ring_keys(ring_reasons((data, "llc")))])
+    ends = [*conditions, ERRORS, captions.trust(data, "llc")]
+    more = [*details, captions.cautions(data, "llc")]
+    return Drawing(figure, data, *captions.compose(*findings, conditions=ends, details=more))
+
+
+def _networks(left: Axes, right: Axes, data: xr.Dataset, *, by: str, first: int = 0) -> list:
     """Estimate against the coefficient, and relative error against size; a colour per value of ``by``."""
-    stacked = taken.stack(case=("model", "n_beta"))
+    stacked = data.stack(case=("model", "n_beta"))
     stacked = stacked.isel(case=stacked["llc"].notnull().values)
     groups = sorted(set(np.asarray(stacked[by]).tolist()))
     entries = []
     for i, group in enumerate(groups, first):
         one = stacked.isel(case=np.asarray(stacked[by]) == group)
-        _against(left, one["coefficient"], one, **_look(i))
+        _bars(left, one["coefficient"], one["llc"], one["llc_se"], one, **_look(i))
         _relative(right, one["parameters"], one, one["coefficient"], **_look(i))
         name = f"{group:g} layers" if by == "layers" else f"random, {by} {group:g}"
         entries.append(style.key(name, **_look(i)))
@@ -204,14 +214,9 @@ def _networks(left: Axes, right: Axes, taken: xr.Dataset, *, by: str, first: int
     return entries
 
 
-def _look(index: int, *, hollow: bool = False) -> dict:
-    return {
-        "color": COLORS[index % len(COLORS)],
-        "marker": style.MARKERS[index % len(style.MARKERS)],
-        "linestyle": "none",
-        "markersize": 4,
-        **FACES[hollow],
-    }
+def _look(n: int, *, hollow: bool = False) -> dict:
+    look = style.numbered(n, COLORS[n % len(COLORS)]) | {"linestyle": "none", "markersize": 4}
+    return look | ({"markerfacecolor": "white"} if hollow else {})
 
 
 def _bars(ax: Axes, x, y, error, source: xr.Dataset, **look) -> None:
@@ -221,10 +226,6 @@ def _bars(ax: Axes, x, y, error, source: xr.Dataset, **look) -> None:
     if wrong is not None and wrong.any():
         at = np.asarray(wrong)
         ax.plot(np.asarray(x)[at], np.asarray(y)[at], **style.DISTRUST)
-
-
-def _against(ax: Axes, truth: xr.DataArray, one: xr.Dataset, **look) -> None:
-    _bars(ax, truth, one["llc"], one["llc_se"], one, **look)
 
 
 def _relative(ax: Axes, x: xr.DataArray, one: xr.Dataset, truth: xr.DataArray, **look) -> None:
@@ -251,56 +252,40 @@ def _log_axis(ax: Axes, which: str, low: float, high: float) -> None:
     """A logarithmic axis whose labels stay apart over any range."""
     ax.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     axis = ax.xaxis if which == "x" else ax.yaxis
-    decades = np.log10(high / low)
-    parts = (1, 2, 5) if decades < 2 else (1,)
-    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    ticks = np.sort(np.concatenate([powers * part for part in parts]))
-    axis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: style.step_text(value)))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _finish(axes: np.ndarray, entries: Sequence, taken: xr.Dataset) -> None:
-    style.beside(axes[0, -1], [*entries, *style.ring_keys(ring_reasons((taken, "llc")))])
+    style.label_decades(axis, low, high, (1, 2, 5) if np.log10(high / low) < 2 else (1,))
 
 
 def _relative_error(estimate: xr.DataArray, truth: xr.DataArray) -> xr.DataArray:
     return (estimate - truth) / truth
 
 
-def _agreement(taken: xr.Dataset, truth: str) -> str:
-    """Relative errors against ``truth``, and how they compare with their standard errors."""
-    error = _relative_error(taken["llc"], taken[truth]).values
-    scaled = np.abs((taken["llc"] - taken[truth]) / taken["llc_se"]).values
+def _agreement(data: xr.Dataset) -> str:
+    """Relative errors against the exact values, and how they compare with their standard errors."""
+    error = _relative_error(data["llc"], data["exact"]).values
+    scaled = np.abs((data["llc"] - data["exact"]) / data["llc_se"]).values
     known = np.isfinite(error)
     if not known.any():
         return "No estimate has a known exact value."
     size = 100 * np.abs(error[known])
-    told = (
+    sentence = (
         f"Of {known.sum()} estimates the relative error is {np.median(size):.1f} % in the median and "
         f"{size.max():.1f} % at most"
     )
     known = np.isfinite(scaled)
     if not known.any():
-        return f"{told}."
-    return f"{told}; {100 * (scaled[known] <= 2).mean():.0f} % lie within two standard errors."
+        return f"{sentence}."
+    return f"{sentence}; {100 * (scaled[known] <= 2).mean():.0f} % lie within two standard errors."
 
 
-def _inside(sentence: str) -> str:
-    """A sentence as it goes on after a colon."""
-    return sentence[0].lower() + sentence[1:]
-
-
-def _errors(taken: xr.Dataset) -> str:
+def _errors(data: xr.Dataset) -> str:
     """Relative errors against the learning coefficient."""
-    error = 100 * _relative_error(taken["llc"], taken["coefficient"]).values
-    known = error[np.isfinite(error)]
+    error = 100 * _relative_error(data["llc"], data["coefficient"]).values
+    known, sizes = error[np.isfinite(error)], data["parameters"]
     if not known.size:
         return "There is no estimate."
     low, middle, high = np.quantile(known, [0.1, 0.5, 0.9])
     return (
-        f"{known.size} models of {np.nanmin(taken['parameters']):.0f} to "
-        f"{np.nanmax(taken['parameters']):.0f} parameters: relative error {middle:+.1f} % in the median, "
-        f"80 % of them from {low:+.1f} % to "
-        f"{high:+.1f} %, extremes {known.min():+.1f} % and {known.max():+.1f} %."
+        f"{known.size} models of {np.nanmin(sizes):.0f} to {np.nanmax(sizes):.0f} parameters: relative error "
+        f"{middle:+.1f} % in the median, 80 % of them from {low:+.1f} % to {high:+.1f} %, extremes "
+        f"{known.min():+.1f} % and {known.max():+.1f} %."
     )

@@ -1,6 +1,6 @@
 """Circuits beside the curves of training, moving from checkpoint to checkpoint (the list-sorting post)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +13,9 @@ from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Motion
+from rllc.figures.drawing import Animation, Datasets
 from rllc.figures.inputs import need
+from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
     KINDS,
     color_bar,
@@ -26,7 +27,7 @@ from rllc.figures.sorting.circuits import (
     strip_colors,
 )
 from rllc.figures.sorting.inputs import given, one_seed
-from rllc.figures.sorting.panels import Panel, draw, entries, limits, panels
+from rllc.figures.sorting.panels import Statistic, entries, limits, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
 SHORT = {"llc": "LLC", "rank": "rank", "overlap": "overlap"}  # titles that leave room for a legend
@@ -35,34 +36,32 @@ NOW = {"color": "#222222", "linewidth": 1.0, "alpha": 0.8}
 
 @style.styled
 def sort_animation(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     seed: int | None = None,
     distribution: str | None = None,
     curves: Sequence[str] = PANELS,
     quantile: float = 0.995,
-) -> Motion:
+) -> Animation:
     """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
 
     datasets  ``circuits`` and ``metrics``; ``llc`` and what else ``curves`` draw, where it was given
-    title     what the experiment is called
-    seed      default the first
     curves    names of the panels of ``sorting.panels.panels`` beside the circuits
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
-    found = given(datasets, distribution=distribution, seeds=None)
-    chosen = one_seed(found, seed)
-    found = {name: data.sel(seed=[int(chosen["circuits"]["seed"])]) for name, data in found.items()}
-    rows = [panel for panel in panels(found) if panel.name in curves]
+    datasets = given(datasets, distribution=distribution, seeds=None)
+    chosen = one_seed(datasets, seed)
+    datasets = {name: data.sel(seed=[int(chosen["circuits"]["seed"])]) for name, data in datasets.items()}
+    shown = [each for each in statistics(datasets) if each.name in curves]
     circuits = chosen["circuits"]
     heads = circuits["head"].values.tolist()
-    height = max(1.55 * len(heads), 0.92 * len(rows), 3.4) + 0.75
+    height = max(1.55 * len(heads), 0.92 * len(shown), 3.4) + 0.75
     figure = Figure(figsize=(9.4, height), layout="constrained", dpi=100)
     left, right = figure.subfigures(1, 2, width_ratios=_widths(len(heads), height))
     maps = _maps(left, circuits)
-    marks = _curves(right, rows, chosen, found)
+    marks = _curves(right, shown, chosen, datasets)
     # The longest text holds the room that the layout leaves above.
     heading = figure.suptitle("", x=0.012, ha="left", fontsize=11, fontweight="bold")
     steps = circuits["step"].values
@@ -82,8 +81,8 @@ def sort_animation(
         for line in marks:
             line.set_xdata([step, step])
         right_now = float(accuracy.sel(step=step)) if step in accuracy["step"].values else np.nan
-        said = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
-        heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{said}")
+        reached = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
+        heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{reached}")
         return [*maps.images["qk"], *maps.images["ov"], *maps.frames, *maps.strips, *maps.titles.values(),
                 *marks, heading]  # fmt: skip
 
@@ -92,11 +91,11 @@ def sort_animation(
     figure.set_layout_engine("none")
     caption = captions.joined(
         f"{title + ': ' if title else ''}full QK and OV circuits of each head at {len(steps)} checkpoints, "
-        f"step {int(steps[0]):,} to {int(steps[-1]):,}, beside {', '.join(panel.title for panel in rows)}; "
+        f"step {int(steps[0]):,} to {int(steps[-1]):,}, beside {', '.join(each.title for each in shown)}; "
         "the upright line is the checkpoint shown, the dotted one where the LLC is largest.",
         captions.seeds(circuits),
     )
-    return Motion(figure, len(steps), show, caption)
+    return Animation(figure, len(steps), show, caption)
 
 
 def _widths(heads: int, height: float) -> tuple[float, float]:
@@ -119,36 +118,33 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> _Maps:
     heads = circuits["head"].values.tolist()
     axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
     last = circuits.isel(step=-1)
-    made = _Maps({}, {}, [], [])
+    maps = _Maps({}, {}, [], [])
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
-        made.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
-        made.titles[kind] = column[0].set_title(" ")
+        maps.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
+        maps.titles[kind] = column[0].set_title(" ")
         for n, ax in enumerate(column):
             ax.set_ylabel(down, labelpad=1)
-            made.frames.extend(ax.spines.values())
+            maps.frames.extend(ax.spines.values())
             if kind == "ov" and len(heads) > 1:
-                made.strips.append(strip(ax, last, n))
+                maps.strips.append(strip(ax, last, n))
         column[-1].set_xlabel(across)
         color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)
     if len(heads) > 1:
         for ax, head in zip(axes[:, 0], heads, strict=True):
             name_row(ax, head, None)
-    return made
+    return maps
 
 
-def _curves(
-    figure: SubFigure, rows: Sequence[Panel], one: Mapping[str, xr.Dataset], found: Mapping
-) -> list[Line2D]:
+def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datasets: Datasets) -> list[Line2D]:
     """The curves of one seed; returns the line in each panel that marks the checkpoint."""
-    axes = figure.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0]
-    steps = np.unique(np.concatenate([one[c.source]["step"].values for panel in rows for c in panel.curves]))
+    axes = figure.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
+    steps = np.unique(np.concatenate([one[c.source]["step"].values for each in shown for c in each.curves]))
     marks = []
-    for ax, panel in zip(axes, rows, strict=True):
-        draw(ax, panel, one, limits(panel, found))
-        ax.set_title(SHORT.get(panel.name, panel.title), loc="left", fontsize=8)
-        ax.set_ylabel(panel.label)
-        style.step_axis(ax, steps)
-        listed = entries(panel, found, brief=True)
+    for ax, each in zip(axes, shown, strict=True):
+        title = SHORT.get(each.name, each.title)
+        draw(ax, of_seed(each, one, limits(each, datasets), steps=steps, title=title, look={"fontsize": 8}))
+        ax.set_ylabel(each.label)
+        listed = entries(each, datasets, brief=True)
         if len(listed) > 1:
             style.above(ax, listed)
         marks.append(ax.axvline(steps[-1], zorder=4, **NOW))

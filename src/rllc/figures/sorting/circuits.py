@@ -1,6 +1,6 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need
 from rllc.figures.sorting.inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
 
@@ -25,11 +25,11 @@ DEAD = 0.02  # of the limit of the colours: below it a panel looks empty, and sa
 
 @style.styled
 def sort_circuits(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     seed: int | None = None,
-    steps: Sequence[int] | None = None,
+    steps: Seeds = None,
     distribution: str | None = None,
     accurate: float = 0.99,
     quantile: float = 0.995,
@@ -37,8 +37,6 @@ def sort_circuits(
     """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
 
     datasets  ``circuits``; ``metrics`` and ``llc`` to choose the checkpoints, where they were given
-    title     what the experiment is called
-    seed      default the first
     steps     default: the first with token accuracy ``accurate``, that of the largest LLC, about twice and
               four times as late, and the last
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
@@ -47,8 +45,8 @@ def sort_circuits(
     need(datasets, "circuits", "qk", "ov", "token_head")
     one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
     chosen = _given(one["circuits"], steps) if steps is not None else _chosen(one, accurate)
-    taken = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
-    heads = taken["head"].values.tolist()
+    data = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
+    heads = data["head"].values.tolist()
     rows = [(head, kind) for head in heads for kind in KINDS]
     figure = Figure(
         figsize=(0.9 + 1.85 * len(chosen), 0.95 + 1.78 * len(rows) + (0.25 if title else 0)),
@@ -56,24 +54,23 @@ def sort_circuits(
     )
     figure.get_layout_engine().set(wspace=0.02, hspace=0.02)
     axes = figure.subplots(len(rows), len(chosen), squeeze=False, sharex=True, sharey=True)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    limits = {kind: [color_limit(taken[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
+    style.entitle(figure, title)
+    limits = {kind: [color_limit(data[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
     for line, (head, kind) in zip(axes, rows, strict=True):
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
-            heat_map(ax, taken[kind].sel(step=step, head=head), limit)
+            heat_map(ax, data[kind].sel(step=step, head=head), limit)
             ax.annotate(
                 f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), xycoords="axes fraction",
                 textcoords="offset points", ha="right", fontsize=6.5, color="#666666",
             )  # fmt: skip
-            largest = float(np.abs(taken[kind].sel(step=step, head=head)).max())
+            largest = float(np.abs(data[kind].sel(step=step, head=head)).max())
             if largest < DEAD * limit:
                 ax.text(
                     0.5, 0.5, f"largest |W|\n{largest:.0e}", transform=ax.transAxes, ha="center", va="center",
                     fontsize=6.5, color="#666666",
                 )  # fmt: skip
             if len(heads) > 1 and kind == "ov":
-                strip(ax, taken.sel(step=step), heads.index(head))
+                strip(ax, data.sel(step=step), heads.index(head))
             if ax.get_subplotspec().is_first_row():
                 ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
@@ -81,17 +78,22 @@ def sort_circuits(
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
-    caption = captions.joined(
-        f"{title + ': ' if title else ''}full QK circuits (W_E W_Q W_K^T W_E^T, query by key number) and "
-        "full OV circuits (W_E W_V W_O W_U, source by output number) of each head.",
-        f"Columns: {'; '.join(f'step {step:,}' + (why and f' ({why})') for step, why in chosen.items())}.",
+    steps_shown = "; ".join(f"step {step:,}" + (why and f" ({why})") for step, why in chosen.items())
+    return captions.drawing(
+        figure,
+        data,
+        _strips(data) if len(heads) > 1 else "",
+        f"Circuits of each head at {steps_shown}.",
         f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
         f"each panel: from {_ends(limits['qk'])} (QK) and from {_ends(limits['ov'])} (OV).",
-        _strips(taken) if len(heads) > 1 else "",
-        captions.seeds(taken),
-        "No uncertainty is drawn: a circuit is a product of the checkpoint's weights.",
+        conditions=["No uncertainty is drawn: a circuit is a product of weights."],
+        details=[
+            "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
+            "W_U, source by output number. The strip beside an OV circuit shows which head has the largest "
+            "entry on the diagonal for each source number, full colour for the row's own head."
+        ],
+        title=title,
     )
-    return Drawing(figure, taken, caption)
 
 
 def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:
@@ -150,8 +152,8 @@ def _shade(holder: int, amount: float) -> tuple[float, float, float]:
 
 def color_limit(values: xr.DataArray, quantile: float) -> float:
     """Where the colours end: a quantile of |W| that a few large entries do not move."""
-    found = float(np.nanquantile(np.abs(values.values), quantile))
-    return found if np.isfinite(found) and found > 0 else 1.0
+    limit = float(np.nanquantile(np.abs(values.values), quantile))
+    return limit if np.isfinite(limit) and limit > 0 else 1.0
 
 
 def limit_text(limit: float) -> str:
@@ -176,28 +178,28 @@ def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
     return {int(step): "" for step in steps}
 
 
-def _chosen(one: Mapping[str, xr.Dataset], accurate: float) -> dict[int, str]:
+def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
     """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
     known = one["circuits"]["step"].values
-    found: dict[int, str] = {}
+    steps: dict[int, str] = {}
     if "metrics" in one:
         right = one["metrics"]["accuracy"].dropna("step")
         enough = right["step"].values[right.values >= accurate]
         if enough.size:
-            found[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
+            steps[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
     peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
             step = factor * float(peak["step"])
             if step < known[-1] or factor == 1:
                 at = _nearest(known, step)
-                found[at] = ", ".join(filter(None, (found.get(at), why, "last" if step == known[-1] else "")))
-    found.setdefault(int(known[-1]), "last")
+                steps[at] = ", ".join(filter(None, (steps.get(at), why, "last" if step == known[-1] else "")))
+    steps.setdefault(int(known[-1]), "last")
     positive = known[known > 0]
-    if len(found) < 4 and positive.size:
+    if len(steps) < 4 and positive.size:
         for step in np.geomspace(positive[0], known[-1], 5):
-            found.setdefault(_nearest(known, step), "")
-    return dict(sorted(found.items()))
+            steps.setdefault(_nearest(known, step), "")
+    return dict(sorted(steps.items()))
 
 
 def _nearest(known: np.ndarray, step: float) -> int:
@@ -209,13 +211,8 @@ def _ends(limits: Sequence[float]) -> str:
     return f"{limit_text(limits[0])} in the first column to {limit_text(limits[-1])} in the last"
 
 
-def _strips(taken: xr.Dataset) -> str:
-    """What the strips show, and how many numbers each head handles at the last step drawn."""
-    last = taken.isel(step=-1)
-    held = holders(last)
-    counts = [f"{head} {(held == n).sum()}" for n, head in enumerate(taken["head"].values.tolist())]
-    return (
-        "The strip beside an OV circuit shows which head has the largest entry on the diagonal for each "
-        f"source number, full colour for the row's own head; at the last step drawn: "
-        f"{', '.join(counts)} numbers."
-    )
+def _strips(data: xr.Dataset) -> str:
+    """How many numbers each head handles at the last step drawn."""
+    held = holders(data.isel(step=-1))
+    counts = [f"{head} {(held == n).sum()}" for n, head in enumerate(data["head"].values.tolist())]
+    return f"At the last step drawn the OV diagonal is largest in {', '.join(counts)} numbers (strips)."

@@ -4,66 +4,65 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting.inputs import given, has_peak, llc_peak, one_seed
-from rllc.figures.sorting.panels import ESTIMATES, FROM, Panel, draw, entries, limits, panels
+from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, limits, of_seed, statistics
 
-NOT_IN_EQUILIBRIUM = (
-    "The chains are not in equilibrium: a checkpoint on its way, and the more so one trained with L2, is no "
-    "minimum of the loss itself, so read the shape of the curve (rise, peak, fall); its level is the "
-    "setting's."
-)
+SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
 ROW = 1.25  # inches
 LEVEL = 5e-4  # a fall by less is 0.0 %
 
 
 @style.styled
 def sort_curves(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     title: str = "",
     distribution: str | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     accurate: float = 0.99,
 ) -> Drawing:
     """Every curve of one experiment, one below the other on the same steps, a column per seed.
 
     datasets      ``metrics`` with ``accuracy`` and ``loss``; ``llc``, ``rllc``, ``circuits`` and any
                   ``llc.<setting>`` as a control, each where it was given
-    title         what the experiment is called
     distribution  default the datasets' first
     accurate      the caption says from which checkpoint on the token accuracy is at least this
     """
-    found = given(datasets, distribution=distribution, seeds=seeds)
-    rows, names = panels(found), found["metrics"]["seed"].values.tolist()
-    figure, axes = style.grid(len(rows), len(names), panel=(3.5, ROW), margin=1.75, sharex=True, sharey="row")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    within = [limits(panel, found) for panel in rows]
-    for column, seed in zip(axes.T, names, strict=True):
-        one = one_seed(found, seed)
-        steps = np.unique(np.concatenate([dataset["step"].values for dataset in one.values()]))
-        for ax, panel, edges in zip(column, rows, within, strict=True):
-            draw(ax, panel, one, edges)
-            ax.set_title(f"{panel.title}{f', seed {seed}' if len(names) > 1 else ''}", loc="left")
-            style.step_axis(ax, steps)
-    for line, panel in zip(axes, rows, strict=True):
-        line[0].set_ylabel(panel.label)
-        listed = entries(panel, found)
-        if listed:
-            style.beside(line[-1], listed)
+    datasets = given(datasets, distribution=distribution, seeds=seeds)
+    shown, runs = statistics(datasets), datasets["metrics"]["seed"].values.tolist()
+    ones = {seed: one_seed(datasets, seed) for seed in runs}
+    steps = {
+        s: np.unique(np.concatenate([data["step"].values for data in one.values()]))
+        for s, one in ones.items()
+    }
+    rows = [
+        Row(
+            each.label,
+            [
+                of_seed(each, one, within, steps=steps[seed], title=f"{each.title}{seed_suffix(runs, seed)}")
+                for seed, one in ones.items()
+            ],
+            entries(each, datasets),
+        )
+        for each in shown
+        for within in [limits(each, datasets)]
+    ]
+    figure, axes = sheet(rows, panel=(3.5, ROW), margin=1.75, title=title, sharex=True, sharey="row")
     figure.align_ylabels(axes[:, 0])
-    return Drawing(figure, _data(found, rows), _caption(found, rows, title, accurate))
+    return _drawing(figure, _data(datasets, shown), datasets, ones, shown, title, accurate)
 
 
-def _data(found: Mapping[str, xr.Dataset], rows: Sequence[Panel]) -> xr.Dataset:
+def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
     """The variables drawn; those of other settings and verdicts of heads under names of their own."""
     parts = []
-    for source in dict.fromkeys(curve.source for panel in rows for curve in panel.curves):
-        dataset = found[source]
-        drawn = {c.variable for panel in rows for c in panel.curves if c.source == source}
+    for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
+        dataset = datasets[source]
+        drawn = {c.variable for each in shown for c in each.curves if c.source == source}
         also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
         cut = dataset[[name for name in dataset.data_vars if name in drawn | also]]
         apart = source.replace(".", "_")
@@ -74,69 +73,96 @@ def _data(found: Mapping[str, xr.Dataset], rows: Sequence[Panel]) -> xr.Dataset:
     return xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
 
 
-def _caption(found: Mapping[str, xr.Dataset], rows: Sequence[Panel], title: str, accurate: float) -> str:
-    metrics, llc = found["metrics"], found.get("llc")
-    said = [_told(one_seed(found, seed), accurate) for seed in metrics["seed"].values.tolist()]
-    settings = [
-        f"{name.removeprefix('llc.')}: {captions.setting(dataset).removeprefix('Setting: ').rstrip('.')}"
-        for name, dataset in found.items()
+def _drawing(
+    figure: Figure,
+    data: xr.Dataset,
+    datasets: Datasets,
+    ones: Mapping[int, Datasets],
+    shown: Sequence[Statistic],
+    title: str,
+    accurate: float,
+) -> Drawing:
+    llc = datasets.get("llc")
+    whole, heads = (_cells(datasets, *of) for of in (("LLC", "llc"), ("Heads", "rllc")))
+    controls = [
+        f"{name.removeprefix('llc.')}: {captions.chains(data)}"
+        for name, data in datasets.items()
         if name.startswith("llc.")
     ]
-    estimates = [name for name in ("llc", "rllc") if name in found]
-    return captions.joined(
-        f"{title + ': ' if title else ''}{', '.join(panel.title for panel in rows)}, against training step.",
-        *said,
-        "The dotted vertical line is where the LLC is largest." if llc is not None and has_peak(llc) else "",
-        "llc.nc was not given, so no estimate is drawn." if llc is None else NOT_IN_EQUILIBRIUM,
-        captions.BANDS if estimates else "",
-        f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on."
-        if any(panel.name in ESTIMATES for panel in rows)
-        else "",
-        captions.setting(llc) if llc is not None else "",
-        f"Controls, each over its maximum, without error bands: {'; '.join(settings)}." if settings else "",
-        _of_circuits(found),
-        captions.seeds(metrics),
-        *(f"{_named(name)}: {captions.failures(found[name], name)}" for name in estimates),
-        *(f"{_named(name)}: {said}" for name in estimates if (said := captions.trust(found[name], name))),
+    return captions.drawing(
+        figure,
+        data,
+        *(_outcome(seed, one, accurate) for seed, one in ones.items()),
+        *(_circuits(seed, one) for seed, one in ones.items()),
+        conditions=[
+            "llc.nc was not given, so no estimate is drawn." if llc is None else SHAPE,
+            captions.BANDS if whole or heads else "",
+            captions.setting(llc) if llc is not None else "",
+            *whole[:1],
+        ],
+        details=[
+            f"Drawn against training step: {', '.join(each.title for each in shown)}.",
+            *whole[1:],
+            *heads,
+            f"LLC sampled with {captions.chains(llc)}. {captions.ERROR}" if llc is not None else "",
+            captions.when(
+                controls, f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
+            ),
+            captions.when(
+                llc is not None and has_peak(llc), "The dotted vertical line is where the LLC is largest."
+            ),
+            captions.when(
+                any(each.name in ESTIMATES for each in shown),
+                f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on.",
+            ),
+            _of_circuits(datasets),
+        ],
+        title=title,
     )
 
 
-def _named(name: str) -> str:
-    return {"llc": "LLC", "rllc": "Heads"}[name]
+def _cells(datasets: Datasets, label: str, name: str) -> list[str]:
+    """Which estimates are missing or cannot be trusted, and then with which caution; nothing without them."""
+    if name not in datasets:
+        return []
+    data = datasets[name]
+    first = captions.joined(captions.failures(data, name), captions.trust(data, name))
+    caution = captions.cautions(data, name)
+    return [f"{label}: {first}", *([f"{label}: {caution}"] if caution else [])]
 
 
-def _of_circuits(found: Mapping[str, xr.Dataset]) -> str:
-    if "circuits" not in found:
+def _of_circuits(datasets: Datasets) -> str:
+    if "circuits" not in datasets:
         return "circuits.nc was not given, so nothing of the circuits is drawn."
-    tolerance = (
-        found["circuits"]["rank"].attrs.get("relative_tolerance") if "rank" in found["circuits"] else None
-    )
-    relative = "" if tolerance is None else f" (singular values above {tolerance:.1e} of the largest)"
-    return (
-        f"Ranks{relative}, translational symmetry and overlap are of the full QK and OV circuits; the matrix "
-        "rank counts what rounding leaves, the effective rank is the exponential of the spectrum's entropy. "
-        "The anti-state score of a head: correlation of its OV circuit with minus the sum of the others'."
-    )
+    rank = datasets["circuits"].get("rank", xr.DataArray())
+    tolerance = rank.attrs.get("relative_tolerance")
+    above = "" if tolerance is None else f"; ranks count singular values above {tolerance:.1e} of the largest"
+    return f"What is drawn of the full QK and OV circuits is defined in docs/sorting.md{above}."
 
 
-def _told(one: Mapping[str, xr.Dataset], accurate: float) -> str:
-    """The numbers of one seed: when it sorts, where the LLC is largest, what it and the circuits end at."""
-    said = [_reached(one["metrics"], accurate)]
+def _outcome(seed: int, one: Datasets, accurate: float) -> str:
+    """When a seed sorts, and where its LLC is largest."""
     peak = llc_peak(one["llc"]) if "llc" in one else None
-    if peak is not None:
-        said.append(_peak(one["llc"], peak))
-    if "circuits" in one:
-        circuits = one["circuits"]
-        for variable, words, form in (
-            ("rank_sum", "the rank sum", ".0f"),
-            ("translational_symmetry", "the symmetry", ".2f"),
-            ("head_overlap", "the overlap", ".2f"),
-            ("regions", "the number of regions", ".0f"),
-        ):
-            known = circuits[variable].dropna("step")
-            if known.size and (circuits.sizes["head"] > 1 or variable not in ("regions", "head_overlap")):
-                said.append(f"{words} goes from {_ends(known, form)}{_at(known, peak, form)}")
-    return f"Seed {int(one['metrics']['seed'])}: {'; '.join(said)}."
+    parts = [*([] if peak is None else [_peak(one["llc"], peak)]), _reached(one["metrics"], accurate)]
+    return f"Seed {seed}: {'; '.join(parts)}."
+
+
+def _circuits(seed: int, one: Datasets) -> str:
+    """What the statistics of a seed's circuits begin and end at."""
+    if "circuits" not in one:
+        return ""
+    circuits, parts = one["circuits"], []
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    for variable, words, form in (
+        ("rank_sum", "the rank sum", ".0f"),
+        ("translational_symmetry", "the symmetry", ".2f"),
+        ("head_overlap", "the overlap", ".2f"),
+        ("regions", "the number of regions", ".0f"),
+    ):
+        known = circuits[variable].dropna("step")
+        if known.size and (circuits.sizes["head"] > 1 or variable not in ("regions", "head_overlap")):
+            parts.append(f"{words} goes from {_ends(known, form)}{_at(known, peak, form)}")
+    return f"Seed {seed}: {'; '.join(parts)}." if parts else ""
 
 
 def _reached(metrics: xr.Dataset, accurate: float) -> str:

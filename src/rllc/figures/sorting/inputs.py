@@ -1,12 +1,12 @@
 """What the figures of sorting transformers take from the datasets they are given, and how it looks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures import style
-from rllc.figures.inputs import distribution_names, need, of_seeds
+from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
 
 # One colour per quantity, in every figure of this family; a line's dash says which variety of it.
 COLORS = {
@@ -24,14 +24,7 @@ HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
 def head_looks(heads: Sequence[str]) -> dict[str, dict]:
     """Line properties of each head."""
-    return {
-        head: {
-            "color": HEAD_COLORS[n % len(HEAD_COLORS)],
-            "linestyle": style.LINES[n % len(style.LINES)],
-            "marker": style.MARKERS[n % len(style.MARKERS)],
-        }
-        for n, head in enumerate(heads)
-    }
+    return {head: style.numbered(n, HEAD_COLORS[n % len(HEAD_COLORS)]) for n, head in enumerate(heads)}
 
 
 def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
@@ -43,22 +36,20 @@ def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
     return dataset.sel(distribution=name).drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
-def given(
-    datasets: Mapping[str, xr.Dataset], *, distribution: str | None, seeds: Sequence[int] | None
-) -> dict[str, xr.Dataset]:
+def given(datasets: Datasets, *, distribution: str | None, seeds: Seeds) -> dict[str, xr.Dataset]:
     """Every dataset with the same seeds and one distribution; ``metrics`` has to be there.
 
     Each keeps its own steps: an estimate at some checkpoints only is not missing at the others.
     """
     metrics = of_seeds(need(datasets, "metrics", "accuracy", "loss"), seeds)
-    found = {"metrics": on_lists(metrics, distribution)}
+    selected = {"metrics": on_lists(metrics, distribution)}
     for name, dataset in datasets.items():
         if name != "metrics" and "seed" in dataset.dims and "step" in dataset.dims:
-            found[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
-    return found
+            selected[name] = on_lists(dataset, distribution).reindex(seed=metrics["seed"].values)
+    return selected
 
 
-def one_seed(datasets: Mapping[str, xr.Dataset], seed: int | None) -> dict[str, xr.Dataset]:
+def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:
     """The datasets at one training seed; None: the first of the circuits, or of the metrics."""
     first = next(name for name in ("circuits", "metrics") if name in datasets)
     chosen = int(datasets[first]["seed"].values[0]) if seed is None else seed

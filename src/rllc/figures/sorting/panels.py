@@ -1,6 +1,8 @@
-"""The curves of a sorting transformer over training, as a table of panels; figure and animation draw it."""
+"""The statistics of a sorting transformer over training, a panel each; figure and animation draw them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from rllc.figures import style
+from rllc.figures.drawing import Datasets
 from rllc.figures.inputs import faulty, ring_reasons
+from rllc.figures.panels import Curve, Panel
 from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
@@ -20,7 +24,7 @@ FROM = 50  # steps: the LLC of random weights would set the scale of all others
 SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
 
 
-class Curve(NamedTuple):
+class Variable(NamedTuple):
     """One variable of one dataset, over ``step`` at ``select``; ``relative``: divided by its maximum."""
 
     source: str
@@ -30,7 +34,7 @@ class Curve(NamedTuple):
     select: Mapping[str, str] = {}
     relative: bool = False
 
-    def of(self, one: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    def of(self, one: Datasets) -> xr.Dataset:
         """What is drawn of one seed: the values, and standard errors and verdicts where there are any."""
         dataset = one[self.source].sel(self.select)
         kept = [name for name in (self.variable, f"{self.variable}_se", "verdict") if name in dataset]
@@ -40,28 +44,28 @@ class Curve(NamedTuple):
         return cut.assign({name: cut[name] / cut[self.variable].max() for name in kept if name != "verdict"})
 
 
-class Panel(NamedTuple):
-    """A panel: ``name`` for those who choose, title, vertical label and curves; ``scale`` of the axis."""
+class Statistic(NamedTuple):
+    """What a panel shows: ``name`` for those who choose, title, vertical label and curves; ``scale``."""
 
     name: str
     title: str
     label: str
-    curves: Sequence[Curve]
+    curves: Sequence[Variable]
     scale: str = "linear"
 
 
-def panels(found: Mapping[str, xr.Dataset]) -> list[Panel]:
+def statistics(datasets: Datasets) -> list[Statistic]:
     """Every panel that the datasets have the variables for, from top to bottom."""
-    several = "circuits" in found and found["circuits"].sizes["head"] > 1
-    made = [
+    several = "circuits" in datasets and datasets["circuits"].sizes["head"] > 1
+    listed = [
         _whole(
             "metrics", "accuracy", "accuracy", "share right",
             accuracy="single predictions", sequence_accuracy="whole sequences",
         ),
         _whole("metrics", "loss", "held-out loss", "nats/token", loss=None)._replace(scale="log"),
         _whole("llc", "llc", "LLC of the whole model", "LLC", llc=None),
-        _by_head(found, "rllc", "rllc", "refined LLC of each head", "refined LLC"),
-        _controls(found),
+        _by_head(datasets, "rllc", "rllc", "refined LLC of each head", "refined LLC"),
+        _controls(datasets),
         _whole(
             "circuits", "rank", "rank, summed over circuits", "rank",
             rank_sum="matrix rank", effective_rank_sum="effective rank",
@@ -72,57 +76,55 @@ def panels(found: Mapping[str, xr.Dataset]) -> list[Panel]:
         ),
     ]  # fmt: skip
     if several:
-        made += [
-            _overlap(found["circuits"]),
+        listed += [
+            _overlap(datasets["circuits"]),
             _whole(
                 "circuits", "regions", "vocabulary regions", "regions",
                 regions="any length", regions_min3="3 or more numbers",
             ),
-            _anti_state(found),
+            _anti_state(datasets),
         ]  # fmt: skip
     known = [
-        panel._replace(
-            curves=[c for c in panel.curves if c.source in found and c.variable in found[c.source]]
-        )
-        for panel in made
+        each._replace(curves=[c for c in each.curves if c.variable in datasets.get(c.source, ())])
+        for each in listed
     ]
-    return [panel for panel in known if panel.curves]
+    return [each for each in known if each.curves]
 
 
-def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Panel:
+def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Statistic:
     """Variables of the whole model: the first solid with points, the others dashed."""
-    first = {"color": COLORS[name], "marker": "o", "markersize": 2.4}
+    first = _dots(COLORS[name])
     curves = [
-        Curve(source, variable, first if n == 0 else first | SECOND, label)
+        Variable(source, variable, first if n == 0 else first | SECOND, label)
         for n, (variable, label) in enumerate(variables.items())
     ]
-    return Panel(name, title, unit, curves)
+    return Statistic(name, title, unit, curves)
 
 
-def _by_head(found: Mapping[str, xr.Dataset], source: str, variable: str, title: str, unit: str) -> Panel:
-    heads = found[source]["head"].values.tolist() if source in found else []
+def _by_head(datasets: Datasets, source: str, variable: str, title: str, unit: str) -> Statistic:
+    heads = datasets[source]["head"].values.tolist() if source in datasets else []
     curves = [
-        Curve(source, variable, look | {"markersize": 2.4}, f"head {head}", {"head": head})
+        Variable(source, variable, look | {"markersize": 2.4}, f"head {head}", {"head": head})
         for head, look in head_looks(heads).items()
     ]
-    return Panel(variable, title, unit, curves)
+    return Statistic(variable, title, unit, curves)
 
 
-def _anti_state(found: Mapping[str, xr.Dataset]) -> Panel:
+def _anti_state(datasets: Datasets) -> Statistic:
     """One line where there are two heads: each is the other's rest, so both have the same score."""
-    panel = _by_head(found, "circuits", "anti_state", "anti-state score", "−correlation")
+    panel = _by_head(datasets, "circuits", "anti_state", "anti-state score", "−correlation")
     if len(panel.curves) > 2:
         return panel
-    look = {"color": "#333333", "marker": "o", "markersize": 2.4}
-    return panel._replace(curves=[panel.curves[0]._replace(look=look, label="either head")])
+    only = panel.curves[0]._replace(look=_dots("#333333"), label="either head")
+    return panel._replace(curves=[only])
 
 
-def _overlap(circuits: xr.Dataset) -> Panel:
+def _overlap(circuits: xr.Dataset) -> Statistic:
     """The mean, and under it thin lines: one per pair of heads, dashed QK and dotted OV."""
     thin = {"color": style.lightness(COLORS["overlap"], 0.45), "linewidth": 0.8}
     pairs = circuits["pair"].values.tolist() if "pair" in circuits.coords else []
     parts = [
-        Curve(
+        Variable(
             "circuits",
             "overlap",
             thin | {"linestyle": dash},
@@ -132,60 +134,46 @@ def _overlap(circuits: xr.Dataset) -> Panel:
         for circuit, dash in (("qk", "--"), ("ov", ":"))
         for n, pair in enumerate(pairs)
     ]
-    look = {"color": COLORS["overlap"], "marker": "o", "markersize": 2.4}
-    return Panel(
-        "overlap",
-        "overlap of heads",
-        "overlap",
-        [Curve("circuits", "head_overlap", look, "mean"), *parts],
-    )
+    mean = Variable("circuits", "head_overlap", _dots(COLORS["overlap"]), "mean")
+    return Statistic("overlap", "overlap of heads", "overlap", [mean, *parts])
 
 
-def _controls(found: Mapping[str, xr.Dataset]) -> Panel:
+def _controls(datasets: Datasets) -> Statistic:
     """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
-    others = [name for name in found if name.startswith("llc.")]
+    others = [name for name in datasets if name.startswith("llc.")]
     look = {"color": COLORS["llc"], "marker": "o", "markersize": 2.0, "linewidth": 1.1}
     curves = [
-        Curve(
-            name,
-            "llc",
-            look
-            | {
-                "color": OTHERS[n % len(OTHERS)],
-                "linestyle": style.LINES[1 + n % 5],
-                "marker": ("s", "^", "D", "v")[n % 4],
-            },
-            name.removeprefix("llc."),
-            relative=True,
-        )
+        Variable(name, "llc", look | _other(n), name.removeprefix("llc."), relative=True)
         for n, name in enumerate(others)
     ]
     norm = {"color": "#7F7F7F", "linewidth": 1.1}
-    return Panel(
-        "controls",
-        "LLC under other settings",
-        "share of maximum",
-        [
-            Curve("llc", "llc", look, "as above", relative=True),
-            *curves,
-            Curve("metrics", "weight_norm", norm, "norm of weights", relative=True),
-        ]
-        if others
-        else [],
-    )
+    if others:
+        own = Variable("llc", "llc", look, "as above", relative=True)
+        curves = [own, *curves, Variable("metrics", "weight_norm", norm, "norm of weights", relative=True)]
+    return Statistic("controls", "LLC under other settings", "share of maximum", curves)
 
 
-def limits(panel: Panel, found: Mapping[str, xr.Dataset]) -> tuple[float, float] | None:
+def _dots(color: str) -> dict[str, Any]:
+    return {"color": color, "marker": "o", "markersize": 2.4}
+
+
+def _other(n: int) -> dict[str, Any]:
+    """The look of the setting number ``n`` beside the LLC's own."""
+    dash, marker = style.LINES[1 + n % 5], ("s", "^", "D", "v")[n % 4]
+    return {"color": OTHERS[n % len(OTHERS)], "linestyle": dash, "marker": marker}
+
+
+def limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | None:
     """Vertical limits of a panel of estimates, over all seeds: what they need from step ``FROM`` on.
 
     None: as they come.
     """
-    if panel.name not in ESTIMATES:
+    if statistic.name not in ESTIMATES:
         return None
     edges = []
-    for seed in found["metrics"]["seed"].values.tolist():
-        one = one_seed(found, seed)
-        for curve in panel.curves:
+    for seed in datasets["metrics"]["seed"].values.tolist():
+        one = one_seed(datasets, seed)
+        for curve in statistic.curves:
             drawn = curve.of(one).sel(step=slice(FROM, None))
             error = 0.0 if curve.relative else drawn.get(f"{curve.variable}_se", 0.0)
             edges += [drawn[curve.variable] - error, drawn[curve.variable] + error]
@@ -197,28 +185,46 @@ def limits(panel: Panel, found: Mapping[str, xr.Dataset]) -> tuple[float, float]
     return float(values.min() - room), float(values.max() + room)
 
 
-def draw(
-    ax: Axes, panel: Panel, one: Mapping[str, xr.Dataset], within: tuple[float, float] | None = None
-) -> None:
-    """All curves of a panel for one seed, and where the LLC peaks; ``within``: as ``limits`` says."""
-    if panel.scale == "log":
-        ax.set_yscale("log")
-        ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
-    for curve in panel.curves:
+def of_seed(
+    statistic: Statistic,
+    one: Datasets,
+    within: tuple[float, float] | None,
+    *,
+    steps: np.ndarray,
+    title: str,
+    look: Mapping[str, Any] = MappingProxyType({}),
+) -> Panel:
+    """The panel of one seed: all curves, and where the LLC peaks; ``within``: as ``limits`` says."""
+    curves = []
+    for curve in statistic.curves:
         drawn = curve.of(one)
-        wrong = None if curve.relative else faulty(drawn, curve.variable)
         error = None if curve.relative else drawn.get(f"{curve.variable}_se")
-        style.curve(ax, drawn[curve.variable], error, faulty=wrong, ring_look=RING, **curve.look)
-        if within is not None:
-            _beyond(ax, drawn[curve.variable], within)
-    if panel.scale == "log":
+        wrong = None if curve.relative else faulty(drawn, curve.variable)
+        curves.append(Curve(drawn[curve.variable], curve.look, error, wrong, RING))
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    frame = partial(_frame, statistic=statistic, curves=curves, within=within, peak=peak)
+    logarithmic = partial(Axes.set_yscale, value="log") if statistic.scale == "log" else None
+    return Panel(title, curves, look, under=logarithmic, over=frame, steps=steps)
+
+
+def _frame(
+    ax: Axes,
+    statistic: Statistic,
+    curves: Sequence[Curve],
+    within: tuple[float, float] | None,
+    peak: xr.DataArray | None,
+) -> None:
+    """The vertical axis, what lies beyond it, and where the LLC peaks."""
+    if statistic.scale == "log":
+        ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
         _few_decades(ax)
     if within is not None:
+        for curve in curves:
+            _beyond(ax, curve.values, within)
         ax.set_ylim(within)
-    if panel.name in ("regions", "rank"):
+    if statistic.name in ("regions", "rank"):
         ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         style.from_zero(ax)
-    peak = llc_peak(one["llc"]) if "llc" in one else None
     if peak is not None:
         ax.axvline(float(peak["step"]), zorder=1, **PEAK)
 
@@ -243,16 +249,16 @@ def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None
         )  # fmt: skip
 
 
-def entries(panel: Panel, found: Mapping[str, xr.Dataset], *, brief: bool = False) -> list:
+def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) -> list:
     """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings.
 
     ``brief``: without the reasons.
     """
-    listed = [style.key(curve.label, **curve.look) for curve in panel.curves if curve.label]
-    if panel.name == "llc" and has_peak(found["llc"]):
+    listed = [style.key(curve.label, **curve.look) for curve in statistic.curves if curve.label]
+    if statistic.name == "llc" and has_peak(datasets["llc"]):
         listed.append(style.key("largest LLC", **PEAK))
-    if panel.name in ("llc", "rllc"):
-        reasons = ring_reasons((found[panel.name], panel.name))
+    if statistic.name in ("llc", "rllc"):
+        reasons = ring_reasons((datasets[statistic.name], statistic.name))
         if brief and reasons:
             listed.append(style.key("cannot be trusted", **(style.DISTRUST | RING)))
         elif reasons:

@@ -1,6 +1,7 @@
 """Which head handles which number, over training: how heads divide the vocabulary (the list-sorting post)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -11,8 +12,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
+from rllc.figures.panels import Curve, Panel, all_of, draw, of_heads, seed_suffix
 from rllc.figures.sorting.inputs import (
     COLORS,
     HEAD_COLORS,
@@ -25,69 +27,80 @@ from rllc.figures.sorting.inputs import (
 )
 from rllc.figures.sorting.panels import PEAK
 
+ON_MAP = PEAK | {"color": "white", "linewidth": 1.6}
+_LOOK = {"color": COLORS["regions"], "marker": "o", "markersize": 2.4}
+REGIONS = {"regions": _LOOK, "regions_min3": _LOOK | {"linestyle": "--", "linewidth": 1.1}}
 DRAWN = ("token_head", "regions", "regions_min3", "vocabulary_share")
 
 
 @style.styled
 def sort_specialization(
-    datasets: Mapping[str, xr.Dataset],
-    *,
-    title: str = "",
-    seeds: Sequence[int] | None = None,
-    distribution: str | None = None,
+    datasets: Datasets, *, title: str = "", seeds: Seeds = None, distribution: str | None = None
 ) -> Drawing:
     """The head that handles each number against training step, the regions and each head's share.
 
     datasets  ``circuits``; ``llc`` marks where it is largest
-    title     what the experiment is called
     """
     circuits = of_seeds(need(datasets, "circuits", *DRAWN[:2], DRAWN[3]), seeds)
-    taken = circuits[[name for name in DRAWN if name in circuits]]
-    found = {"circuits": taken}
+    data = circuits[[name for name in DRAWN if name in circuits]]
+    measured = {"circuits": data}
     if "llc" in datasets:
-        found["llc"] = on_lists(datasets["llc"], distribution).reindex(seed=taken["seed"].values)
-    names, heads = taken["seed"].values.tolist(), taken["head"].values.tolist()
-    looks = head_looks(heads)
-    figure = Figure(figsize=(3.6 * len(names) + 1.7, 5.2), layout="constrained")
-    axes = figure.subplots(3, len(names), squeeze=False, sharex=True, sharey="row", height_ratios=(2.4, 1, 1))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    for column, seed in zip(axes.T, names, strict=True):
-        one = one_seed(found, seed)
-        seed_text = f", seed {seed}" if len(names) > 1 else ""
-        _map(column[0], one["circuits"])
-        column[0].set_title(f"head that handles each number{seed_text}", loc="left")
-        _regions(column[1], one["circuits"])
-        column[1].set_title(f"vocabulary regions{seed_text}", loc="left")
-        for head in heads:
-            share = one["circuits"]["vocabulary_share"].sel(head=head)
-            style.curve(column[2], share, **(looks[head] | {"markersize": 2.4}))
-        style.from_zero(column[2])
-        column[2].set_title(f"share of the vocabulary{seed_text}", loc="left")
-        peak = llc_peak(one["llc"]) if "llc" in one else None
-        for ax in column:
-            style.step_axis(ax, taken["step"].values)
-            if peak is not None:
-                look = PEAK | ({"color": "white", "linewidth": 1.6} if ax is column[0] else {})
-                ax.axvline(float(peak["step"]), **look)
+        measured["llc"] = on_lists(datasets["llc"], distribution).reindex(seed=data["seed"].values)
+    runs = data["seed"].values.tolist()
+    ones = [one_seed(measured, seed) for seed in runs]
+    looks = head_looks(data["head"].values.tolist())
+    figure = Figure(figsize=(3.6 * len(runs) + 1.7, 5.2), layout="constrained")
+    axes = figure.subplots(3, len(runs), squeeze=False, sharex=True, sharey="row", height_ratios=(2.4, 1, 1))
+    style.entitle(figure, title)
+    for column, one in zip(axes.T, ones, strict=True):
+        for ax, panel in zip(column, _panels(one, looks, runs), strict=True):
+            draw(ax, panel)
     axes[0, 0].set_ylabel("number")
     axes[0, 0].invert_yaxis()
     axes[1, 0].set_ylabel("regions")
     axes[2, 0].set_ylabel("share of numbers")
     axes[2, 0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.align_ylabels(axes[:, 0])
-    marked = "llc" in found and has_peak(found["llc"])
-    _legends(axes[:, -1], looks, marked, "regions_min3" in taken)
-    caption = captions.joined(
-        f"{title + ': ' if title else ''}for each number the head with the largest entry on the diagonal of "
-        "its OV circuit, at each checkpoint; below, how many runs of neighbouring numbers that makes and "
-        "which share each head has.",
-        *(_told(one_seed(found, seed)) for seed in names),
+    marked = "llc" in measured and has_peak(measured["llc"])
+    _legends(axes[:, -1], looks, marked, "regions_min3" in data)
+    return captions.drawing(
+        figure,
+        data,
+        *map(_outcome, ones),
+        "For each number the head with the largest entry on the diagonal of its OV circuit, at each "
+        "checkpoint; below, how many runs of neighbouring numbers that makes and which share each head has.",
         "The dotted line is where the LLC is largest." if marked else "",
-        captions.seeds(taken),
-        "No uncertainty is drawn: the map is of the checkpoint's weights.",
+        conditions=["No uncertainty is drawn: the map is of the checkpoint's weights."],
+        title=title,
     )
-    return Drawing(figure, taken, caption)
+
+
+def _panels(one: Datasets, looks: Mapping[str, dict], runs: Sequence[int]) -> list[Panel]:
+    """The map, the regions and the shares of one seed, with the peak of its LLC."""
+    circuits = one["circuits"]
+    suffix, steps = seed_suffix(runs, int(circuits["seed"])), circuits["step"].values
+    peak = llc_peak(one["llc"]) if "llc" in one else None
+    step = None if peak is None else float(peak["step"])
+    dark, white = ([] if step is None else [partial(Axes.axvline, x=step, **look)] for look in (PEAK, ON_MAP))
+    regions = [Curve(circuits[name], look) for name, look in REGIONS.items() if name in circuits]
+    small = {head: look | {"markersize": 2.4} for head, look in looks.items()}
+    return [
+        Panel(
+            f"head that handles each number{suffix}",
+            under=all_of(partial(_map, circuits=circuits), *white),
+            steps=steps,
+        ),
+        Panel(f"vocabulary regions{suffix}", regions, over=all_of(_whole_numbers, style.from_zero, *dark)),
+        Panel(
+            f"share of the vocabulary{suffix}",
+            of_heads(circuits, "vocabulary_share", small),
+            over=all_of(style.from_zero, *dark),
+        ),
+    ]
+
+
+def _whole_numbers(ax: Axes) -> None:
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
 
 def _map(ax: Axes, circuits: xr.Dataset) -> None:
@@ -121,26 +134,17 @@ def _edges(steps: np.ndarray) -> np.ndarray:
     return np.maximum(unit * np.expm1(np.concatenate([[ends[0]], middle, [ends[1]]])), -0.3 * unit)
 
 
-def _regions(ax: Axes, one: xr.Dataset) -> None:
-    look = {"color": COLORS["regions"], "marker": "o", "markersize": 2.4}
-    style.curve(ax, one["regions"], **look)
-    if "regions_min3" in one:
-        style.curve(ax, one["regions_min3"], **(look | {"linestyle": "--", "linewidth": 1.1}))
-    ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-    style.from_zero(ax)
-
-
 def _legends(column: np.ndarray, looks: Mapping[str, dict], peak: bool, long: bool) -> None:
     patches = [Patch(color=look["color"], label=f"head {head}") for head, look in looks.items()]
     style.beside(column[0], [*patches, *([style.key("largest LLC", **PEAK)] if peak else [])])
     if long:
-        look = {"color": COLORS["regions"], "marker": "o", "markersize": 2.4}
-        dashed = look | {"linestyle": "--", "linewidth": 1.1}
-        style.beside(column[1], [style.key("any length", **look), style.key("3 or more numbers", **dashed)])
+        labels = ("any length", "3 or more numbers")
+        keys = [style.key(label, **look) for label, look in zip(labels, REGIONS.values(), strict=True)]
+        style.beside(column[1], keys)
     style.beside(column[2], [style.key(f"head {head}", **look) for head, look in looks.items()])
 
 
-def _told(one: Mapping[str, xr.Dataset]) -> str:
+def _outcome(one: Datasets) -> str:
     """How one seed ends, and how many regions there are where the LLC is largest."""
     circuits = one["circuits"]
     peak = llc_peak(one["llc"]) if "llc" in one else None

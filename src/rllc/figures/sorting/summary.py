@@ -1,6 +1,6 @@
 """What the experiments with sorting transformers have in common: one panel per statistic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
@@ -10,10 +10,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from rllc.figures import captions, style
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.sorting.inputs import COLORS
-from rllc.figures.summaries import DOUBTED, averaged, doubts, experiment_titles
+from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
@@ -28,11 +28,11 @@ EXPECTED = "#DCE6DC"
 
 @style.styled
 def sort_summary(
-    datasets: Mapping[str, xr.Dataset],
+    datasets: Datasets,
     *,
     quantities: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
-    seeds: Sequence[int] | None = None,
+    seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
     """A panel per statistic, experiments from top to bottom, a point per seed.
@@ -45,21 +45,21 @@ def sort_summary(
     shown = dict(quantities or QUANTITIES)
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
     also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
-    taken = claims[[*shown, *also]].transpose("experiment", "seed")
+    data = claims[[*shown, *also]].transpose("experiment", "seed")
     called = experiment_titles(claims, titles)
-    hollow = {name: _doubted(taken, name) for name in shown}
+    hollow = {name: _doubted(data, name) for name in shown}
     errors = {
-        name: taken[f"{name}_se"].values
+        name: data[f"{name}_se"].values
         for name in shown
-        if f"{name}_se" in taken and not name.endswith("_step")  # of a few checkpoints: no interval
+        if f"{name}_se" in data and not name.endswith("_step")  # of a few checkpoints: no interval
     }
     expected = _expected(claims, shown, group)
-    names, runs = taken["experiment"].values.tolist(), taken["seed"].values.tolist()
+    names, runs = data["experiment"].values.tolist(), data["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     shift = np.linspace(-0.18, 0.18, len(runs)) if len(runs) > 1 else np.zeros(1)
     for ax, (variable, title) in zip(axes, shown.items(), strict=True):
-        values = taken[variable].values.astype(float)
+        values = data[variable].values.astype(float)
         for low, high, row in expected.get(variable, []):
             _expect(ax, low, high, names.index(row))
         color = _color(variable)
@@ -85,38 +85,40 @@ def sort_summary(
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     for ax in axes:
         ax.tick_params(axis="y", length=0)
-    keys = [
-        style.key(
-            f"seed {seed}", linestyle="none", color="#444444", marker=style.MARKERS[n % 8], markersize=5
-        )
-        for n, seed in enumerate(runs)
-    ]
+    grey = {"linestyle": "none", "color": "#444444", "markersize": 5}
+    keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
     if expected:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    said = [_told(taken, variable, title, called) for variable, title in shown.items()]
-    caption = captions.joined(
-        f"{len(names)} experiments, a point per training seed; values without a step are of the last one.",
-        *said,
-        doubts("Hollow") if any(marked.any() for marked in hollow.values()) else "",
-        "Bars: the standard error of a value by those of the estimates (none for steps), which holds nothing "
-        "of the bias of a maximum."
-        if any(np.isfinite(each).any() for each in errors.values())
-        else "",
-        averaged(claims, list(shown)),
-        "Shaded: what the claims table expects of an experiment, but for claims about steps that it was not "
-        "trained to."
-        if expected
-        else "",
-        "A dash: the statistic does not exist there.",
-        captions.seeds(taken),
+    doubted = any(marked.any() for marked in hollow.values())
+    return captions.drawing(
+        figure,
+        data,
+        *(_range(data, variable, title, called) for variable, title in shown.items()),
+        conditions=[
+            f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
+            doubts("Hollow") if doubted else "",
+            "Shaded: what the claims table expects." if expected else "",
+            "A dash: the statistic does not exist there.",
+        ],
+        details=[
+            captions.when(
+                any(np.isfinite(each).any() for each in errors.values()),
+                "Bars: the standard error of a value by those of the estimates (none for steps), which holds "
+                "nothing of the bias of a maximum.",
+            ),
+            averaged(claims, list(shown)),
+            DOUBT if doubted else "",
+            captions.when(
+                expected, "Claims about steps that an experiment was not trained to are not shaded."
+            ),
+        ],
     )
-    return Drawing(figure, taken, caption)
 
 
-def _doubted(taken: xr.Dataset, statistic: str) -> np.ndarray:
+def _doubted(data: xr.Dataset, statistic: str) -> np.ndarray:
     """Which values (experiment, seed) are read from estimates most of which cannot be trusted."""
-    share = taken.get(f"{statistic}_untrusted", xr.zeros_like(taken[statistic]))
+    share = data.get(f"{statistic}_untrusted", xr.zeros_like(data[statistic]))
     return share.values > DOUBTED
 
 
@@ -135,9 +137,9 @@ def _expected(
     claims: xr.Dataset, shown: Mapping[str, str], group: str
 ) -> dict[str, list[tuple[float, float, str]]]:
     """Thresholds of the claims on the statistics shown: (at least, at most, experiment)."""
-    found: dict[str, list[tuple[float, float, str]]] = {}
+    ranges: dict[str, list[tuple[float, float, str]]] = {}
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
-        return found
+        return ranges
     experiments = set(claims["experiment"].values.tolist())
     if "verdict" in claims:
         claims = claims.isel(claim=claims["verdict"].values != "not reached")
@@ -146,8 +148,8 @@ def _expected(
     columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
     for statistic, low, high, experiment in zip(*columns, strict=True):
         if statistic in shown and experiment in experiments:
-            found.setdefault(statistic, []).append((float(low), float(high), experiment))
-    return found
+            ranges.setdefault(statistic, []).append((float(low), float(high), experiment))
+    return ranges
 
 
 def _expect(ax: Axes, low: float, high: float, row: int) -> None:
@@ -166,12 +168,7 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
         low, high = max(low, 1.0) / 1.5, max(high, 1.0) * 1.5
         ax.set_xscale("log")
         ax.set_xlim(low, high)
-        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-        parts = (1,) if high > 100 * low else (1, 3)
-        ticks = np.sort(np.concatenate([powers * part for part in parts]))
-        ax.set_xticks(ticks[(ticks >= low) & (ticks <= high)])
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: style.step_text(step)))
-        ax.xaxis.set_minor_formatter(FuncFormatter(lambda step, _: ""))
+        style.label_decades(ax.xaxis, low, high, (1,) if high > 100 * low else (1, 3))
         ax.set_xlabel("training step (log scale)", fontsize=7.5)
         return
     low, high = (low, max(high, 1.0)) if "accuracy" in variable else (min(low, 0.0), max(high, 0.0))
@@ -190,20 +187,16 @@ def _color(variable: str) -> str:
     return next((color for name, color in COLORS.items() if name in variable), "#333333")
 
 
-def _told(taken: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> str:
+def _range(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> str:
     """The range of one statistic, and where its ends are."""
-    stacked = taken[variable].stack(cell=("experiment", "seed")).dropna("cell")
-    if not stacked.size:
-        return f"{captions.sentence(title)[:-1]}: not known."
-    form = (
-        "{:.1%}"
-        if any(word in variable for word in SHARES)
-        else "{:,.0f}"
-        if "step" in variable
-        else "{:.3g}"
-    )
+    name, stacked = f"{title[:1].upper()}{title[1:]}", data[variable].stack(cell=("experiment", "seed"))
+    known = stacked.dropna("cell")
+    if not known.size:
+        return f"{name}: not known."
+    share = any(word in variable for word in SHARES)
+    form = "{:.1%}" if share else "{:,.0f}" if "step" in variable else "{:.3g}"
     low, high = (
         f"{form.format(float(cell))} ({called[cell['experiment'].item()]}, seed {cell['seed'].item()})"
-        for cell in (stacked[int(stacked.argmin("cell"))], stacked[int(stacked.argmax("cell"))])
+        for cell in (known[int(known.argmin("cell"))], known[int(known.argmax("cell"))])
     )
-    return f"{captions.sentence(title)[:-1]}: {low} to {high}."
+    return f"{name}: {low} to {high}."
