@@ -9,9 +9,10 @@ import yaml
 from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
-from rllc.study.figures import FIGURES, FigureRow, options
+from rllc.study.figures import FIGURES, options
 from rllc.study.layout import Layout
 from rllc.study.reading import FOLDERS, ConfigError, read
+from rllc.study.rows import FigureRow
 from rllc.study.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,5 @@
-"""Every figure: the function that draws it and the datasets it reads. One line per figure.
+"""Every figure: the function that draws it and the datasets it reads. One line per figure; those that draw one
+measure stand in its row (``rllc.study.measures``).
 
 Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
 """
@@ -7,29 +8,15 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from rllc.study import study
+from rllc.study.measures.table import MEASURES
+from rllc.study.rows import FigureRow
 
 PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
 VALIDATION = "validation"  # target of the figures that are of no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
-
-
-class FigureRow(NamedTuple):
-    """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
-
-    ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
-
-    A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
-    """
-
-    draws: str
-    needs: tuple[str, ...]
-    uses: tuple[str, ...] = ()
-    category: str = "heads"
-    target: str = "all"
 
 
 def _at(function: str) -> str:
@@ -91,18 +78,12 @@ ANIMATIONS: dict[str, FigureRow] = {
 }
 
 FIGURES: dict[str, FigureRow] = {
+    **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
     "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
-    "rllc_fig7_kcomposition": _heads("composition:rllc_fig7_kcomposition", "heads"),
-    "rllc_fig14_hessian_trace": _heads(
-        "curvature:rllc_fig14_hessian_trace", "hessian", uses=("heads", "rllc"), category="baselines"
-    ),
-    "rllc_fig17_ablations": _heads(
-        "ablations:rllc_fig17_ablations", "ablation", uses=("heads",), category="baselines"
-    ),
     "control_gradient_off": _heads(
         "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
     ),

@@ -7,7 +7,7 @@ measure. A row stands beside its config section in ``rllc.study.measures``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,6 +29,21 @@ class Variable(NamedTuple):
     unit: str
     dims: tuple[str, ...] = ()
     optional: str = ""
+
+
+class FigureRow(NamedTuple):
+    """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
+
+    ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
+
+    A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
+    """
+
+    draws: str
+    needs: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    category: str = "heads"
+    target: str = "all"
 
 
 class Work(NamedTuple):
@@ -89,6 +104,7 @@ class Measure:
     asks       abilities of the model's family that it needs (``rllc.study.families``)
     reads      inputs beside checkpoints and blocks: ``tokenizer``
     stream     purpose of its random stream; "": nothing in it is random but the batches
+    figures    those that draw it, by name
     """
 
     name: str
@@ -111,6 +127,7 @@ class Measure:
     target: str = "all"
     recorded_as: str = ""
     finish: Finish | None = None
+    figures: Mapping[str, FigureRow] = field(default_factory=dict)
 
     def declared(self, experiment: Experiment) -> dict[str, Section]:
         """The datasets of this measure that an experiment asks for, by name, with their sections."""

@@ -1,7 +1,7 @@
 """Curvature of the loss: sections and rows."""
 
 from rllc.study.cost import START, Cost, forward, logits
-from rllc.study.rows import Measure, Variable, Work
+from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Count, Name
 from rllc.units import NATS
@@ -39,5 +39,13 @@ ROWS = (
         },
         cost=_hessian_cost,
         stream="hessian",
+        figures={
+            "rllc_fig14_hessian_trace": FigureRow(
+                "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
+                ("hessian",),
+                ("heads", "rllc"),
+                "baselines",
+            )
+        },
     ),
 )

@@ -9,7 +9,7 @@ from rllc.study.checks.names import refer
 from rllc.study.cost import START, Cost, forward, heads, logits
 from rllc.study.families import FLOPS
 from rllc.study.measures.behaviour import in_whole_batches
-from rllc.study.rows import Analysis, Finish, Measure, Variable, Work
+from rllc.study.rows import Analysis, FigureRow, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Name, Share
 from rllc.units import NATS
@@ -134,6 +134,11 @@ ROWS = (
         cost=_ablation_cost,
         asks=("heads",),
         stream="ablation",
+        figures={
+            "rllc_fig17_ablations": FigureRow(
+                "rllc.figures.heads.ablations:rllc_fig17_ablations", ("ablation",), ("heads",), "baselines"
+            )
+        },
     ),
     Measure(
         name="heads",
@@ -171,6 +176,11 @@ ROWS = (
             about="types of heads",
             settings=lambda section: {"thresholds": section.model_dump()},
         ),
+        figures={
+            "rllc_fig7_kcomposition": FigureRow(
+                "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("heads",)
+            )
+        },
     ),
     Measure(
         name="circuits",
