@@ -1,5 +1,6 @@
-"""Every figure: the function that draws it and the datasets it reads. One line per figure; those that draw one
-measure stand in its row (``rllc.study.measures``).
+"""Every figure: the function that draws it and the datasets it reads. One line per figure.
+
+Figures that draw one measure stand in its row (``rllc.study.measures``).
 
 Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
 """
