@@ -14,6 +14,21 @@ IMPORTED = [
 ]
 
 
+def training_generator(wildcards):
+    """What makes the minibatches of a training, where they are not read; else nothing."""
+    entry = experiment(wildcards)
+    if STUDY.tokenizers[entry.tokenizer].train_blocks is not None:
+        return ""
+    return GENERATORS[STUDY.distributions[entry.training.distribution].source]
+
+
+for name in TRAINED:  # a job of a cluster reads the fingerprints of the plan
+    wildcards = SimpleNamespace(experiment=name)
+    family_code(
+        "train", *[module(path) for path in [training_generator(wildcards)] if path]
+    )
+
+
 rule train:
     """One segment of a training, from the state the one before left."""
     input:
@@ -38,15 +53,16 @@ rule train:
         ),
         gpu=gpus("train"),
     params:
-        code=family_code("train"),
+        code=lambda w: family_code(
+            "train", *[module(path) for path in [training_generator(w)] if path]
+        )(w),
         family=family,
+        generator=training_generator,
         model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
         training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
         steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
+            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
         ),
         compute=compute("train"),
         stream=stream("training"),
@@ -58,6 +74,7 @@ rule train:
             "input.blocks",
             "input.previous",
             "params.family",
+            "params.generator",
             "params.model",
             "params.initial",
             "params.training",
@@ -93,9 +110,7 @@ rule import_checkpoints:
         ),
         model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
+            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
         ),
     message:
         "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"

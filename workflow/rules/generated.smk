@@ -29,7 +29,9 @@ rule generate_blocks:
         code=code_with("generate_blocks", GENERATORS.values(), generator),
         generator=generator,
         settings=lambda w: as_json(generator_settings(distribution(w), tokenizer(w))),
-        train=lambda w: tokenizer(w).train_blocks,
+        train=lambda w: (
+            "" if tokenizer(w).train_blocks is None else tokenizer(w).train_blocks
+        ),
         held_out=lambda w: tokenizer(w).held_out_blocks,
         stream=derive(STUDY.seed, "lists"),  # named after the first such task
     message:
