@@ -14,21 +14,6 @@ IMPORTED = [
 ]
 
 
-def training_generator(wildcards):
-    """What makes the minibatches of a training, where they are not read; else nothing."""
-    entry = experiment(wildcards)
-    if STUDY.tokenizers[entry.tokenizer].train_blocks is not None:
-        return ""
-    return GENERATORS[STUDY.distributions[entry.training.distribution].source]
-
-
-for name in TRAINED:  # a job of a cluster reads the fingerprints of the plan
-    wildcards = SimpleNamespace(experiment=name)
-    family_code(
-        "train", *[module(path) for path in [training_generator(wildcards)] if path]
-    )
-
-
 rule train:
     """One segment of a training, from the state the one before left."""
     input:
@@ -53,9 +38,7 @@ rule train:
         ),
         gpu=gpus("train"),
     params:
-        code=lambda w: family_code(
-            "train", *[module(path) for path in [training_generator(w)] if path]
-        )(w),
+        code=code_of_experiment("train", training_modules),
         family=family,
         generator=training_generator,
         model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
