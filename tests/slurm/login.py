@@ -92,7 +92,7 @@ class Tiny(Login):
     """The tiny study, to be broken: its files, and ways to stop its jobs half-way."""
 
     RLLC = "results/tiny/language/rllc.nc"
-    PARTS = "results/tiny/language/parts/sampling.heads"
+    PARTS = "results/tiny/language/parts/rllc"
     PART = f"{PARTS}/seed0.code.from20.nc"  # one job, two checkpoints: enough for most faults
     SAMPLING = "rule_sample_heads"  # how Slurm's comments on the jobs that make parts begin
     MEASURE = "    def measure(weights, model, step):\n"
@@ -137,7 +137,7 @@ class Tiny(Login):
         return re.findall(rf"SLURM jobid (\d+) \(log: .*{f'rule_{rule}/' if rule else ''}", said)
 
     def _measure(self, first: str) -> None:
-        self.edit("workflow/scripts/sample_heads.py", self.MEASURE, self.MEASURE + first)
+        self.edit("src/rllc/measures/sampled_heads.py", self.MEASURE, self.MEASURE + first)
 
 
 class Running:

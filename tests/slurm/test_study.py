@@ -16,7 +16,7 @@ from rllc.study.reading import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {
-    "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather", "gather_traces", "classify_heads",
+    "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather",
     "summarise", "judge", "draw", "animate",
 }  # fmt: skip
 # What is compared with a local run: of every kind of work one part, of two measures the dataset too.
@@ -24,7 +24,7 @@ CELLS = "results/ci/language/parts"
 DATASETS = ["results/ci/language/rllc.nc", "results/ci/sort_2head_baseline/circuits.nc"]
 COMPARED = [
     *DATASETS,
-    *(f"{CELLS}/{measure}/seed0.code.from0.nc" for measure in ("sampling.full", "sampling.other", "hessian")),
+    *(f"{CELLS}/{measure}/seed0.code.from0.nc" for measure in ("llc", "components", "hessian")),
     f"{CELLS}/metrics/seed0.english.from0.nc",
     f"{CELLS}/ablation/seed0.mixture.from0.nc",
     f"{CELLS}/heads/seed0.from0.nc",
@@ -129,7 +129,7 @@ def test_jobs_asked_for_what_the_cost_model_says(study, cluster):
             assert megabytes(job["MinMemoryNode"]) == int(cost.megabytes), rule
             assert minutes(job["TimeLimit"]) == cost.minutes(settings, rule), rule
             seen.add(rule)
-    assert {"train", "sample_heads", "sample_full", "trace_hessian", "make_blocks"} <= seen
+    assert {"train", "sample_heads", "sample_full", "hessian", "make_blocks"} <= seen
 
 
 def megabytes(text):
@@ -171,6 +171,6 @@ def test_a_figure_of_an_added_seed_submits_what_it_needs_and_no_more(study, clus
     study.snakemake("results/ci/figures/rllc_fig7_kcomposition.png", overlays=(overlay,))
     jobs = sorted(job["comment"] for number, job in cluster.jobs().items() if number not in before)
     assert jobs == [
-        "rule_score_heads_wildcards_language_1_0",
+        "rule_heads_wildcards_language_heads_1_0",
         "rule_train_wildcards_language_1_0",
     ]

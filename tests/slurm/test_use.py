@@ -81,7 +81,7 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     number = cluster.wait_for(
         f"{trained.SAMPLING}_wildcards_language_sampling_0_code_20", "RUNNING", folder=str(trained.root)
     )
-    first = trained.root / "results/tiny/language/parts/sampling.heads/seed0.code.from0.nc"
+    first = trained.root / "results/tiny/language/parts/rllc/seed0.code.from0.nc"
     trained.wait_for(first.is_file)
     said = status(login, trained)
     assert counts(said, "train") == [2, 0, 0, 0, 0]

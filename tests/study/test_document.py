@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import pytest
 import yaml
 
 from rllc.run import lock
@@ -8,9 +9,10 @@ from rllc.study import document
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_table_of_keys_is_generated():
-    readme = (ROOT / document.README).read_text()
-    assert readme == document.with_keys(readme), "run `make docs`"
+@pytest.mark.parametrize("name", ["config/README.md", "results/README.md"])
+def test_tables_are_generated(name):
+    text = (ROOT / name).read_text()
+    assert text == document.generated(name, text), "run `make docs`"
 
 
 def test_the_conda_file_equals_the_lock():

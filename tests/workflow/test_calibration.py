@@ -6,11 +6,10 @@ from rllc.study.figures import FIGURES
 from rllc.verdicts import sound
 
 OWN = {
-    "sweep_settings",
-    "vary_sampling",
-    "gather_calibration",
-    "gather_dependence",
-    "recommend",
+    "calibration",
+    "dependence",
+    "gather",
+    "recommendation",
     "draw",
     "calibrate",
 }
@@ -19,7 +18,7 @@ OWN = {
 def test_calibrate_plans_a_few_jobs_of_its_own(finished, rules):
     plan = finished.plan("calibrate")
     assert rules(plan) == OWN
-    sampled = [wildcards for rule, wildcards in plan if rule in ("sweep_settings", "vary_sampling")]
+    sampled = [wildcards for rule, wildcards in plan if rule in ("calibration", "dependence")]
     assert len(sampled) <= 6
     assert {wildcards["start"] for wildcards in sampled} <= {"0", "20"}
 
@@ -69,6 +68,6 @@ def test_the_rule_alone_reruns_where_a_threshold_changes(checkout, rules):
     rule = checkout.write(
         "config/rule.yaml", "experiments: {language: {calibration: {rule: {max_rhat: 1.5}}}}\n"
     )
-    assert rules(checkout.plan("calibrate", overlays=(rule,))) == {"recommend", "draw", "calibrate"}
+    assert rules(checkout.plan("calibrate", overlays=(rule,))) == {"recommendation", "draw", "calibrate"}
     checkout.edit("src/rllc/analysis/calibration.py", '"min_acceptance": 0.5', '"min_acceptance": 0.4')
-    assert rules(checkout.plan("calibrate")) == {"recommend", "draw", "calibrate"}
+    assert rules(checkout.plan("calibrate")) == {"recommendation", "draw", "calibrate"}

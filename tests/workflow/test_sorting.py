@@ -92,6 +92,6 @@ def test_a_further_variation_is_one_entry(checkout):
     plan = checkout.plan(overlays=(overlay,))
     others = {rule for rule, wildcards in plan if "sort_3head" not in str(wildcards)}
     assert others <= {"all", "judge", "draw"}
-    assert {"train", "sample_heads", "trace_circuits", "summarise"} <= {rule for rule, _ in plan}
+    assert {"train", "sample_heads", "circuits", "summarise"} <= {rule for rule, _ in plan}
     drawn = {wildcards.get("figure") for rule, wildcards in plan if rule == "draw"}
     assert {"sort_3head", "sort_3head_circuits", "sort_3head_specialization", "claims_sorting"} <= drawn

@@ -101,7 +101,7 @@ def test_an_added_checkpoint_computes_only_that_checkpoint(checkout):
     folder = checkout.root / "results/ci/language"
     first = folder / "checkpoints/seed0/from0.json"
     before = {entry["step"]: entry for entry in manifest.read(first)["checkpoints"]}
-    cells = {path: path.stat().st_mtime_ns for path in folder.glob("parts/sampling.heads/*.cells/*")}
+    cells = {path: path.stat().st_mtime_ns for path in folder.glob("parts/rllc/*.cells/*")}
     later = (folder / "checkpoints/seed0/from20.json").read_bytes()
 
     checkout.snakemake(overlay, "--", "results/ci/language/rllc.nc")
@@ -111,7 +111,7 @@ def test_an_added_checkpoint_computes_only_that_checkpoint(checkout):
     assert all(after[step] == entry for step, entry in before.items())
     assert all(path.stat().st_mtime_ns == made for path, made in cells.items())
     assert (folder / "checkpoints/seed0/from20.json").read_bytes() == later
-    new = set(folder.glob("parts/sampling.heads/*.cells/*")) - set(cells)
+    new = set(folder.glob("parts/rllc/*.cells/*")) - set(cells)
     assert {path.name.partition(".")[0] for path in new} == {"0000006"}
     assert not any(file.name.startswith("state0000006") for file in first.parent.iterdir())
 
@@ -131,7 +131,7 @@ def test_an_upgraded_drawing_library_draws_again(checkout, rules):
 def test_an_upgraded_torch_trains_again(checkout, rules):
     checkout.edit("envs/requirements.lock", "\ntorch==", "\ntorch==9")
     found = rules(checkout.plan())
-    assert {"train", "trace_hessian", "ablate", "score_heads", *SAMPLING} <= found
+    assert {"train", "hessian", "ablation", "heads", *SAMPLING} <= found
     assert not found & {"read_corpus", "mix_corpora"}
 
 
@@ -150,7 +150,7 @@ def test_one_figure_needs_only_its_own_parts(checkout, rules):
     for made in ("language/hessian.nc", "language/heads.nc", "figures/rllc_fig14_hessian_trace.png"):
         (checkout.root / "results/ci" / made).unlink()
     plan = checkout.plan("results/ci/figures/rllc_fig14_hessian_trace.png")
-    assert rules(plan) == {"trace_hessian", "gather", "score_heads", "classify_heads", "draw"}
+    assert rules(plan) == {"hessian", "gather", "heads", "draw"}
 
 
 def test_a_truncated_checkpoint_is_found_and_made_again(checkout, rules):

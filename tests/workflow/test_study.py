@@ -92,7 +92,7 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
     assert json.loads(dataset.attrs["inputs"])
     assert len(dataset.attrs["code"]) == 16
     sections = {"llc": "sampling", "rllc": "sampling", "rllc.likelihood": "sampling", "components": "sampling",
-                "traces": "sampling", "heads": "patterns", "clusters": "clustering"}  # fmt: skip
+                "traces": "sampling", "heads": "heads", "clusters": "clusters"}  # fmt: skip
     assert json.loads(dataset.attrs[sections.get(name, name)])
     if name != "clusters":
         assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}

@@ -14,5 +14,9 @@ def heads(data: Data, **sampling: Any) -> Measurement:
     def of_heads(weights, model, **given):
         return estimator(weights, model, model.heads, **given)
 
-    measure = sampled(data, of_heads, name="rllc", **sampling)
-    return lambda *at: by_head(measure(*at))
+    of_components = sampled(data, of_heads, name="rllc", **sampling)
+
+    def measure(weights, model, step):
+        return by_head(of_components(weights, model, step))
+
+    return measure

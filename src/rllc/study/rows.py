@@ -22,13 +22,13 @@ class Variable(NamedTuple):
     """A variable of a dataset: its long name, its unit, and its dims beside seed, step and distribution.
 
     No long name: the kernel gives both itself, as the estimator does, which users call without the workflow.
-    optional  not every experiment has it
+    optional  when an experiment has it, if not always
     """
 
     long_name: str
     unit: str
     dims: tuple[str, ...] = ()
-    optional: bool = False
+    optional: str = ""
 
 
 class Work(NamedTuple):

@@ -88,17 +88,22 @@ ROWS = (
         variables={
             "loss": Variable("loss, mean over all positions", NATS),
             "loss_by_position": Variable(
-                "loss of the prediction made at a position", NATS, ("position",), optional=True
+                "loss of the prediction made at a position",
+                NATS,
+                ("position",),
+                optional="where there are positions",
             ),
             "weight_norm": Variable("Euclidean norm of all weights", "1"),
             "icl_score": Variable(
-                "in-context learning score: loss late in the context minus loss early", NATS, optional=True
+                "in-context learning score: loss late in the context minus loss early",
+                NATS,
+                optional="where asked for",
             ),
             "accuracy": Variable(
-                "share of predictions whose likeliest token is the target", "1", optional=True
+                "share of predictions whose likeliest token is the target", "1", optional="where asked for"
             ),
             "sequence_accuracy": Variable(
-                "share of contexts in which every prediction is right", "1", optional=True
+                "share of contexts in which every prediction is right", "1", optional="where asked for"
             ),
         },
         cost=_cost,

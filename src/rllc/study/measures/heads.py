@@ -188,7 +188,10 @@ ROWS = (
                 "translational symmetry of the circuit", "1", ("head", "circuit", "normalisation")
             ),
             "overlap": Variable(
-                "overlap of the circuits of two heads", "1", ("pair", "circuit"), optional=True
+                "overlap of the circuits of two heads",
+                "1",
+                ("pair", "circuit"),
+                optional="of two heads or more",
             ),
             "token_head": Variable(
                 "index in the layer of the head with the largest OV diagonal entry of the token",
