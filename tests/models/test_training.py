@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
-from rllc.models.training import TrainingDiverged, rate_factor, shuffled_batches, train
+from rllc.models.training import TrainingDiverged, fresh_batches, rate_factor, shuffled_batches, train
 from rllc.models.transformer import Architecture
 from rllc.tasks.batch import Examples
 
@@ -273,3 +273,17 @@ def test_a_gpu_agrees_and_resumes(precision):
     resumed = run([30], device="cuda", precision=precision, state=there[5].state)
     np.testing.assert_allclose(resumed[30].losses, there[30].losses, rtol=1e-5)
     assert all(w.device.type == "cpu" for w in there[30].state.values())
+
+
+def test_fresh_batches_are_new_in_every_step_and_the_same_again():
+    def generate(count, *, seed, low):
+        values = np.random.default_rng(seed).integers(low, 1000, (count, 4))
+        return Examples(values, positions=np.array([1, 3]), targets=-values)
+
+    batches = fresh_batches(generate, {"low": 10}, batch_size=3, seed=1)
+    other = fresh_batches(generate, {"low": 10}, batch_size=3, seed=2)
+    for step in (0, 7):
+        assert torch.equal(batches(step).contexts, batches(step).contexts)
+        assert not torch.equal(batches(step).contexts, other(step).contexts)
+        assert torch.equal(batches(step).targets, -batches(step).contexts[:, [1, 3]])
+    assert not torch.equal(batches(0).contexts, batches(1).contexts)

@@ -95,7 +95,7 @@ def test_every_rule_carries_the_fingerprint_of_the_script_it_runs():
             if block.startswith("rule") and "shell:" not in block:
                 continue  # a target: it runs nothing
             ran = re.search(r'command\(\s*"(\w+)"', block)
-            carried = re.search(r'code(?:_with)?\(\s*"(\w+)"', block)
+            carried = re.search(r'code(?:_of_experiment)?\(\s*"(\w+)"', block)
             assert carried, block
             if ran:
                 assert ran[1] == carried[1], block

@@ -96,7 +96,7 @@ class Vectors(Section):
     """Vectors, one in a block."""
 
     width: Count = key("numbers in a vector")
-    train_blocks: Count = key("vectors that are trained on")
+    train_blocks: Count | None = key("vectors that are trained on; null: others in every step")
     held_out_blocks: Count = key("other vectors")
 
     @property
@@ -117,6 +117,7 @@ distributions:
   loud: {source: noisy_sums, noise: 0.5, label: much noise}
 tokenizers:
   triples: {width: 3, train_blocks: 2000, held_out_blocks: 256}
+  endless: {width: 3, train_blocks: null, held_out_blocks: 256}
 experiments:
   toy:
     task: noisy_sums
@@ -134,11 +135,13 @@ experiments:
              scored_positions: null, init_batches: 2, control_chains: 2}
     hessian: {probes: 200, batch_size: 256, scored_positions: null}
     metrics: {contexts: 256, batch_size: 64}
+  endless: {like: toy, tokenizer: endless, sampling: null, hessian: null, metrics: null}
 figures:
   toy_curves: {draws: stage_fig1a_lm, experiment: toy}
 """
 STEPS, TOY = [0, 40, 300], "results/ci/toy"
 TARGETS = ("results/ci/figures/toy_curves.png", f"{TOY}/hessian.nc", f"{TOY}/llc.nc", f"{TOY}/metrics.nc")
+ENDLESS = "results/ci/endless/checkpoints/seed0/from100.json"
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +153,7 @@ def toy(fresh):
     made.edit("src/rllc/study/families.py", "FAMILIES: dict[str, Family] = {\n", MODEL_SECTIONS)
     made.edit("src/rllc/study/tasks.py", "TASKS: dict[str, Task] = {\n", TASK_SECTIONS)
     made.overlay = made.write("config/toy.yaml", CONFIG)
-    made.snakemake(made.overlay, "--", *TARGETS)
+    made.snakemake(made.overlay, "--", *TARGETS, ENDLESS)
     return made
 
 
@@ -180,6 +183,20 @@ def test_vectors_come_back_as_they_were_generated(toy):
     assert every.contexts.shape == (2000, 3)
     assert every.contexts.dtype == every.targets.dtype == np.float32
     assert (every.targets - np.tanh(every.contexts.sum(1))).std() == pytest.approx(0.1, rel=0.1)
+
+
+def test_a_training_may_have_new_examples_in_every_step(toy):
+    """Only what is held out lies on the disk; the fit is as good."""
+    assert [path.name for path in (toy.root / "results/ci/blocks/endless").glob("*.arrow")] == [
+        "quiet.held_out.arrow"
+    ]
+    held_out = examples(toy.root / "results/ci/blocks/endless/quiet.json", "held_out")
+    x, y = (torch.tensor(part).double() for part in (held_out.contexts, held_out.targets))
+    losses = []
+    for step in (0, 300):
+        weights = load(toy.root / ENDLESS.replace("from100.json", f"step{step:07d}.safetensors"))
+        losses.append(loss_of({name: w.double() for name, w in weights.items()}, x, y).item())
+    assert losses[1] < 0.5 * losses[0]
 
 
 def test_losses_are_those_of_the_checkpoints_and_fall(toy):

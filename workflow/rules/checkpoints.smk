@@ -38,15 +38,14 @@ rule train:
         ),
         gpu=gpus("train"),
     params:
-        code=family_code("train"),
+        code=code_of_experiment("train", training_modules),
         family=family,
+        generator=training_generator,
         model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
         training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
         steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
+            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
         ),
         compute=compute("train"),
         stream=stream("training"),
@@ -58,6 +57,7 @@ rule train:
             "input.blocks",
             "input.previous",
             "params.family",
+            "params.generator",
             "params.model",
             "params.initial",
             "params.training",
@@ -93,9 +93,7 @@ rule import_checkpoints:
         ),
         model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
         steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
+            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
         ),
     message:
         "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"

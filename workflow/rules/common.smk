@@ -104,26 +104,8 @@ def code(script, *modules):
     return CODES[key]
 
 
-def code_with(script, paths, path_of, *modules):
-    """The same of a script that calls a function by its path: one of ``paths``, ``path_of(wildcards)``."""
-    for path in paths:  # a job of a cluster reads the fingerprints of the plan
-        code(script, *modules, path.partition(":")[0])
-    return lambda w: code(script, *modules, path_of(w).partition(":")[0])
-
-
 def experiment(wildcards):
     return EXPERIMENTS[wildcards.experiment]
-
-
-def family(wildcards):
-    """What builds the model of an experiment, ``module:function``."""
-    return family_of(experiment(wildcards).model).model
-
-
-def family_code(script, *modules):
-    """Fingerprint of a script that builds the model of an experiment."""
-    used = {family_of(each.model).model for each in EXPERIMENTS.values()}
-    return code_with(script, used, family, *modules)
 
 
 def stream(purpose):

@@ -5,11 +5,6 @@ their blocks hold. Makes `blocks/<tokenizer>/<distribution>.json`, as text does.
 """
 
 
-def generator(wildcards):
-    """What makes the data of a distribution, ``module:function``."""
-    return GENERATORS[distribution(wildcards).source]
-
-
 rule generate_blocks:
     """Tokens or vectors of a generated task; nothing is on both sides that is generated once."""
     output:
@@ -26,10 +21,12 @@ rule generate_blocks:
         mem_mb=megabytes(lambda w: cost.tokens(STUDY, w.tokenizer)),
         runtime=minutes("generate_blocks", lambda w: cost.tokens(STUDY, w.tokenizer)),
     params:
-        code=code_with("generate_blocks", GENERATORS.values(), generator),
+        code=lambda w: code("generate_blocks", module(generator(w))),
         generator=generator,
         settings=lambda w: as_json(generator_settings(distribution(w), tokenizer(w))),
-        train=lambda w: tokenizer(w).train_blocks,
+        train=lambda w: (
+            "" if tokenizer(w).train_blocks is None else tokenizer(w).train_blocks
+        ),
         held_out=lambda w: tokenizer(w).held_out_blocks,
         stream=derive(STUDY.seed, "lists"),  # named after the first such task
     message:

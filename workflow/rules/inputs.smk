@@ -16,6 +16,56 @@ def tokenizer(wildcards):
     return STUDY.tokenizers[wildcards.tokenizer]
 
 
+# --- functions that scripts are told by their path
+
+
+def module(function):
+    """The module of ``module:function``."""
+    return function.partition(":")[0]
+
+
+def family(wildcards):
+    """What builds the model of an experiment, `module:function`."""
+    return family_of(experiment(wildcards).model).model
+
+
+def code_of_experiment(script, modules_of):
+    """Fingerprint of a script that calls functions by their path, which an experiment chooses."""
+    for name in EXPERIMENTS:  # a job of a cluster reads the fingerprints of the plan
+        code(script, *modules_of(SimpleNamespace(experiment=name)))
+    return lambda wildcards: code(script, *modules_of(wildcards))
+
+
+def family_code(script, *modules):
+    """The same of one that builds the model of an experiment."""
+    return code_of_experiment(script, lambda w: [*modules, module(family(w))])
+
+
+def generator(wildcards):
+    """What makes the data of a generated distribution, `module:function`."""
+    return GENERATORS[distribution(wildcards).source]
+
+
+for path in GENERATORS.values():
+    code("generate_blocks", module(path))
+
+
+def training_generator(wildcards):
+    """What makes the minibatches of a training, where they are not read; else nothing."""
+    training, tokens = (
+        experiment(wildcards).training,
+        STUDY.tokenizers[experiment(wildcards).tokenizer],
+    )
+    if training is None or tokens.train_blocks is not None:
+        return ""
+    return GENERATORS[STUDY.distributions[training.distribution].source]
+
+
+def training_modules(wildcards):
+    """The modules of the functions that a training is told."""
+    return [module(p) for p in (family(wildcards), training_generator(wildcards)) if p]
+
+
 # --- checkpoints
 
 
@@ -56,11 +106,6 @@ def imported(wildcards):
 
 
 # --- measures
-
-
-def module(function):
-    """The module of ``module:function``."""
-    return function.partition(":")[0]
 
 
 def work(wildcards, row):

@@ -7,14 +7,14 @@ step (``shuffled_batches``, or any other), so nothing is replayed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rllc.models.weights import Weights
-from rllc.seeds import generator
+from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, Examples
 
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
@@ -186,6 +186,21 @@ def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Calla
         if order[0] != epoch:
             order = (epoch, generator(seed, "training order", epoch).permutation(total))
         return examples.batch(order[1][index * batch_size : (index + 1) * batch_size], positions)
+
+    return batch
+
+
+def fresh_batches(
+    generate: Callable[..., Examples], settings: Mapping[str, Any], *, batch_size: int, seed: int
+) -> Callable[[int], Batch]:
+    """Minibatches that are generated when they are asked for: no example is seen twice.
+
+    generate  ``generate(count, seed=, **settings)``; step t has the stream (seed, "fresh batch", t)
+    """
+
+    def batch(step: int) -> Batch:
+        examples = generate(batch_size, seed=derive(seed, "fresh batch", step), **settings)
+        return examples.batch(np.arange(batch_size), examples.scorable())
 
     return batch
 

@@ -1,7 +1,10 @@
 """Blocks of tokens or vectors on disk."""
 
+import hashlib
+import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +29,26 @@ def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: o
     manifests.write(blocks, **facts, **entries)
 
 
-def write_examples(blocks: Path, every: Examples, *, train: int) -> None:
-    """Write generated examples: the first ``train`` are trained on, the others held out."""
+def write_examples(blocks: Path, every: Examples, *, train: int | None, settings: dict[str, Any]) -> None:
+    """Write generated examples: the first ``train`` are trained on, the others held out.
+
+    train     None: all are held out, and what is trained on is generated anew in every step
+    settings  what the generator was told
+    """
     columns = {_contexts(every.contexts.dtype.kind == "f"): every.contexts}
     columns |= {} if every.targets is None else {"targets": every.targets}
     table = pa.table({name: as_lists(column) for name, column in columns.items()})
-    sides = {"train": table[:train], "held_out": table[train:]}
+    sides = {"held_out": table} if train is None else {"train": table[:train], "held_out": table[train:]}
     facts = {} if every.positions is None else {"scored": every.positions.tolist()}
+    if train is None:
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        facts["train"] = {"settings": settings, "sha256": digest}
     write_blocks(blocks, sides.items(), **facts)
+
+
+def generated_settings(blocks: Path) -> dict[str, Any] | None:
+    """What the generator of minibatches is told, where they are not read from a file."""
+    return manifests.read(blocks)["train"].get("settings")
 
 
 def read_blocks(blocks: Path, side: str) -> pa.Table:

@@ -114,7 +114,7 @@ def corpus(study: Study, distribution: str) -> Cost:
 def tokens(study: Study, tokenizer: str) -> Cost:
     """Blocks of one distribution."""
     section = study.tokenizers[tokenizer]
-    size = section.context * (section.train_blocks + section.held_out_blocks)
+    size = section.context * ((section.train_blocks or 0) + section.held_out_blocks)
     seconds = 3 * size / READ if isinstance(section, TextTokens) else size / READ
     return Cost(2 + seconds, 2000, 2.0 * size)
 

@@ -25,11 +25,13 @@ def training(experiment: Experiment) -> dict[str, Any]:
     return experiment.training.model_dump(exclude={"distribution", "steps", "keep_state_every"})
 
 
-def segment(name: str, experiment: Experiment, start: int) -> dict[str, Any]:
-    """Which steps one segment of a training keeps, of how many."""
+def segment(study: Study, name: str, start: int) -> dict[str, Any]:
+    """Which steps one segment of a training keeps, of how many, and the length of a context."""
+    experiment = study.experiments[name]
     training = experiment.training
     facts = {"of": training.steps, "keep_state_every": training.keep_state_every} if training else {}
-    return {"experiment": name, "chunk": chunks(experiment)[start], **facts}
+    context = study.tokenizers[experiment.tokenizer].context
+    return {"experiment": name, "chunk": chunks(experiment)[start], "context": context, **facts}
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:

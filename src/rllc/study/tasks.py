@@ -4,7 +4,8 @@ A new task is a module in ``rllc.tasks`` and a row here. Of a generated one the 
 makes its data, ``function(count, *, seed, **settings) -> rllc.tasks.batch.Examples``; the settings are the
 keys of its two sections, without the numbers of blocks. Sections of tokens have ``train_blocks``,
 ``held_out_blocks``, ``context`` (tokens or vectors of a block) and ``predictions`` (those scored of it), and
-where they are tokens, ``vocabulary``.
+where they are tokens, ``vocabulary``. Where ``train_blocks`` is null, every minibatch of a training is
+generated.
 """
 
 import math
