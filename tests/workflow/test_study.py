@@ -43,6 +43,12 @@ DATASETS = {
         "hessian_trace_head": ("seed", "step", "head", "distribution"),
         "hessian_trace_head_se": ("seed", "step", "head", "distribution"),
     },
+    "fisher": {
+        "fim_trace": ("seed", "step", "distribution"),
+        "fim_trace_ggn": ("seed", "step", "distribution"),
+        "fisher_data": ("seed", "step", "distribution"),
+        "fim_trace_head": ("seed", "step", "head", "distribution"),
+    },
     "ablation": {"ablation": ("seed", "step", "head", "distribution", "method")},
     "heads": {
         "previous_token": ("seed", "step", "head"),

@@ -1,4 +1,4 @@
-"""Hessian trace of the model and of each head over training (arXiv 2410.02984, Fig. 14)."""
+"""Traces of the Hessian and of the Fisher information over training (arXiv 2410.02984, Figs. 14 and 15)."""
 
 import numpy as np
 import xarray as xr
@@ -6,7 +6,17 @@ import xarray as xr
 from rllc.analysis.comparison import rank_correlation
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
-from rllc.figures.inputs import distribution_labels, distribution_names, heads_of_layer, layers, over_heads
+from rllc.figures.inputs import (
+    distribution_labels,
+    distribution_names,
+    heads_of_layer,
+    layers,
+    need,
+    of_seeds,
+    one_distribution,
+    one_label,
+    over_heads,
+)
 from rllc.figures.panels import Panel, Row, curve, of_heads, seed_suffix, sheet
 
 
@@ -56,6 +66,65 @@ def rllc_fig14_hessian_trace(
             captions.failures(data, "hessian_trace", "hessian_trace_head"),
         ],
     )
+
+
+@style.styled
+def rllc_fig15_fim_trace(
+    datasets: Datasets, *, distribution: str | None = None, seeds: Seeds = None
+) -> Drawing:
+    """Traces of the FIM in two forms, of Gauss-Newton on text and of the Hessian; a panel per seed.
+
+    datasets      ``fisher``; ``hessian`` for its trace on the same text
+    distribution  the text; default the mixture, else the first that was measured
+    """
+    names = ("fim_trace", "fim_trace_ggn", "fisher_data")
+    data = of_seeds(need(datasets, "fisher", *names), seeds)
+    data = data[[name for form in names for name in (form, f"{form}_se")]]
+    name = one_distribution(data, distribution)
+    text = one_label(data, name)
+    looks = {
+        "fim_trace": ("FIM, by the Hessian on its own contexts", "#4477AA", "o"),
+        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "#66CCEE", "s"),
+        "fisher_data": (f"Gauss-Newton on {text}", "#EE6677", "^"),
+    }
+    data = data.sel(distribution=name)
+    curvature = datasets.get("hessian")
+    if curvature is not None and name in curvature["distribution"].values:
+        looks["hessian_trace"] = (f"Hessian on {text}", "black", "D")
+        both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
+        data = data.merge(both.reindex(step=data["step"]), combine_attrs="override")
+    styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
+    panels = [
+        Panel(
+            f"full model{seed_suffix(data['seed'], seed)}",
+            [curve(data.sel(seed=seed), form, look) for form, look in styles.items()],
+        )
+        for seed in data["seed"].values.tolist()
+    ]
+    keys = [style.key(label, **styles[form]) for form, (label, _, _) in looks.items()]
+    figure, _ = sheet([Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), sharex=True, sharey="row")
+    return captions.drawing(
+        figure,
+        data,
+        _at_the_end(data),
+        "Trace of the Fisher information matrix (FIM) against training step: of the loss's Hessian on "
+        "contexts that the checkpoint generates (the paper's form), and of the Gauss-Newton matrix there, "
+        "whose mean is the same; on text that is no FIM.",
+        conditions=[
+            "Bands: one standard error over probes, each with contexts of its own.",
+            captions.contexts(datasets["fisher"], "fisher", count="probes"),
+            captions.failures(data, *names),
+        ],
+    )
+
+
+def _at_the_end(data: xr.Dataset) -> str:
+    """What every trace is at the last checkpoint, mean over seeds."""
+    last = data.isel(step=-1).mean("seed")
+    words = {"fim_trace": "the FIM's trace is", "fim_trace_ggn": "by Gauss-Newton", "fisher_data": "on text"}
+    words["hessian_trace"] = "the Hessian's on text"
+    said = [f"{text} {float(last[form]):.3g}" for form, text in words.items() if form in last]
+    return f"At step {int(data['step'][-1])} {', '.join(said)} nats/token."
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:

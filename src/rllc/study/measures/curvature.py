@@ -1,5 +1,8 @@
 """Curvature of the loss: sections and rows."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from rllc.study.cost import START, Cost, forward, logits
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
@@ -16,11 +19,52 @@ class Hessian(Section):
     distributions: list[Name] | None = key("null: all of the experiment's", default=None)
 
 
+class Fisher(Section):
+    """Traces of the Fisher information matrix, on contexts that the checkpoint generates."""
+
+    probes: int = key("Rademacher probes, each on contexts of its own", ge=2, source=f"{RLLC}, App. D.2: 5")
+    batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D.2: 30 sequences in all")
+    distributions: list[Name] | None = key(
+        "held-out text for `fisher_data`; the other variables are the same on all; null: all", default=None
+    )
+
+
 def _hessian_cost(work: Work) -> Cost:
     section, size = work.section, (work.section.batch_size, work.section.scored_positions)
     one = forward(work.study, work.experiment, *size)
     seconds = len(work.steps) * section.probes * 8 * one
     return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, *size))
+
+
+def _fisher_cost(work: Work) -> Cost:
+    """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
+    section, tokens = work.section, work.study.tokenizers[work.experiment.tokenizer]
+    one = forward(work.study, work.experiment, section.batch_size, None)
+    generated = tokens.context * forward(
+        work.study, work.experiment, section.probes * section.batch_size, 1, length=tokens.context // 2
+    )
+    seconds = len(work.steps) * (section.probes * 14 * one + generated)
+    return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, section.batch_size, None))
+
+
+def _fisher_settings(work: Work) -> dict[str, Any]:
+    """Contexts are as long as those of the text."""
+    return work.section.model_dump(exclude={"distributions"}) | {
+        "context": work.study.tokenizers[work.experiment.tokenizer].context
+    }
+
+
+def _fisher_checks(place: str, work: Work) -> Iterator[str]:
+    study, experiment = work.study, work.experiment
+    if experiment.task != "language":
+        yield f"{place}: contexts are generated after a start of text, which this task lacks; set it to null"
+    for name in work.section.distributions or experiment.distributions:
+        if getattr(study.distributions.get(name), "source", "") == "model":
+            yield f"{place}.distributions: '{name}' is a model's predictions; name distributions of text"
+
+
+def _trace(long_name: str, *dims: str) -> Variable:
+    return Variable(long_name, NATS, dims)
 
 
 ROWS = (
@@ -44,6 +88,36 @@ ROWS = (
                 "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
                 ("hessian",),
                 ("heads", "rllc"),
+                "baselines",
+            )
+        },
+    ),
+    Measure(
+        name="fisher",
+        section=Fisher,
+        about="traces of the Fisher information matrix, whole and of every head",
+        kernel="rllc.measures.fisher:fisher",
+        variables={
+            "fim_trace": _trace("trace of the FIM: of the Hessian on generated contexts"),
+            "fim_trace_se": _trace("standard error over probes, each with contexts of its own"),
+            "fim_trace_head": _trace("trace of the head's block of the FIM", "head"),
+            "fim_trace_head_se": _trace("standard error over probes of the head's FIM trace", "head"),
+            "fim_trace_ggn": _trace("trace of the FIM: of the Gauss-Newton matrix on generated contexts"),
+            "fim_trace_ggn_se": _trace("standard error over probes, each with contexts of its own"),
+            "fisher_data": _trace("trace of the Gauss-Newton matrix on held-out text, no FIM"),
+            "fisher_data_se": _trace("standard error over probes, each with contexts of its own"),
+        },
+        settings=_fisher_settings,
+        cost=_fisher_cost,
+        checks=_fisher_checks,
+        asks=("tokens",),
+        reads=("tokenizer",),
+        stream="fisher",
+        figures={
+            "rllc_fig15_fim_trace": FigureRow(
+                "rllc.figures.heads.curvature:rllc_fig15_fim_trace",
+                ("fisher",),
+                ("hessian",),
                 "baselines",
             )
         },
