@@ -26,7 +26,7 @@ from rllc.run import slurm, status
 FOLDER = Path(".snakemake")
 
 
-def jobs(overlays: list[str]) -> list[status.Job]:
+def jobs(overlays: list[str]) -> list[status.PlannedJob]:
     """Every job of the study, whether or not it needs to run."""
     with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         workflow = api.workflow(
@@ -46,11 +46,11 @@ def jobs(overlays: list[str]) -> list[status.Job]:
         return [_job(job, job in needed, figures) for job in ordered if job.output]
 
 
-def _job(job, needed: bool, figures) -> status.Job:
+def _job(job, needed: bool, figures) -> status.PlannedJob:
     wildcards = job.wildcards_dict
     values = [str(value) for value in wildcards.values()]
     drawn = figures[wildcards["figure"]].experiment if "figure" in wildcards else None
-    return status.Job(
+    return status.PlannedJob(
         rule=job.rule.name,
         experiment=wildcards.get("experiment") or drawn or status.SHARED,
         wildcards=" ".join(f"{name}={value}" for name, value in wildcards.items() if name != "experiment"),

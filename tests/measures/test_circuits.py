@@ -8,7 +8,7 @@ import xarray as xr
 from rllc.measures.circuits import circuits
 from rllc.measures.regions import regions
 from rllc.models.transformer import Architecture, shapes
-from rllc.study.measures.table import BY_NAME
+from rllc.study.measures.table import MEASURES
 
 MODELS = [(1, 1), (2, 1), (3, 1), (2, 2)]  # heads, layers
 
@@ -96,7 +96,9 @@ def test_equal_to_loops_entry_by_entry(heads, layers):
     assert got["qk"].dims == got["ov"].dims == ("head", "token", "other_token")
     assert got["token"].values.tolist() == got["other_token"].values.tolist() == tokens
     assert got["head"].values.tolist() == [f"{layer}:{h}" for h in range(heads)]
-    assert set(got.data_vars) - {"overlap"} == set(BY_NAME["circuits"].variables) - {"overlap"}
+    assert set(got.data_vars) - {"overlap"} == {
+        name for row in MEASURES if row.name == "circuits" for name in row.variables
+    } - {"overlap"}
 
 
 def test_a_circuit_constant_along_diagonals_has_no_irregularity_along_them():

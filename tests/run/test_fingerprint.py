@@ -1,9 +1,13 @@
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rllc.run.fingerprint import closure, fingerprint
+from rllc.study.families import FAMILIES
+from rllc.study.figures import FIGURES
+from rllc.study.measures.table import ANALYSES, MEASURES
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
@@ -119,3 +123,41 @@ def test_what_the_figures_draw_with_is_light():
         name = ".".join(module.relative_to(ROOT / "src").with_suffix("").parts)
         names = closure("workflow/scripts/draw.py", name, root=ROOT)
         assert not {name for name in names if name.startswith(("rllc.models", "rllc.measures", "rllc.tasks"))}
+
+
+def test_a_row_more_changes_no_fingerprint(tmp_path):
+    """Of no script, with whatever kernel, family, analysis or figure it is given."""
+    for name in ("src", "workflow", "envs"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    rows = [*MEASURES, *ANALYSES]
+    finishes = [row.finish.function for row in MEASURES if row.finish]
+    functions = {
+        "measure": [row.kernel for row in MEASURES],
+        "analyse": [row.function for row in ANALYSES],
+        "gather": finishes,
+        "draw": [row.draws for row in FIGURES.values()],
+        "train": [family.model for family in FAMILIES.values()],
+    }
+
+    def all_of_them():
+        return {
+            (script.stem, function): fingerprint(
+                f"workflow/scripts/{script.name}",
+                *([function.partition(":")[0]] if function else []),
+                root=tmp_path,
+            )
+            for script in SCRIPTS
+            for function in (None, *functions.get(script.stem, ()))
+        }
+
+    before = all_of_them()
+    assert len(before) > len(rows) + len(SCRIPTS)
+    for module in ("measures/table", "measures/curvature", "families", "tasks", "figures"):
+        file = tmp_path / f"src/rllc/study/{module}.py"
+        file.write_text(file.read_text() + "\nMORE = 1\n")
+    assert all_of_them() == before
+    (tmp_path / "src/rllc/measures/hessian.py").write_text("X = 1\n")
+    after = all_of_them()
+    changed = {function for key, function in before if before[key, function] != after[key, function]}
+    assert "rllc.measures.hessian:hessian" in changed
+    assert "rllc.measures.ablation:ablation" not in changed

@@ -1,6 +1,6 @@
 import pytest
 
-from rllc.run.status import Job, comment, report, stand
+from rllc.run.status import PlannedJob, comment, report, stand
 
 
 @pytest.fixture
@@ -9,7 +9,7 @@ def job(tmp_path):
         path = tmp_path / "a.log"
         if log is not None:
             path.write_text(log)
-        return Job(rule, "language", "seed=0", comment(rule, ["language", "0"]), needed, started, path)
+        return PlannedJob(rule, "language", "seed=0", comment(rule, ["language", "0"]), needed, started, path)
 
     return made
 

@@ -8,15 +8,16 @@ from rllc.run import forecast
 from rllc.study import cost
 from rllc.study.datasets import datasets, distributions, measured
 from rllc.study.figures import FIGURES, asked_by
-from rllc.study.measures.calibration import Rule
-from rllc.study.measures.table import BY_NAME
+from rllc.study.measures.recommendation import Rule
+from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.rows import Work
 
 
 def settings(study, name):
     """What the kernel or the analysis of a row is told."""
-    experiment, row = study.experiments["language"], BY_NAME[name]
+    experiment = study.experiments["language"]
+    row = next(row for row in (*MEASURES, *ANALYSES) if row.name == name)
     section = row.declared(experiment)
     return row.settings(
         Work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])

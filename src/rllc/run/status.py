@@ -16,7 +16,7 @@ SHARED = "shared"  # jobs of no experiment
 LISTED = 20
 
 
-class Job(NamedTuple):
+class PlannedJob(NamedTuple):
     """One job of the study.
 
     comment  what Slurm is told of it
@@ -36,7 +36,7 @@ class Job(NamedTuple):
 class Standing(NamedTuple):
     """A job's state, Slurm's number where there is one, and the log to read."""
 
-    job: Job
+    job: PlannedJob
     state: str
     number: str
     log: str
@@ -48,7 +48,9 @@ def comment(rule: str, wildcards: Sequence[str]) -> str:
     return f"rule_{rule}_wildcards_{values}" if values else f"rule_{rule}"
 
 
-def stand(job: Job, on_slurm: dict[str, tuple[str, str]], slurm_logs: Path, *, locked: bool) -> Standing:
+def stand(
+    job: PlannedJob, on_slurm: dict[str, tuple[str, str]], slurm_logs: Path, *, locked: bool
+) -> Standing:
     """Where a job stands.
 
     on_slurm    comment -> (number, state) of the jobs that Slurm has
@@ -95,7 +97,7 @@ def _line(standing: Standing) -> str:
     return f"  {number:<12}{standing.job.rule} {standing.job.wildcards}  {standing.log}".rstrip()
 
 
-def _newest(slurm_logs: Path, job: Job) -> Path | None:
+def _newest(slurm_logs: Path, job: PlannedJob) -> Path | None:
     rest = job.comment.removeprefix(f"rule_{job.rule}").removeprefix("_wildcards_")
     logs = [path for path in (slurm_logs / f"rule_{job.rule}" / rest).glob("*.log") if path.stem.isdigit()]
     return max(logs, key=lambda path: int(path.stem), default=None)

@@ -54,7 +54,7 @@ class Mixture(Section):
     label: str = key("name in figures")
 
 
-class Model(Section):
+class Predictions(Section):
     """Contexts of another distribution, with a trained model's predictions as targets."""
 
     source: Literal["model"] = key("predictions of a model that the study trains or imports")

@@ -161,7 +161,7 @@ def _family(entry: Any) -> str:
     return str(given)
 
 
-Model = one_of({name: row.section for name, row in FAMILIES.items()}, _family)
+ModelSection = one_of({name: row.section for name, row in FAMILIES.items()}, _family)
 Initial = reduce(or_, (row.initial for row in FAMILIES.values()))
 
 

@@ -10,7 +10,7 @@ from rllc.study.checks.experiments import experiment_problems
 from rllc.study.checks.figures import claim_problems, figure_problems
 from rllc.study.checks.names import refer
 from rllc.study.datasets import summarised
-from rllc.study.distributions import Model, TextTokens
+from rllc.study.distributions import Predictions, TextTokens
 from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES, OF_CLAIMS, VALIDATION
 from rllc.study.measures.sampling import BASE_SETTING
@@ -110,7 +110,7 @@ def _dangling(study: Study) -> Iterator[str]:
             ]
             for part in distribution.weights:
                 yield from refer(f"{place}.weights", part, readable, "distribution of text")
-        if isinstance(distribution, Model):
+        if isinstance(distribution, Predictions):
             texts = [n for n, d in study.distributions.items() if d.source != "model"]
             yield from refer(f"{place}.contexts", distribution.contexts, texts, "distribution of text")
             yield from refer(f"{place}.experiment", distribution.experiment, study.experiments, "experiment")

@@ -47,7 +47,7 @@ class FigureRow(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What one job of a measure has to do: the section it is told, at these steps."""
+    """What one job of a measure has to do: its section, at these steps."""
 
     study: Study
     experiment: Experiment
@@ -60,7 +60,7 @@ class Finish:
     """What is added to a gathered dataset: ``function(dataset, **settings)``, named as ``module:function``.
 
     name, section, about  of the section of the experiment that asks for it; None: it is always added
-    settings              what the function is told of the section
+    settings              keywords of the function, made of the section
     """
 
     function: str
@@ -99,7 +99,7 @@ class Measure:
     cost       estimate of one job
     sections   experiment -> dataset: its section, where they are not one section of the row's name
     datasets   pattern of the names of its datasets, where they are not the row's name
-    settings   what the kernel is told, and its results depend on: plain data
+    settings   keywords of the kernel, on which its results depend: plain data
     checks     what is wrong with the section in this experiment, sentence by sentence
     asks       abilities of the model's family that it needs (``rllc.study.families``)
     reads      inputs beside checkpoints and blocks: ``tokenizer``
@@ -157,7 +157,7 @@ class Analysis:
     name      of the rule and the dataset, and of the section of an experiment unless ``sections`` is given
     function  ``module:function``; ``function(datasets by name, seed=, **settings)`` returns the dataset
     reads     the datasets that it is made of
-    settings  what the function is told
+    settings  keywords of the function
     of        experiment -> the section, where it is not one of the row's name
     local     it takes seconds, and runs beside Snakemake rather than on a cluster
     """

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, create_model, field_validator
 
 from rllc.study.claims import Claim, Statistic
-from rllc.study.families import Initial, Model, family_of
+from rllc.study.families import Initial, ModelSection, family_of
 from rllc.study.measures.calibration import Calibration
 from rllc.study.measures.sampling import Samplings
 from rllc.study.measures.table import ANALYSES, MEASURES
@@ -29,7 +29,7 @@ class _Experiment(Section):
     label: str | None = key("name in figures; null: its name here", default=None)
     task: Literal[tuple(TASKS)] = key("which task module makes the data")
     seeds: list[Seed] = key("one run per seed", min_length=1)
-    model: Model = key("family and shape of the model")
+    model: ModelSection = key("family and shape of the model")
     tokenizer: Name = key("which of the tokenizers makes its tokens")
     initial: Initial | None = key("needed where checkpoints are trained here", default=None)
     training: Training | None = key("needed where checkpoints are trained here", default=None)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from rllc.study.distributions import Files, Hub, Installed, Mixture, Model, TextTokens
+from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
 from rllc.study.section import Section, key, one_of
 from rllc.study.values import Count
 
@@ -137,7 +137,7 @@ class SumTokens(Section):
 
 TASKS: dict[str, Task] = {
     "language": Task(
-        (Installed, Files, Hub, Mixture, Model), TextTokens, "text (vocabulary, context)",
+        (Installed, Files, Hub, Mixture, Predictions), TextTokens, "text (vocabulary, context)",
     ),
     "sorting": Task(
         (Lists,), ListTokens, "lists (numbers, length)", "rllc.tasks.sorting.lists:blocks",

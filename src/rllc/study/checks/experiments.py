@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.measures import measure_problems
 from rllc.study.checks.names import refer
-from rllc.study.distributions import Model
+from rllc.study.distributions import Predictions
 from rllc.study.families import family_of, lacking
 from rllc.study.study import Experiment, Study
 from rllc.study.tasks import TASKS
@@ -18,7 +18,7 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
     for distribution in experiment.distributions:
         yield from refer(f"{place}.distributions", distribution, study.distributions, "distribution")
         entry = study.distributions.get(distribution)
-        if isinstance(entry, Model):
+        if isinstance(entry, Predictions):
             teacher = study.experiments.get(entry.experiment)
             if entry.experiment == name:
                 yield f"{place}.distributions: '{distribution}' would make {name} its own teacher"

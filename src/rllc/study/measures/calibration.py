@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
-from rllc.analysis.rule import THRESHOLDS
 from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.families import lacking
 from rllc.study.measures import sampling
-from rllc.study.rows import Analysis, Finish, Measure, Work
+from rllc.study.measures.recommendation import GRID, KINDS, Rule
+from rllc.study.rows import Finish, Measure, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Name, Positive, Seed, Share, Step
+from rllc.study.values import Count, Name, Positive, Seed, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
 
-KINDS = ("heads", "full")
-GRID = ("step_size", "n_beta", "localization")
 STAGE = "arXiv 2402.02364"
 
 
@@ -83,42 +81,6 @@ class Dependence(Section):
         if self.burn_in >= self.draws:
             raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
         return self
-
-
-class Rule(Section):
-    """When a setting is recommended; docs/calibration.md says what each word means."""
-
-    min_share: float = key(
-        "a criterion holds for a setting where it holds in this share of its cells",
-        gt=0, le=1, default=THRESHOLDS["min_share"],
-    )  # fmt: skip
-    max_loss_rise: Positive = key(
-        "local: mean loss rise at most this", unit="nats/token", default=THRESHOLDS["max_loss_rise"]
-    )
-    max_drift: Positive = key(
-        "equilibrated: drift within two standard errors, or at most this share of the estimate",
-        default=THRESHOLDS["max_drift"],
-    )
-    max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=THRESHOLDS["max_rhat"])
-    min_relaxed: Share = key(
-        "equilibrated: share of its stationary variance that a chain without loss has after burn-in",
-        default=THRESHOLDS["min_relaxed"],
-    )
-    min_acceptance: Share = key(
-        "small_steps: mean acceptance of the moves at least this share of that of a constant loss",
-        default=THRESHOLDS["min_acceptance"],
-    )
-    max_widening: Positive = key(
-        "small_steps: 1 / (1 - step_size localization / 4) - 1 at most this",
-        default=THRESHOLDS["max_widening"],
-    )
-    min_shrinkage: Share = key(
-        "likelihood: 1 - (on - drift term)/off at least this", default=THRESHOLDS["min_shrinkage"]
-    )
-    max_drift_term: Positive = key(
-        "small_drift: the drift term of a centre that is no minimum at most this share of the estimate",
-        default=THRESHOLDS["max_drift_term"],
-    )
 
 
 class Calibration(Section):
@@ -183,19 +145,6 @@ def _dependence_settings(work: Work) -> dict[str, Any]:
     return work.section.model_dump(exclude={"checkpoints", "seeds", "distributions"}) | {
         "settings": {kind: {name: getattr(each, name) for name in base} for kind, each in settings.items()}
     }
-
-
-def _rule_settings(work: Work) -> dict[str, Any]:
-    """The thresholds, and where the experiment's own settings lie on the grid: kind -> setting -> values."""
-    known = {
-        kind: {
-            name: {part: getattr(each, part) for part in GRID}
-            for name in sampling.settings(work.experiment)
-            if (each := sampling.setting(work.experiment, name, kind)) is not None
-        }
-        for kind in KINDS
-    }
-    return {"rule": work.section.model_dump(), "known": known}
 
 
 def _sweep_cost(work: Work) -> Cost:
@@ -307,20 +256,6 @@ ROWS = (
         cost=_dependence_cost,
         checks=_dependence_checks,
         stream="sgld",
-        target="calibrate",
-    ),
-)
-ANALYSES = (
-    Analysis(
-        name="recommendation",
-        about="the setting that the rule chooses for each kind of component, or that none is good",
-        function="rllc.analysis.recommendation:recommendation",
-        variables={},
-        reads=("calibration",),
-        of=lambda experiment: experiment.calibration and experiment.calibration.rule,
-        settings=_rule_settings,
-        local=True,
-        megabytes=1000,
         target="calibrate",
     ),
 )

@@ -1,6 +1,6 @@
 """All measures and analyses, in the order in which datasets are listed."""
 
-from rllc.study.measures import behaviour, calibration, curvature, heads, sampling
+from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling
 from rllc.study.rows import Analysis, Measure
 
 MEASURES: tuple[Measure, ...] = (
@@ -10,5 +10,4 @@ MEASURES: tuple[Measure, ...] = (
     *behaviour.ROWS,
     *calibration.ROWS,
 )
-ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *calibration.ANALYSES)
-BY_NAME = {row.name: row for row in (*MEASURES, *ANALYSES)}
+ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *recommendation.ANALYSES)
