@@ -20,10 +20,9 @@ rule animate:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1500),
-        runtime=growing(10),
+        **fixed(megabytes=1500),
     params:
-        code=lambda w: code("animate", motion(w).draws.partition(":")[0]),
+        code=lambda w: code("animate", motion(w).draws),
         function=lambda w: motion(w).draws,
         names=lambda w: as_json({"datasets": list(moving(w))}),
         options=lambda w: as_json(STUDY.animations[w.animation].options),
@@ -33,10 +32,7 @@ rule animate:
     shell:
         command(
             "animate",
-            "params.function",
-            "params.names",
-            "input.datasets",
-            "params.options",
-            "params.rate",
-            "output.gif",
+            input="datasets",
+            params="function names options rate",
+            output="gif",
         )

@@ -32,11 +32,7 @@ rule train:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.training(STUDY, experiment(w), int(w.start))),
-        runtime=minutes(
-            "train", lambda w: cost.training(STUDY, experiment(w), int(w.start))
-        ),
-        gpu=gpus("train"),
+        **forecasted("train"),
     params:
         code=code("train"),
         architecture=lambda wildcards: as_json(
@@ -56,16 +52,10 @@ rule train:
     shell:
         command(
             "train",
-            "input.blocks",
-            "input.previous",
-            "params.architecture",
-            "params.initial",
-            "params.training",
-            "params.compute",
-            "params.steps",
-            "params.stream",
-            "wildcards.seed",
-            "output.checkpoints",
+            input="blocks previous",
+            wildcards="seed",
+            params="architecture initial training compute steps stream",
+            output="checkpoints",
             watch=True,
         )
 
@@ -84,8 +74,7 @@ rule import_checkpoints:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
         code=code("import_checkpoints"),
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
@@ -104,9 +93,7 @@ rule import_checkpoints:
     shell:
         command(
             "import_checkpoints",
-            "params.folder",
-            "params.architecture",
-            "params.steps",
-            "wildcards.seed",
-            "output.checkpoints",
+            wildcards="seed",
+            params="folder architecture steps",
+            output="checkpoints",
         )

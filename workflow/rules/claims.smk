@@ -24,8 +24,7 @@ rule summarise:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
         code=code("summarise"),
         statistics=lambda w: as_json(parameters.statistics(STUDY, experiment(w))),
@@ -35,10 +34,9 @@ rule summarise:
     shell:
         command(
             "summarise",
-            "params.statistics",
-            "input.datasets",
-            "params.names",
-            "output.output",
+            input="datasets",
+            params="statistics names",
+            output="output",
         )
 
 
@@ -56,19 +54,19 @@ rule judge:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
-        names=as_json({"experiments": {n: EXPERIMENTS[n].label or n for n in SUMMARISED}}),
+        names=as_json(
+            {"experiments": {n: EXPERIMENTS[n].label or n for n in SUMMARISED}}
+        ),
     message:
         "judging the claims"
     shell:
         command(
             "judge",
-            "params.claims",
-            "input.summaries",
-            "params.names",
-            "output.output",
+            input="summaries",
+            params="claims names",
+            output="output",
         )

@@ -29,10 +29,9 @@ rule draw:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
-        code=lambda wildcards: code("draw", entry(wildcards).draws.partition(":")[0]),
+        code=lambda wildcards: code("draw", entry(wildcards).draws),
         function=lambda wildcards: entry(wildcards).draws,
         names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
         options=lambda wildcards: as_json(STUDY.figures[wildcards.figure].options),
@@ -41,12 +40,7 @@ rule draw:
     shell:
         command(
             "draw",
-            "params.function",
-            "params.names",
-            "input.datasets",
-            "params.options",
-            "output.png",
-            "output.pdf",
-            "output.data",
-            "output.caption",
+            input="datasets",
+            params="function names options",
+            output="png pdf data caption",
         )

@@ -3,7 +3,6 @@
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
-
 # --- text
 
 
@@ -20,16 +19,10 @@ def tokenizer(wildcards):
 # --- checkpoints
 
 
-def starts(name):
-    """First steps of an experiment's chunks."""
-    return list(CHUNKS[name])
-
-
 def segment_before(wildcards):
     """Manifest of the chunk before this one, if there is one."""
-    before = [
-        start for start in starts(wildcards.experiment) if start < int(wildcards.start)
-    ]
+    first = int(wildcards.start)
+    before = [start for start in CHUNKS[wildcards.experiment] if start < first]
     return expand(
         AT.checkpoints(),
         experiment=wildcards.experiment,
@@ -59,20 +52,6 @@ def imported(wildcards):
 # --- measures
 
 
-def module(function):
-    """The module of ``module:function``."""
-    return function.partition(":")[0]
-
-
-def work(wildcards, row):
-    """What a job of a measure or an analysis does."""
-    made = experiment(wildcards)
-    if row in ANALYSES:
-        return Work(STUDY, made, row.declared(made), [])
-    dataset = MEASURED[wildcards.experiment][wildcards.dataset]
-    return Work(STUDY, made, dataset.section, steps_of(wildcards))
-
-
 def steps_of(wildcards):
     """The checkpoints of a chunk that a measure takes: all, or those that its section lists."""
     listed = MEASURED[wildcards.experiment][wildcards.dataset].steps
@@ -82,12 +61,14 @@ def steps_of(wildcards):
 
 def settings_of(row):
     """What a kernel or an analysis is told, as plain data."""
-    return lambda wildcards: as_json(row.settings(work(wildcards, row)))
 
+    def settings(wildcards):
+        section, at = row.declared(experiment(wildcards)), []
+        if row in MEASURES:
+            section, at = section[wildcards.dataset], steps_of(wildcards)
+        return as_json(row.settings(Work(STUDY, experiment(wildcards), section, at)))
 
-def cost_of(row):
-    """Estimated cost of a job of a measure."""
-    return lambda wildcards: row.cost(work(wildcards, row))
+    return settings
 
 
 def stream_of(row):
@@ -117,7 +98,9 @@ def teacher_of(row):
         if entry.source != "model":
             return []
         return AT.checkpoints().format(
-            experiment=entry.experiment, seed=entry.seed, start=starts(entry.experiment)[-1]
+            experiment=entry.experiment,
+            seed=entry.seed,
+            start=max(CHUNKS[entry.experiment]),
         )
 
     return teacher if row.per_distribution else []
@@ -150,28 +133,27 @@ def labels(*names):
 # --- datasets
 
 
-def every_part(name, dataset):
-    """All parts of a dataset of an experiment: seeds x distributions x chunks with a step that it has."""
-    made = MEASURED[name][dataset]
-    return expand(
-        AT.part(of_distribution=made.row.per_distribution),
-        experiment=name,
-        dataset=dataset,
-        seed=made.seeds,
-        distribution=made.distributions,
-        start=[
-            start
-            for start, steps in CHUNKS[name].items()
-            if made.steps is None or set(steps) & set(made.steps)
-        ],
-    )
-
-
 def parts_of(wildcards):
-    """All parts of the dataset that is gathered; of traces the parts that keep them."""
-    name = wildcards.experiment
-    kept = traced(experiment(wildcards)) if wildcards.dataset == TRACES else [wildcards.dataset]
-    return [part for dataset in kept for part in every_part(name, dataset)]
+    """The parts of a dataset, of traces those that keep them: seeds x distributions x chunks with its steps."""
+    name, parts = wildcards.experiment, []
+    kept = [wildcards.dataset]
+    if wildcards.dataset == TRACES:
+        kept = traced(experiment(wildcards))
+    for dataset in kept:
+        made = MEASURED[name][dataset]
+        parts += expand(
+            AT.part(of_distribution=made.row.per_distribution),
+            experiment=name,
+            dataset=dataset,
+            seed=made.seeds,
+            distribution=made.distributions,
+            start=[
+                start
+                for start, steps in CHUNKS[name].items()
+                if made.steps is None or set(steps) & set(made.steps)
+            ],
+        )
+    return parts
 
 
 def row_of(wildcards):
@@ -183,7 +165,11 @@ def row_of(wildcards):
 def variables_of(wildcards):
     """What a dataset's variables are called, and the settings of what is added at the end."""
     row, finish = row_of(wildcards), finish_of(wildcards)
-    settings = {finish.name: finish.keywords(experiment(wildcards))} if finish and finish.section else {}
+    settings = (
+        {finish.name: finish.keywords(experiment(wildcards))}
+        if finish and finish.section
+        else {}
+    )
     return as_json(
         {
             "variables": row.words if row else {},
@@ -201,10 +187,9 @@ def finish_of(wildcards):
     return row.finish
 
 
-def finishing(wildcards):
-    """The module of what is added to a dataset, if anything is."""
-    finish = finish_of(wildcards)
-    return [module(finish.function)] if finish else []
+def added_by(wildcards):
+    """The function of what is added to a dataset, "" where nothing is."""
+    return getattr(finish_of(wildcards), "function", "")
 
 
 def label_of(wildcards):
@@ -273,7 +258,10 @@ def unfinished_of(wildcards):
     coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
     if row.per_distribution:
         coords["distribution"] = made.distributions
-    made_by = {"code": code("measure", module(row.kernel)), row.attribute: row.settings(section)}
+    made_by = {
+        "code": code("measure", row.kernel),
+        row.attribute: row.settings(section),
+    }
     return as_json({"coords": coords, "made_by": made_by})
 
 
@@ -292,7 +280,10 @@ def finished_inputs(wildcards):
     name = STUDY.figures[wildcards.figure].experiment
     if name is None:  # of no experiment
         return None
-    there = {dataset: AT.partial_dataset(name, dataset) for dataset in finished_datasets(name)}
+    there = {
+        dataset: AT.partial_dataset(name, dataset)
+        for dataset in finished_datasets(name)
+    }
     if Path(AT.corpora()).is_file():
         there["corpus"] = AT.corpora()
     wanted = drawn(wildcards)

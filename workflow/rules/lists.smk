@@ -19,8 +19,7 @@ rule make_lists:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.tokens(STUDY, w.tokenizer)),
-        runtime=minutes("make_lists", lambda w: cost.tokens(STUDY, w.tokenizer)),
+        **forecasted("make_lists"),
     params:
         code=code("make_lists"),
         distribution=lambda wildcards: as_json(
@@ -33,8 +32,6 @@ rule make_lists:
     shell:
         command(
             "make_lists",
-            "params.distribution",
-            "params.numbers",
-            "params.stream",
-            "output.blocks",
+            params="distribution numbers stream",
+            output="blocks",
         )
