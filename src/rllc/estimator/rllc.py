@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge_against_control
+from rllc.estimator.diagnostics.verdict import judge_against_control
 from rllc.models.weights import Weights, weight_norm
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
@@ -41,7 +41,6 @@ def with_control(
     name: str,
     control_chains: int,
     keep_traces: bool,
-    limits: Limits = LIMITS,
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
@@ -50,7 +49,6 @@ def with_control(
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
                     two are compared over these
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
-    limits          of what the control adds to ``verdict``
 
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
@@ -64,7 +62,7 @@ def with_control(
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
     both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control
     pair = [each["llc_chain"].where(both).mean("chain") for each in (on, off)]
-    dataset["verdict"] = judge_against_control(on["verdict"], *pair, limits=limits)
+    dataset["verdict"] = judge_against_control(on["verdict"], *pair)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]

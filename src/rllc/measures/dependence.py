@@ -162,16 +162,16 @@ def by_batch_size(
 
     Returns ``llc_by_batch_size``, ``.._se`` (component, evaluation: same | new, batch_size).
     """
-    pairs = {
-        size: [(moves[i], new_batches[size][i]) for i in range(len(moves))] for size, moves in batches.items()
+    same_of = {size: same(batches=some, setting=setting) for size, some in batches.items()}
+    new_of = {
+        size: new(batches=[(some[i], new_batches[size][i]) for i in range(len(some))], setting=setting)
+        for size, some in batches.items()
     }
     rows = {
-        "same": {size: same(batches=some, setting=setting) for size, some in batches.items()},
-        "new": {size: new(batches=some, setting=setting) for size, some in pairs.items()},
+        kind: _varied(row, name="llc_by_batch_size", dim="batch_size")
+        for kind, row in (("same", same_of), ("new", new_of))
     }
-    each = [_varied(row, name="llc_by_batch_size", dim="batch_size") for row in rows.values()]
-    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="evaluation", name="evaluation")
-    return describe(xr.concat(each, index), VARIABLES)
+    return _stacked(rows, "evaluation")
 
 
 def by_noise_seed(
@@ -184,22 +184,23 @@ def by_noise_seed(
 
     Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).
     """
-    rows = {"shared": shared, "fresh": fresh}
-    each = [
-        _varied(
-            {seed: estimate(**how) for seed, how in row.items()}, name="llc_by_noise_seed", dim="noise_seed"
+    rows = {
+        kind: _varied(
+            {seed: estimate(**how) for seed, how in given.items()}, name="llc_by_noise_seed", dim="noise_seed"
         )
-        for row in rows.values()
-    ]
-    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="seeding", name="seeding")
-    return describe(xr.concat(each, index), VARIABLES)
+        for kind, given in (("shared", shared), ("fresh", fresh))
+    }
+    return _stacked(rows, "seeding")
 
 
 def _varied(estimates: Mapping[int, xr.Dataset], *, name: str, dim: str) -> xr.Dataset:
     """``<name>`` and ``<name>_se`` (component, dim): one estimate per value of ``dim``."""
-    each = [
-        one[["llc", "llc_se"]].rename(llc=name, llc_se=f"{name}_se").drop_attrs()
-        for one in estimates.values()
-    ]
-    index = xr.DataArray(np.asarray(list(estimates), dtype=np.int64), dims=dim, name=dim)
-    return describe(xr.concat(each, index), VARIABLES)
+    names = {"llc": name, "llc_se": f"{name}_se"}
+    each = {at: one[[*names]].rename(names).drop_attrs() for at, one in estimates.items()}
+    return describe(_stacked(each, dim), VARIABLES)
+
+
+def _stacked(each: Mapping[Any, xr.Dataset], dim: str) -> xr.Dataset:
+    labels = list(each)
+    kind = object if isinstance(labels[0], str) else np.int64
+    return xr.concat(each.values(), xr.DataArray(np.asarray(labels, dtype=kind), dims=dim, name=dim))

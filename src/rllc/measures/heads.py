@@ -108,7 +108,6 @@ def repeat_gap(
     segment = _uniform(generator(seed, "repeat"), architecture.d_vocab, bos, (sequences, size))
     tokens = torch.from_numpy(np.hstack([np.full((sequences, 1), bos), segment, segment]))
     tokens = tokens.to(weights["embed.W_E"].device)
-    tokens = tokens.to(weights["embed.W_E"].device)
     first = torch.arange(1, size, device=tokens.device)
     at = torch.cat([first, first + size])
     total = 0.0
