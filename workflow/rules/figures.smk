@@ -15,7 +15,7 @@ rule draw:
             category=lambda wildcards: entry(wildcards).category,
             labels=lambda wildcards: {
                 "figure": wildcards.figure,
-                "experiment": STUDY.figures[wildcards.figure].experiment or "none",
+                "experiment": declared(wildcards).experiment or "none",
             },
         ),
         pdf=AT.figure(suffix="pdf"),
@@ -34,7 +34,7 @@ rule draw:
         code=lambda wildcards: code("draw", entry(wildcards).draws),
         function=lambda wildcards: entry(wildcards).draws,
         names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
-        options=lambda wildcards: as_json(STUDY.figures[wildcards.figure].options),
+        options=lambda wildcards: as_json(declared(wildcards).options),
     message:
         "drawing {wildcards.figure}"
     shell:

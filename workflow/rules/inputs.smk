@@ -201,43 +201,33 @@ def label_of(wildcards):
 # --- figures
 
 
+def declared(wildcards):
+    """The config entry of a figure or an animation."""
+    if hasattr(wildcards, "animation"):
+        return STUDY.animations[wildcards.animation]
+    return STUDY.figures[wildcards.figure]
+
+
 def entry(wildcards):
-    """The figure's row in the table of figures."""
-    figure = STUDY.figures[wildcards.figure]
-    return FIGURES[figure.draws or wildcards.figure]
-
-
-def read_by(row, listed):
-    """The datasets that a row of the tables needs, and those of a list that it uses."""
-    return [*row.needs, *(d for use in row.uses for d in listed if fnmatch(d, use))]
+    """Its row in the table of animations or figures."""
+    if hasattr(wildcards, "animation"):
+        return ANIMATIONS[declared(wildcards).draws]
+    return FIGURES[declared(wildcards).draws or wildcards.figure]
 
 
 def drawn(wildcards):
-    """Datasets that a figure needs, and those it uses where the experiment makes them."""
-    name = STUDY.figures[wildcards.figure].experiment
+    """Datasets that a figure or an animation needs, and those it uses where the experiment makes them."""
+    name, row = declared(wildcards).experiment, entry(wildcards)
     if name is None:
-        needed = entry(wildcards).needs
         return {
-            each: AT.claims() if needed == OF_CLAIMS else AT.validation(each)
-            for each in needed
+            each: AT.claims() if row.needs == OF_CLAIMS else AT.validation(each)
+            for each in row.needs
         }
     listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
+    used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
     return {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
-        for dataset in read_by(entry(wildcards), listed)
-    }
-
-
-def motion(wildcards):
-    """The animation's row in the table of animations."""
-    return ANIMATIONS[STUDY.animations[wildcards.animation].draws]
-
-
-def moving(wildcards):
-    """Datasets that an animation needs, and those it uses where the experiment makes them."""
-    name, row = STUDY.animations[wildcards.animation].experiment, motion(wildcards)
-    return {
-        dataset: AT.dataset(name, dataset) for dataset in read_by(row, LISTED[name])
+        for dataset in (*row.needs, *used)
     }
 
 
@@ -277,7 +267,7 @@ def finished_datasets(name):
 
 def finished_inputs(wildcards):
     """Datasets of a figure, as far as a part is finished; None where it needs one that has none."""
-    name = STUDY.figures[wildcards.figure].experiment
+    name = declared(wildcards).experiment
     if name is None:  # of no experiment
         return None
     there = {

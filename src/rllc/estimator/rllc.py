@@ -17,11 +17,6 @@ Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise
 
 # variables of an estimate -> what they are called for a dataset named {name}
 RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
-KEPT = (
-    "verdict", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "geweke",
-    "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
-    "raftery_lewis_factor", "status", "init_loss",
-)  # fmt: skip
 CONTROL = {
     "{name}_gradient_off": (
         "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
@@ -57,7 +52,7 @@ def with_control(
     on = estimate(setting=setting)
     off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
     renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
-    dataset = on[[*renamed, *KEPT]].rename(renamed)
+    dataset = on.drop_dims("draw").rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
     both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control

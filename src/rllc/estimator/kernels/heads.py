@@ -162,7 +162,7 @@ class LastLayer:
 
 
 class EarlierLayer:
-    """From z of a head below other layers to the loss: they are run again."""
+    """From z of a head below other layers to the loss: they are run again. Methods as of ``LastLayer``."""
 
     def __init__(self, own: Tensor, without: Without, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
@@ -173,7 +173,6 @@ class EarlierLayer:
         self.width = self._first.W_QKV.shape[1]
 
     def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
-        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
         a, batch, model = self._above.architecture, len(self._base), self._base.shape[2]
         how = {"gradient": self._gradient}
         x, into_head = first_layer(
@@ -210,7 +209,6 @@ class EarlierLayer:
         return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
-        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
         return self._d_W_O
 
 
