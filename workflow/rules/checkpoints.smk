@@ -6,12 +6,7 @@ end state of the one before. Where a segment gains a checkpoint, the later ones 
 theirs, and end; so do their measures (an `ancient` input would spare that, and would hide changed settings).
 """
 
-TRAINED = [
-    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "train"
-]
-IMPORTED = [
-    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "import"
-]
+SOURCES = {name: entry.checkpoints.source for name, entry in EXPERIMENTS.items()}
 
 
 rule train:
@@ -26,7 +21,7 @@ rule train:
     benchmark:
         AT.benchmark("train", "experiment", "seed", "start")
     wildcard_constraints:
-        experiment=any_of(TRAINED),
+        experiment=any_of(n for n, source in SOURCES.items() if source == "train"),
     priority: 50
     conda:
         ENVIRONMENT
@@ -35,16 +30,10 @@ rule train:
         **forecasted("train"),
     params:
         code=code("train"),
-        architecture=lambda wildcards: as_json(
-            parameters.architecture(STUDY, experiment(wildcards))
-        ),
+        architecture=architecture,
         initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
         training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
-        steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
-        ),
+        steps=segment,
         compute=compute("train"),
         stream=stream("training"),
     message:
@@ -69,7 +58,7 @@ rule import_checkpoints:
     log:
         AT.log("import_checkpoints", "experiment", "seed", "start"),
     wildcard_constraints:
-        experiment=any_of(IMPORTED),
+        experiment=any_of(n for n, source in SOURCES.items() if source == "import"),
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
@@ -80,14 +69,8 @@ rule import_checkpoints:
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
             seed=wildcards.seed
         ),
-        architecture=lambda wildcards: as_json(
-            parameters.architecture(STUDY, experiment(wildcards))
-        ),
-        steps=lambda wildcards: as_json(
-            parameters.segment(
-                wildcards.experiment, experiment(wildcards), int(wildcards.start)
-            )
-        ),
+        architecture=architecture,
+        steps=segment,
     message:
         "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
     shell:

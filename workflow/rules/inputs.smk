@@ -49,6 +49,17 @@ def imported(wildcards):
     ]
 
 
+def architecture(wildcards):
+    """The shape of an experiment's model."""
+    return as_json(parameters.architecture(STUDY, experiment(wildcards)))
+
+
+def segment(wildcards):
+    """The checkpoints of a chunk, and the length of the training that it is of."""
+    name, start = wildcards.experiment, int(wildcards.start)
+    return as_json(parameters.segment(name, experiment(wildcards), start))
+
+
 # --- measures
 
 
