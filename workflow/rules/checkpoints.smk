@@ -12,7 +12,7 @@ SOURCES = {name: entry.checkpoints.source for name, entry in EXPERIMENTS.items()
 rule train:
     """One segment of a training, from the state the one before left."""
     input:
-        blocks=training_blocks,
+        blocks=lambda w: blocks_for(w, experiment(w).training.distribution),
         previous=segment_before,
     output:
         checkpoints=AT.checkpoints(),

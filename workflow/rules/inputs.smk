@@ -31,12 +31,10 @@ def segment_before(wildcards):
     )
 
 
-def training_blocks(wildcards):
-    """Blocks of the distribution that an experiment is trained on."""
-    return AT.blocks().format(
-        tokenizer=experiment(wildcards).tokenizer,
-        distribution=experiment(wildcards).training.distribution,
-    )
+def blocks_for(wildcards, distribution):
+    """Blocks of a distribution, by the experiment's tokenizer."""
+    tokens = experiment(wildcards).tokenizer
+    return AT.blocks().format(tokenizer=tokens, distribution=distribution)
 
 
 def imported(wildcards):
@@ -91,14 +89,9 @@ def stream_of(row):
 
 def blocks_of(row):
     """Blocks of the contexts that a distribution reads."""
-
-    def blocks(wildcards):
-        return AT.blocks().format(
-            tokenizer=experiment(wildcards).tokenizer,
-            distribution=contexts(STUDY, wildcards.distribution),
-        )
-
-    return blocks if row.per_distribution else []
+    if not row.per_distribution:
+        return []
+    return lambda w: blocks_for(w, contexts(STUDY, w.distribution))
 
 
 def teacher_of(row):

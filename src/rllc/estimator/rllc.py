@@ -15,14 +15,6 @@ from rllc.vocabulary import NATS, describe, head_coords
 
 Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise returns
 
-# variables of an estimate -> what they are called for a dataset named {name}
-RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
-CONTROL = {
-    "{name}_gradient_off": (
-        "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
-    ),
-    "{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
-}  # fmt: skip
 TRACES = {
     "trace_loss": ("minibatch loss of each draw, before the move", NATS),
     "trace_paired_loss": ("the same minus the loss at the checkpoint on the same minibatch", NATS),
@@ -51,7 +43,7 @@ def with_control(
     """
     on = estimate(setting=setting)
     off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
-    renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
+    renamed = {each: each.replace("llc", name) for each in ("llc", "llc_se", "llc_init", "llc_chain")}
     dataset = on.drop_dims("draw").rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
@@ -61,7 +53,11 @@ def with_control(
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
-    words = {key.format(name=name): text for key, text in CONTROL.items()}
+    same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
+    words = {
+        f"{name}_gradient_off": (same, "1"),
+        f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    }
     if name == "rllc":
         for variable in dataset.data_vars.values():
             long_name = variable.attrs.get("long_name", "")

@@ -185,12 +185,9 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """What each chain says alone; kept [component, chain, draw]."""
-    welch = heidelberger_welch(kept)
     values = {
         "geweke": geweke(kept),
-        "heidelberger_welch_start": welch.start,
-        "heidelberger_welch_p": welch.p,
-        "heidelberger_welch_halfwidth": welch.halfwidth,
+        **{f"heidelberger_welch_{name}": value for name, value in heidelberger_welch(kept)._asdict().items()},
         "raftery_lewis_factor": raftery_lewis(kept),
     }
     return {name: (("component", "chain"), value) for name, value in values.items()}
