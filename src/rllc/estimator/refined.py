@@ -112,30 +112,6 @@ def sample_heads(
     with _products(device):
         layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
         model = Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
-        return _walk(model, batches, heads, setting, limits, at_center)
-
-
-@contextmanager
-def _products(device: torch.device) -> Iterator[None]:
-    """Lower precision inside products, in place of autocast, which would round their results as well."""
-    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
-    torch.set_float32_matmul_precision("medium" if lower else before)
-    try:
-        with torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def _walk(
-    model: Folded,
-    batches: Sequence[Batch],
-    heads: Sequence[str],
-    setting: Setting,
-    limits: Bounds,
-    at_center: Tensor | None,
-) -> Traces:
-    weights, device = model.weights, model.unembedding.W.device
     how = {"chains": range(setting.chains), "setting": setting}
     group = [
         walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
@@ -161,15 +137,28 @@ def _walk(
         higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
         return losses_and_gradients(
             walkers.positions, layers[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
-            Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+            Above(higher, model.unembedding, targets, architecture), limits, gradient=gradient,
         )  # fmt: skip
 
-    walk(
-        [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate, setting=setting,
-        gradient=setting.gradient, control=at_center is not None,
-    )  # fmt: skip
+    with _products(device):
+        walk(
+            [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate,
+            setting=setting, gradient=setting.gradient, control=at_center is not None,
+        )  # fmt: skip
     check_at_center(traces.at_center)
     return traces
+
+
+@contextmanager
+def _products(device: torch.device) -> Iterator[None]:
+    """Lower precision inside products, in place of autocast, which would round their results as well."""
+    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
+    torch.set_float32_matmul_precision("medium" if lower else before)
+    try:
+        with torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:
