@@ -69,7 +69,7 @@ def test_the_rules_quote_every_value():
         assert re.findall(r"shell:\s*\n\s*(\w+)", text) == re.findall(r"shell:\s*\n\s*(command)", text), path
     for watch in (False, True):
         for placeholder in re.findall(
-            r"(?<!\{)\{(?!\{)[^{}]+\}", command("train", "input.blocks", watch=watch)
+            r"(?<!\{)\{(?!\{)[^{}]+\}", command("train", input="blocks", watch=watch)
         ):
             assert placeholder.endswith(":q}")
 
@@ -83,7 +83,7 @@ def test_a_value_reaches_the_script_as_it_is(tmp_path, value):
     folder.mkdir(parents=True)
     (folder / "say.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
     params = type("Params", (), {"code": "0", "value": value})
-    text = formatted(command("say", "params.value"), params=params, log=[str(tmp_path / "a log.txt")])
+    text = formatted(command("say", params="value"), params=params, log=[str(tmp_path / "a log.txt")])
     subprocess.run(["bash", "-c", text], cwd=tmp_path, check=True)
     said = json.loads((tmp_path / "a log.txt").read_text())
     assert said == ["--code", "0", "--value", value]

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from well import standard_deviation, stationary
 
 from rllc.estimator.llc import estimate
 from rllc.estimator.samplers.chains import noise_stream
@@ -38,7 +39,7 @@ def sampled(loss, center, **setting):
 def test_a_localised_quadratic_is_exact_to_one_percent(mask, chain):
     curvature, replicas, chains = truths.spectrum(HESSIAN, mask), 6000, 2
     exact = truths.transient(curvature, **LAW, **chain)
-    error = truths.standard_deviation(curvature, **LAW, **chain) / math.sqrt(replicas * chains)
+    error = standard_deviation(curvature, **LAW, **chain) / math.sqrt(replicas * chains)
     assert 4 * error < 0.01 * exact  # so that the assertion below is one about 1 %
     found = sampled(
         toys.quadratic(torch.from_numpy(HESSIAN)), [0.0] * 4, replicas=replicas, chains=chains,
@@ -49,7 +50,7 @@ def test_a_localised_quadratic_is_exact_to_one_percent(mask, chain):
         assert found["llc_se"] == pytest.approx(error, rel=0.5)
     assert found["chains_ok"] == chains
     if chain["draws"] == 260:
-        assert exact == pytest.approx(truths.stationary(curvature, **LAW), rel=2e-3)
+        assert exact == pytest.approx(stationary(curvature, **LAW), rel=2e-3)
         assert (
             abs(exact / truths.posterior(curvature, **{k: LAW[k] for k in ("n_beta", "localization")}) - 1)
             > 0.05
@@ -59,7 +60,7 @@ def test_a_localised_quadratic_is_exact_to_one_percent(mask, chain):
 def test_the_control_without_gradient_is_the_localization_alone():
     curvature, chain = truths.spectrum(HESSIAN), {"draws": 150, "gradient": False}
     exact = truths.transient(curvature, **LAW, **chain)
-    error = truths.standard_deviation(curvature, **LAW, **chain) / math.sqrt(1500)
+    error = standard_deviation(curvature, **LAW, **chain) / math.sqrt(1500)
     found = sampled(
         toys.quadratic(torch.from_numpy(HESSIAN)), [0.0] * 4, replicas=1500, chains=1, **LAW, **chain
     )
@@ -74,7 +75,7 @@ def test_the_noise_of_minibatches_adds_to_the_diffusion():
     slopes = [s * torch.randn(replicas, 1, generator=random, dtype=DOUBLE) for _ in range(draws)]
     chain = {"draws": draws, "burn_in": 50}
     exact = truths.transient([2.0], **law, **chain, gradient_noise=s)
-    error = truths.standard_deviation([2.0], **law, **chain, gradient_noise=s) / math.sqrt(replicas)
+    error = standard_deviation([2.0], **law, **chain, gradient_noise=s) / math.sqrt(replicas)
     # slope . w is in the loss too: variance 50^2 s^2 Var(w) per draw, independent over draws
     error = math.hypot(error, 50 * s * math.sqrt(0.6256 / 50 / replicas / 250))
     found = sampled(

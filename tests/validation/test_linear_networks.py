@@ -8,7 +8,7 @@ import pytest
 
 from rllc.validation.truths.deep_linear import deep_linear
 from rllc.validation.truths.potentials import crossing
-from rllc.validation.truths.reduced_rank import local_reduced_rank, mean_loss_at_zero, reduced_rank
+from rllc.validation.truths.reduced_rank import mean_loss_at_zero, reduced_rank
 
 WORKED = {
     (5, 5, 3, 0): ("13/2", 2), (5, 5, 4, 0): ("8", 1), (4, 8, 3, 0): ("6", 1), (2, 2, 1, 0): ("1", 2),
@@ -77,34 +77,6 @@ def test_a_deep_network_has_the_symmetries_of_its_formula():
         assert 0 <= truth.value <= Fraction(widths[0] * widths[-1], 2)
 
 
-def test_the_local_coefficient_where_both_factors_have_the_true_rank_is_the_global_one():
-    for size in sizes(7):
-        r = size["rank"]
-        assert local_reduced_rank(**size, rank_a=r, rank_b=r) == reduced_rank(**size), size
-
-
-def test_the_global_coefficient_is_the_least_local_one():
-    for size in sizes(5):
-        r = size["rank"]
-        local = [
-            local_reduced_rank(**size, rank_a=r + p, rank_b=r + q).value
-            for p in range(size["hidden"] - r + 1)
-            for q in range(size["hidden"] - r - p + 1)
-            if r + p <= size["inputs"] and r + q <= size["outputs"]
-        ]
-        assert min(local) == reduced_rank(**size).value, size
-
-
-def test_worked_local_values():
-    at = {"inputs": 2, "outputs": 2, "hidden": 2}
-    assert local_reduced_rank(**at, rank=0, rank_a=2, rank_b=0) == (Fraction(2), 1)
-    assert local_reduced_rank(**at, rank=0, rank_a=1, rank_b=1).value == Fraction(3, 2)
-    assert local_reduced_rank(**at, rank=1, rank_a=2, rank_b=1) == (Fraction(2), 1)
-    three = {"inputs": 3, "outputs": 3, "hidden": 3, "rank": 1}
-    assert local_reduced_rank(**three, rank_a=3, rank_b=1).value == Fraction(9, 2)
-    assert reduced_rank(**three).value == 4
-
-
 @pytest.mark.parametrize("case", AT_ZERO)
 def test_worked_values_at_finite_n_beta(case):
     M, N, H = case
@@ -142,7 +114,6 @@ def test_the_integral_is_an_average_over_random_matrices():
         lambda: reduced_rank(inputs=2, outputs=2, hidden=2, rank=3),
         lambda: deep_linear((3, 0, 2), rank=0),
         lambda: deep_linear((3,), rank=0),
-        lambda: local_reduced_rank(inputs=2, outputs=2, hidden=2, rank=0, rank_a=2, rank_b=1),
         lambda: mean_loss_at_zero(inputs=3, outputs=3, hidden=3, n_beta=1, localization=1),
     ],
 )

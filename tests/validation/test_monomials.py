@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rllc.validation.truths.monomials import monomial, separable_product, separable_sum
+from rllc.validation.truths.monomials import monomial, separable_sum
 from rllc.validation.truths.quadrature import nodes
 
 # exponents k and h of (prod w_i^k_i)^2 prod |w_i|^h_i -> value, as published test cases of two code bases have them
@@ -44,12 +44,10 @@ def test_the_coefficient_is_the_slope_of_the_free_energy(k, h):
         assert np.diff(1 / gap)[0] == pytest.approx(np.log(10) / (truth.multiplicity - 1), rel=0.03)
 
 
-def test_sums_add_and_products_take_the_smallest():
+def test_sums_add():
     two, four = monomial([2]), monomial([4])
     assert separable_sum([two, four, four]) == (Fraction(1), 1)
     assert separable_sum([monomial([2, 2]), monomial([4, 4])]) == (Fraction(3, 4), 3)
-    assert separable_product([two, four]) == monomial([2, 4]) == (Fraction(1, 4), 1)
-    assert separable_product([four, four]) == monomial([4, 4]) == (Fraction(1, 4), 2)
 
 
 @pytest.mark.parametrize(("powers", "density"), [([3], None), ([0, 0], None), ([2, 2], [1]), ([-2], None)])

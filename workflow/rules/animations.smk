@@ -7,7 +7,7 @@ Which function draws an animation and which datasets it reads stands in `rllc.st
 rule animate:
     """One animation; a frame is a checkpoint."""
     input:
-        datasets=lambda wildcards: list(moving(wildcards).values()),
+        datasets=lambda wildcards: list(drawn(wildcards).values()),
     output:
         gif=AT.animation(),
     log:
@@ -20,23 +20,19 @@ rule animate:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1500),
-        runtime=growing(10),
+        **fixed(megabytes=1500),
     params:
-        code=lambda w: code("animate", motion(w).draws.partition(":")[0]),
-        function=lambda w: motion(w).draws,
-        names=lambda w: as_json({"datasets": list(moving(w))}),
-        options=lambda w: as_json(STUDY.animations[w.animation].options),
-        rate=lambda w: STUDY.animations[w.animation].rate,
+        code=lambda w: code("animate", entry(w).draws),
+        function=lambda w: entry(w).draws,
+        names=lambda w: as_json({"datasets": list(drawn(w))}),
+        options=lambda w: as_json(declared(w).options),
+        rate=lambda w: declared(w).rate,
     message:
         "animating {wildcards.animation}"
     shell:
         command(
             "animate",
-            "params.function",
-            "params.names",
-            "input.datasets",
-            "params.options",
-            "params.rate",
-            "output.gif",
+            input="datasets",
+            params="function names options rate",
+            output="gif",
         )

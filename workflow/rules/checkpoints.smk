@@ -6,18 +6,13 @@ end state of the one before. Where a segment gains a checkpoint, the later ones 
 theirs, and end; so do their measures (an `ancient` input would spare that, and would hide changed settings).
 """
 
-TRAINED = [
-    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "train"
-]
-IMPORTED = [
-    name for name, entry in EXPERIMENTS.items() if entry.checkpoints.source == "import"
-]
+SOURCES = {name: entry.checkpoints.source for name, entry in EXPERIMENTS.items()}
 
 
 rule train:
     """One segment of a training, from the state the one before left."""
     input:
-        blocks=training_blocks,
+        blocks=lambda w: blocks_for(w, experiment(w).training.distribution),
         previous=segment_before,
     output:
         checkpoints=AT.checkpoints(),
@@ -26,27 +21,21 @@ rule train:
     benchmark:
         AT.benchmark("train", "experiment", "seed", "start")
     wildcard_constraints:
-        experiment=any_of(TRAINED),
+        experiment=any_of(n for n, source in SOURCES.items() if source == "train"),
     priority: 50
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.training(STUDY, experiment(w), int(w.start))),
-        runtime=minutes(
-            "train", lambda w: cost.training(STUDY, experiment(w), int(w.start))
-        ),
-        gpu=gpus("train"),
+        **forecasted("train"),
     params:
-        code=code_of_experiment("train", training_modules),
+        code=code_of_experiment("train", training_functions),
         family=family,
         generator=training_generator,
-        model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
+        model=model_of,
         initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
         training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
-        steps=lambda wildcards: as_json(
-            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
-        ),
+        steps=segment,
         compute=compute("train"),
         stream=stream("training"),
     message:
@@ -54,18 +43,10 @@ rule train:
     shell:
         command(
             "train",
-            "input.blocks",
-            "input.previous",
-            "params.family",
-            "params.generator",
-            "params.model",
-            "params.initial",
-            "params.training",
-            "params.compute",
-            "params.steps",
-            "params.stream",
-            "wildcards.seed",
-            "output.checkpoints",
+            input="blocks previous",
+            wildcards="seed",
+            params="family generator model initial training compute steps stream",
+            output="checkpoints",
             watch=True,
         )
 
@@ -79,30 +60,25 @@ rule import_checkpoints:
     log:
         AT.log("import_checkpoints", "experiment", "seed", "start"),
     wildcard_constraints:
-        experiment=any_of(IMPORTED),
+        experiment=any_of(n for n, source in SOURCES.items() if source == "import"),
     conda:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
         code=code("import_checkpoints"),
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
             seed=wildcards.seed
         ),
-        model=lambda wildcards: as_json(parameters.model(STUDY, experiment(wildcards))),
-        steps=lambda wildcards: as_json(
-            parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
-        ),
+        model=model_of,
+        steps=segment,
     message:
         "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
     shell:
         command(
             "import_checkpoints",
-            "params.folder",
-            "params.model",
-            "params.steps",
-            "wildcards.seed",
-            "output.checkpoints",
+            wildcards="seed",
+            params="folder model steps",
+            output="checkpoints",
         )

@@ -24,8 +24,7 @@ rule summarise:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
         code=code("summarise"),
         statistics=lambda w: as_json(parameters.statistics(STUDY, experiment(w))),
@@ -35,10 +34,9 @@ rule summarise:
     shell:
         command(
             "summarise",
-            "params.statistics",
-            "input.datasets",
-            "params.names",
-            "output.output",
+            input="datasets",
+            params="statistics names",
+            output="output",
         )
 
 
@@ -56,8 +54,7 @@ rule judge:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
@@ -69,8 +66,7 @@ rule judge:
     shell:
         command(
             "judge",
-            "params.claims",
-            "input.summaries",
-            "params.names",
-            "output.output",
+            input="summaries",
+            params="claims names",
+            output="output",
         )

@@ -1,18 +1,20 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
+from functools import partial
+
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import leftover, planned, slurm
+from rllc.run import forecast, leftover, planned, slurm
 from rllc.run.command import command
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
-from rllc.run.forecast import by_rule, forecast, table
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import drop_broken
 from rllc.seeds import derive
-from rllc.study import cost, parameters
+from rllc.study import parameters
+from rllc.study.cost import on_gpu
 from rllc.study.datasets import (
     TRACES,
     contexts,
@@ -76,28 +78,31 @@ if workflow.remote_exec:
     forget_secrets()
 
 
-wildcard_constraints:
-    experiment="|".join(EXPERIMENTS),
-    distribution="|".join(STUDY.distributions),
-    tokenizer="|".join(STUDY.tokenizers),
-    dataset="|".join(
-        sorted({d.replace(".", "[.]") for made in MEASURED.values() for d in made})
-    )
-    or "(?!)",
-    figure="|".join(STUDY.figures) or "(?!)",
-    animation="|".join(STUDY.animations) or "(?!)",
-    family="|".join(VALIDATED) or "(?!)",
-    seed=r"\d+",
-    start=r"\d+",
-
-
 def any_of(names):
     """A constraint that matches these names, or nothing."""
     return "|".join(names) or "(?!)"
 
 
-def code(script, *modules):
-    """Fingerprint of a script and of all it imports, as it was planned; part of every rule's params."""
+wildcard_constraints:
+    experiment=any_of(EXPERIMENTS),
+    distribution=any_of(STUDY.distributions),
+    tokenizer=any_of(STUDY.tokenizers),
+    dataset=any_of(
+        sorted({d.replace(".", "[.]") for made in MEASURED.values() for d in made})
+    ),
+    figure=any_of(STUDY.figures),
+    animation=any_of(STUDY.animations),
+    family=any_of(VALIDATED),
+    seed=r"\d+",
+    start=r"\d+",
+
+
+def code(script, *functions):
+    """Fingerprint of a script and of all it imports, as it was planned; part of every rule's params.
+
+    functions  ``module:function`` that it imports by name; "": none
+    """
+    modules = [function.partition(":")[0] for function in functions if function]
     key = " ".join((script, *modules))
     if key not in CODES:
         CODES[key] = fingerprint(f"workflow/scripts/{script}.py", *modules, root=ROOT)
@@ -113,26 +118,25 @@ def stream(purpose):
     return lambda wildcards: derive(STUDY.seed, int(wildcards.seed), purpose)
 
 
-def megabytes(function):
-    """Memory of a job, from the cost model; more for a job that is submitted again."""
-    return lambda wildcards, attempt: attempt * int(function(wildcards).megabytes)
+def fixed(megabytes=2000, minutes=10):
+    """Memory and wall time of a small job; more for one that is submitted again."""
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * megabytes,
+        "runtime": lambda wildcards, attempt: attempt * minutes,
+    }
 
 
-def minutes(rule_name, function):
-    """Wall-time limit of a job; more for a job that is submitted again."""
-    return lambda wildcards, attempt: function(wildcards).minutes(
-        STUDY, rule_name, attempt
-    )
-
-
-def growing(amount):
-    """A fixed amount of a resource; more for a job that is submitted again."""
-    return lambda wildcards, attempt: attempt * amount
-
-
-def gpus(rule_name):
-    """1 for rules that the config gives a GPU, else 0."""
-    return int(cost.on_gpu(STUDY, rule_name))
+def forecasted(rule_name):
+    """The same by the cost model, and a GPU where the config gives the rule one."""
+    cost_of = partial(forecast.of, STUDY, rule_name)
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt
+        * int(cost_of(wildcards).megabytes),
+        "runtime": lambda wildcards, attempt: cost_of(wildcards).minutes(
+            STUDY, rule_name, attempt
+        ),
+        "gpu": int(on_gpu(STUDY, rule_name)),
+    }
 
 
 def compute(rule_name):
@@ -150,6 +154,6 @@ def announce(whole_table, say=logger.info):
     """What is about to run: a line, or a row per rule and the line."""
     jobs = about_to_run()
     if whole_table and jobs:
-        say(table(by_rule(STUDY, jobs)))
+        say(forecast.table(forecast.by_rule(STUDY, jobs)))
     if jobs:
-        say(forecast(STUDY, jobs))
+        say(forecast.forecast(STUDY, jobs))

@@ -37,8 +37,7 @@ rule read_corpus:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.corpus(STUDY, w.distribution)),
-        runtime=minutes("read_corpus", lambda w: cost.corpus(STUDY, w.distribution)),
+        **forecasted("read_corpus"),
     params:
         code=code("read_corpus"),
         source=lambda wildcards: as_json(source(distribution(wildcards))),
@@ -49,10 +48,8 @@ rule read_corpus:
     shell:
         command(
             "read_corpus",
-            "params.source",
-            "params.held_out",
-            "params.versions",
-            "output.corpus",
+            params="source held_out versions",
+            output="corpus",
         )
 
 
@@ -74,8 +71,7 @@ rule mix_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
         code=code("mix_corpora"),
         weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
@@ -85,10 +81,9 @@ rule mix_corpora:
     shell:
         command(
             "mix_corpora",
-            "input.parts",
-            "params.weights",
-            "params.stream",
-            "output.corpus",
+            input="parts",
+            params="weights stream",
+            output="corpus",
         )
 
 
@@ -109,8 +104,7 @@ rule make_tokenizer:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
         code=code("make_tokenizer"),
         pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
@@ -120,10 +114,9 @@ rule make_tokenizer:
     shell:
         command(
             "make_tokenizer",
-            "input.corpus",
-            "params.pretrained",
-            "params.vocabulary",
-            "output.output",
+            input="corpus",
+            params="pretrained vocabulary",
+            output="output",
         )
 
 
@@ -146,8 +139,7 @@ rule make_blocks:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.tokens(STUDY, w.tokenizer)),
-        runtime=minutes("make_blocks", lambda w: cost.tokens(STUDY, w.tokenizer)),
+        **forecasted("make_blocks"),
     params:
         code=code("make_blocks"),
         settings=lambda wildcards: as_json(
@@ -159,12 +151,9 @@ rule make_blocks:
     shell:
         command(
             "make_blocks",
-            "input.corpus",
-            "input.tokenizer",
-            "input.trained_on",
-            "params.settings",
-            "params.stream",
-            "output.blocks",
+            input="corpus tokenizer trained_on",
+            params="settings stream",
+            output="blocks",
         )
 
 
@@ -186,8 +175,7 @@ rule summarise_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),
@@ -197,9 +185,7 @@ rule summarise_corpora:
     shell:
         command(
             "summarise_corpora",
-            "input.corpora",
-            "input.blocks",
-            "params.labels",
-            "params.tokenizers",
-            "output.output",
+            input="corpora blocks",
+            params="labels tokenizers",
+            output="output",
         )

@@ -21,26 +21,21 @@ rule gather:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
+        **fixed(),
     params:
-        code=lambda w: code("gather", *finishing(w)),
+        code=lambda w: code("gather", added_by(w)),
         parts=lambda wildcards, input: list(input.parts),
         labels=label_of,
         row=variables_of,
-        finish=lambda w: getattr(finish_of(w), "function", ""),
+        finish=added_by,
         unfinished=as_json({}),
     message:
         "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
     shell:
         command(
             "gather",
-            "params.parts",
-            "params.labels",
-            "params.row",
-            "params.finish",
-            "params.unfinished",
-            "output.output",
+            params="parts labels row finish unfinished",
+            output="output",
         )
 
 
@@ -61,10 +56,9 @@ for row in ANALYSES:
             ENVIRONMENT
         threads: STUDY.compute.threads
         resources:
-            mem_mb=growing(row.megabytes),
-            runtime=growing(15),
+            **fixed(megabytes=row.megabytes, minutes=15),
         params:
-            code=code("analyse", module(row.function)),
+            code=code("analyse", row.function),
             analysis=row.function,
             names=as_json({"datasets": row.reads, "attribute": row.name}),
             settings=settings_of(row),
@@ -74,10 +68,7 @@ for row in ANALYSES:
         shell:
             command(
                 "analyse",
-                "params.analysis",
-                "params.names",
-                "input.datasets",
-                "params.settings",
-                "params.stream",
-                "output.output",
+                input="datasets",
+                params="analysis names settings stream",
+                output="output",
             )

@@ -15,7 +15,7 @@ rule draw:
             category=lambda wildcards: entry(wildcards).category,
             labels=lambda wildcards: {
                 "figure": wildcards.figure,
-                "experiment": STUDY.figures[wildcards.figure].experiment or "none",
+                "experiment": declared(wildcards).experiment or "none",
             },
         ),
         pdf=AT.figure(suffix="pdf"),
@@ -29,24 +29,18 @@ rule draw:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
+        **fixed(megabytes=1000),
     params:
-        code=lambda wildcards: code("draw", entry(wildcards).draws.partition(":")[0]),
+        code=lambda wildcards: code("draw", entry(wildcards).draws),
         function=lambda wildcards: entry(wildcards).draws,
         names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
-        options=lambda wildcards: as_json(STUDY.figures[wildcards.figure].options),
+        options=lambda wildcards: as_json(declared(wildcards).options),
     message:
         "drawing {wildcards.figure}"
     shell:
         command(
             "draw",
-            "params.function",
-            "params.names",
-            "input.datasets",
-            "params.options",
-            "output.png",
-            "output.pdf",
-            "output.data",
-            "output.caption",
+            input="datasets",
+            params="function names options",
+            output="png pdf data caption",
         )

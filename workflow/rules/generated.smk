@@ -18,10 +18,9 @@ rule generate_blocks:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.tokens(STUDY, w.tokenizer)),
-        runtime=minutes("generate_blocks", lambda w: cost.tokens(STUDY, w.tokenizer)),
+        **forecasted("generate_blocks"),
     params:
-        code=lambda w: code("generate_blocks", module(generator(w))),
+        code=lambda w: code("generate_blocks", generator(w)),
         generator=generator,
         settings=lambda w: as_json(generator_settings(distribution(w), tokenizer(w))),
         train=lambda w: (
@@ -34,10 +33,6 @@ rule generate_blocks:
     shell:
         command(
             "generate_blocks",
-            "params.generator",
-            "params.settings",
-            "params.train",
-            "params.held_out",
-            "params.stream",
-            "output.blocks",
+            params="generator settings train held_out stream",
+            output="blocks",
         )

@@ -19,26 +19,21 @@ def tokenizer(wildcards):
 # --- functions that scripts are told by their path
 
 
-def module(function):
-    """The module of ``module:function``."""
-    return function.partition(":")[0]
-
-
 def family(wildcards):
     """What builds the model of an experiment, `module:function`."""
     return family_of(experiment(wildcards).model).model
 
 
-def code_of_experiment(script, modules_of):
+def code_of_experiment(script, functions_of):
     """Fingerprint of a script that calls functions by their path, which an experiment chooses."""
     for name in EXPERIMENTS:  # a job of a cluster reads the fingerprints of the plan
-        code(script, *modules_of(SimpleNamespace(experiment=name)))
-    return lambda wildcards: code(script, *modules_of(wildcards))
+        code(script, *functions_of(SimpleNamespace(experiment=name)))
+    return lambda wildcards: code(script, *functions_of(wildcards))
 
 
-def family_code(script, *modules):
-    """The same of one that builds the model of an experiment."""
-    return code_of_experiment(script, lambda w: [*modules, module(family(w))])
+def functions_of(row):
+    """The functions that a job of a measure calls by their path."""
+    return lambda wildcards: [row.kernel, family(wildcards)]
 
 
 def generator(wildcards):
@@ -47,7 +42,7 @@ def generator(wildcards):
 
 
 for path in GENERATORS.values():
-    code("generate_blocks", module(path))
+    code("generate_blocks", path)
 
 
 def training_generator(wildcards):
@@ -61,24 +56,18 @@ def training_generator(wildcards):
     return GENERATORS[STUDY.distributions[training.distribution].source]
 
 
-def training_modules(wildcards):
-    """The modules of the functions that a training is told."""
-    return [module(p) for p in (family(wildcards), training_generator(wildcards)) if p]
+def training_functions(wildcards):
+    """The functions that a training calls by their path."""
+    return [family(wildcards), training_generator(wildcards)]
 
 
 # --- checkpoints
 
 
-def starts(name):
-    """First steps of an experiment's chunks."""
-    return list(CHUNKS[name])
-
-
 def segment_before(wildcards):
     """Manifest of the chunk before this one, if there is one."""
-    before = [
-        start for start in starts(wildcards.experiment) if start < int(wildcards.start)
-    ]
+    first = int(wildcards.start)
+    before = [start for start in CHUNKS[wildcards.experiment] if start < first]
     return expand(
         AT.checkpoints(),
         experiment=wildcards.experiment,
@@ -87,12 +76,10 @@ def segment_before(wildcards):
     )
 
 
-def training_blocks(wildcards):
-    """Blocks of the distribution that an experiment is trained on."""
-    return AT.blocks().format(
-        tokenizer=experiment(wildcards).tokenizer,
-        distribution=experiment(wildcards).training.distribution,
-    )
+def blocks_for(wildcards, distribution):
+    """Blocks of a distribution, by the experiment's tokenizer."""
+    tokens = experiment(wildcards).tokenizer
+    return AT.blocks().format(tokenizer=tokens, distribution=distribution)
 
 
 def imported(wildcards):
@@ -105,16 +92,19 @@ def imported(wildcards):
     ]
 
 
+def model_of(wildcards):
+    """The facts of an experiment's model."""
+    return as_json(parameters.model(STUDY, experiment(wildcards)))
+
+
+def segment(wildcards):
+    """The checkpoints of a chunk, and the length of the training that it is of."""
+    return as_json(
+        parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
+    )
+
+
 # --- measures
-
-
-def work(wildcards, row):
-    """What a job of a measure or an analysis does."""
-    made = experiment(wildcards)
-    if row in ANALYSES:
-        return Work(STUDY, made, row.declared(made), [])
-    dataset = MEASURED[wildcards.experiment][wildcards.dataset]
-    return Work(STUDY, made, dataset.section, steps_of(wildcards))
 
 
 def steps_of(wildcards):
@@ -126,12 +116,14 @@ def steps_of(wildcards):
 
 def settings_of(row):
     """What a kernel or an analysis is told, as plain data."""
-    return lambda wildcards: as_json(row.settings(work(wildcards, row)))
 
+    def settings(wildcards):
+        section, at = row.declared(experiment(wildcards)), []
+        if row in MEASURES:
+            section, at = section[wildcards.dataset], steps_of(wildcards)
+        return as_json(row.settings(Work(STUDY, experiment(wildcards), section, at)))
 
-def cost_of(row):
-    """Estimated cost of a job of a measure."""
-    return lambda wildcards: row.cost(work(wildcards, row))
+    return settings
 
 
 def stream_of(row):
@@ -143,14 +135,9 @@ def stream_of(row):
 
 def blocks_of(row):
     """Blocks of the contexts that a distribution reads."""
-
-    def blocks(wildcards):
-        return AT.blocks().format(
-            tokenizer=experiment(wildcards).tokenizer,
-            distribution=contexts(STUDY, wildcards.distribution),
-        )
-
-    return blocks if row.per_distribution else []
+    if not row.per_distribution:
+        return []
+    return lambda w: blocks_for(w, contexts(STUDY, w.distribution))
 
 
 def teacher_of(row):
@@ -163,7 +150,7 @@ def teacher_of(row):
         return AT.checkpoints().format(
             experiment=entry.experiment,
             seed=entry.seed,
-            start=starts(entry.experiment)[-1],
+            start=max(CHUNKS[entry.experiment]),
         )
 
     return teacher if row.per_distribution else []
@@ -196,32 +183,27 @@ def labels(*names):
 # --- datasets
 
 
-def every_part(name, dataset):
-    """All parts of a dataset of an experiment: seeds x distributions x chunks with a step that it has."""
-    made = MEASURED[name][dataset]
-    return expand(
-        AT.part(of_distribution=made.row.per_distribution),
-        experiment=name,
-        dataset=dataset,
-        seed=made.seeds,
-        distribution=made.distributions,
-        start=[
-            start
-            for start, steps in CHUNKS[name].items()
-            if made.steps is None or set(steps) & set(made.steps)
-        ],
-    )
-
-
 def parts_of(wildcards):
-    """All parts of the dataset that is gathered; of traces the parts that keep them."""
-    name = wildcards.experiment
-    kept = (
-        traced(experiment(wildcards))
-        if wildcards.dataset == TRACES
-        else [wildcards.dataset]
-    )
-    return [part for dataset in kept for part in every_part(name, dataset)]
+    """The parts of a dataset, of traces those that keep them: seeds x distributions x chunks with its steps."""
+    name, parts = wildcards.experiment, []
+    kept = [wildcards.dataset]
+    if wildcards.dataset == TRACES:
+        kept = traced(experiment(wildcards))
+    for dataset in kept:
+        made = MEASURED[name][dataset]
+        parts += expand(
+            AT.part(of_distribution=made.row.per_distribution),
+            experiment=name,
+            dataset=dataset,
+            seed=made.seeds,
+            distribution=made.distributions,
+            start=[
+                start
+                for start, steps in CHUNKS[name].items()
+                if made.steps is None or set(steps) & set(made.steps)
+            ],
+        )
+    return parts
 
 
 def row_of(wildcards):
@@ -255,10 +237,9 @@ def finish_of(wildcards):
     return row.finish
 
 
-def finishing(wildcards):
-    """The module of what is added to a dataset, if anything is."""
-    finish = finish_of(wildcards)
-    return [module(finish.function)] if finish else []
+def added_by(wildcards):
+    """The function of what is added to a dataset, "" where nothing is."""
+    return getattr(finish_of(wildcards), "function", "")
 
 
 def label_of(wildcards):
@@ -270,43 +251,33 @@ def label_of(wildcards):
 # --- figures
 
 
+def declared(wildcards):
+    """The config entry of a figure or an animation."""
+    if hasattr(wildcards, "animation"):
+        return STUDY.animations[wildcards.animation]
+    return STUDY.figures[wildcards.figure]
+
+
 def entry(wildcards):
-    """The figure's row in the table of figures."""
-    figure = STUDY.figures[wildcards.figure]
-    return FIGURES[figure.draws or wildcards.figure]
-
-
-def read_by(row, listed):
-    """The datasets that a row of the tables needs, and those of a list that it uses."""
-    return [*row.needs, *(d for use in row.uses for d in listed if fnmatch(d, use))]
+    """Its row in the table of animations or figures."""
+    if hasattr(wildcards, "animation"):
+        return ANIMATIONS[declared(wildcards).draws]
+    return FIGURES[declared(wildcards).draws or wildcards.figure]
 
 
 def drawn(wildcards):
-    """Datasets that a figure needs, and those it uses where the experiment makes them."""
-    name = STUDY.figures[wildcards.figure].experiment
+    """Datasets that a figure or an animation needs, and those it uses where the experiment makes them."""
+    name, row = declared(wildcards).experiment, entry(wildcards)
     if name is None:
-        needed = entry(wildcards).needs
         return {
-            each: AT.claims() if needed == OF_CLAIMS else AT.validation(each)
-            for each in needed
+            each: AT.claims() if row.needs == OF_CLAIMS else AT.validation(each)
+            for each in row.needs
         }
     listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
+    used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
     return {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
-        for dataset in read_by(entry(wildcards), listed)
-    }
-
-
-def motion(wildcards):
-    """The animation's row in the table of animations."""
-    return ANIMATIONS[STUDY.animations[wildcards.animation].draws]
-
-
-def moving(wildcards):
-    """Datasets that an animation needs, and those it uses where the experiment makes them."""
-    name, row = STUDY.animations[wildcards.animation].experiment, motion(wildcards)
-    return {
-        dataset: AT.dataset(name, dataset) for dataset in read_by(row, LISTED[name])
+        for dataset in (*row.needs, *used)
     }
 
 
@@ -328,7 +299,7 @@ def unfinished_of(wildcards):
     if row.per_distribution:
         coords["distribution"] = made.distributions
     made_by = {
-        "code": family_code("measure", module(row.kernel))(wildcards),
+        "code": code("measure", row.kernel, family(wildcards)),
         row.attribute: row.settings(section),
     }
     return as_json({"coords": coords, "made_by": made_by})
@@ -346,7 +317,7 @@ def finished_datasets(name):
 
 def finished_inputs(wildcards):
     """Datasets of a figure, as far as a part is finished; None where it needs one that has none."""
-    name = STUDY.figures[wildcards.figure].experiment
+    name = declared(wildcards).experiment
     if name is None:  # of no experiment
         return None
     there = {

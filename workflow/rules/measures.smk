@@ -31,11 +31,9 @@ for row in MEASURES:
             ENVIRONMENT
         threads: STUDY.compute.threads
         resources:
-            mem_mb=megabytes(cost_of(row)),
-            runtime=minutes(row.name, cost_of(row)),
-            gpu=gpus(row.name),
+            **forecasted(row.name),
         params:
-            code=family_code("measure", module(row.kernel)),
+            code=code_of_experiment("measure", functions_of(row)),
             family=family,
             kernel=row.kernel,
             settings=settings_of(row),
@@ -50,18 +48,7 @@ for row in MEASURES:
         shell:
             command(
                 "measure",
-                "input.checkpoints",
-                "input.blocks",
-                "input.teacher",
-                "input.tokenizer",
-                "params.family",
-                "params.kernel",
-                "params.settings",
-                "params.attribute",
-                "params.steps",
-                "params.compute",
-                "params.labels",
-                "params.stream",
-                "params.batch_stream",
-                "output.output",
+                input="checkpoints blocks teacher tokenizer",
+                params="family kernel settings attribute steps compute labels stream batch_stream",
+                output="output",
             )

@@ -19,11 +19,7 @@ use rule gather as gather_partial with:
     log:
         AT.log("gather_partial", "experiment", "dataset"),
     params:
-        code=lambda w: code("gather", *finishing(w)),
         parts=finished_parts,
-        labels=label_of,
-        row=variables_of,
-        finish=lambda w: getattr(finish_of(w), "function", ""),
         unfinished=unfinished_of,
     message:
         "gathering what is finished of {wildcards.experiment}/{wildcards.dataset}.nc"
@@ -39,11 +35,7 @@ use rule draw as draw_partial with:
         caption=AT.partial_figure(suffix="txt"),
     log:
         AT.log("draw_partial", "figure"),
-    localrule: True
     params:
-        code=lambda wildcards: code("draw", module(entry(wildcards).draws)),
-        function=lambda wildcards: entry(wildcards).draws,
         names=lambda wildcards: as_json({"datasets": list(finished_inputs(wildcards))}),
-        options=lambda wildcards: as_json(STUDY.figures[wildcards.figure].options),
     message:
         "drawing what is finished of {wildcards.figure}"

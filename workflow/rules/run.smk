@@ -10,7 +10,7 @@ AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that wa
 
 if workflow.is_main_process:
     for name, figure in STUDY.figures.items():
-        code("draw", FIGURES[figure.draws or name].draws.partition(":")[0])
+        code("draw", FIGURES[figure.draws or name].draws)
     if not AT_WORK:
         results, plan_name = Path(STUDY.results), planned.name(config, CODES, root=ROOT)
         for problem in [

@@ -25,8 +25,7 @@ rule validate:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        mem_mb=megabytes(lambda w: cost.validation(STUDY, w.family)),
-        runtime=minutes("validate", lambda w: cost.validation(STUDY, w.family)),
+        **forecasted("validate"),
     params:
         code=code("validate"),
         setting=lambda wildcards: as_json(
@@ -38,8 +37,7 @@ rule validate:
     shell:
         command(
             "validate",
-            "wildcards.family",
-            "params.setting",
-            "params.stream",
-            "output.output",
+            wildcards="family",
+            params="setting stream",
+            output="output",
         )

@@ -1,23 +1,16 @@
 """The local learning coefficient of any loss at any weights, by SGLD around them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
 import xarray as xr
 
-from rllc.estimator.samplers.admissible import (
-    Loss,
-    check_batches,
-    check_finite,
-    check_mean,
-    mean_center_loss,
-    to_device,
-)
+from rllc.estimator.samplers.admissible import Loss, check_mean, to_device
+from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample
-from rllc.estimator.summary import center_losses, summarise
+from rllc.estimator.summary import estimated
 from rllc.models.weights import Masks, Weights
 from rllc.setting import DIVERGENCE_FACTOR, Setting
 
@@ -115,36 +108,17 @@ def estimate_components(
     *,
     components: Mapping[str, Masks | None],
     setting: Setting,
-    init_batches: Sequence[Any] | None = None,
     vectorize: bool = False,
-    device: str | torch.device | None = None,
-    max_memory: int | None = None,
-    control_of: xr.Dataset | None = None,
+    **rest: Any,
 ) -> xr.Dataset:
-    """``estimate`` at a setting."""
-    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
-    at_center = center_losses(control_of, setting)
+    """``estimate`` at a setting; the rest are arguments of ``summary.estimated``."""
     if not weights or not components:
         raise ValueError("nothing to sample: expected at least one weight and one component")
-    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
-    check_finite(weights)
-    selected = {name: coordinates(weights, masks, component=name) for name, masks in components.items()}
-    check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
-    if control_of is not None:
-        setting = replace(setting, gradient=False)
-    traces = sample(
-        loss, weights, batches, components=selected, setting=setting, vectorize=vectorize,
-        max_memory=max_memory, at_center=at_center,
-    )  # fmt: skip
-    return summarise(
-        traces,
-        components=list(components),
-        sizes=[part.size for part in selected.values()],
-        setting=setting,
-        init_loss=(
-            mean_center_loss(loss, weights, init_batches)
-            if control_of is None
-            else float(control_of["init_loss"])
-        ),
-        unread=0 if control_of is None else setting.burn_in,
-    )
+
+    def sampler(weights: Weights, batches: Sequence[Any], **how: Any) -> tuple[Traces, dict[str, int]]:
+        selected = {name: coordinates(weights, masks, component=name) for name, masks in components.items()}
+        check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
+        traces = sample(loss, weights, batches, components=selected, vectorize=vectorize, **how)
+        return traces, {name: part.size for name, part in selected.items()}
+
+    return estimated(loss, weights, batches, sampler=sampler, setting=setting, **rest)

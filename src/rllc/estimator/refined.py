@@ -8,7 +8,6 @@ head's own tensors are state; logits, and in the last layer queries, exist at sc
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,16 +20,10 @@ from rllc.estimator.kernels.cross_entropy import Targets, loss_of, targets_of
 from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
 from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_read
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
-from rllc.estimator.samplers.admissible import (
-    check_at_center,
-    check_batches,
-    check_finite,
-    mean_center_loss,
-    to_device,
-)
+from rllc.estimator.samplers.admissible import check_at_center, to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.sgld import advance
-from rllc.estimator.summary import center_losses, summarise
+from rllc.estimator.summary import estimated
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
 from rllc.models.weights import Weights, check_weights
@@ -51,16 +44,13 @@ def estimate_heads(
     *,
     heads: Sequence[str] | None = None,
     setting: Setting,
-    init_batches: Sequence[Batch] | None = None,
-    device: str | torch.device | None = None,
-    max_memory: int | None = None,
-    control_of: xr.Dataset | None = None,
+    **rest: Any,
 ) -> xr.Dataset:
     """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
 
     Returns what ``llc.estimate`` does with the loss ``models.loss.next_token_loss(architecture)`` and the
     masks of each head (index h of W_K, W_O, W_Q, W_V, b_K, b_Q, b_V), draw by draw, to float tolerance.
-    All arguments that both have mean the same.
+    All arguments that both have mean the same; the rest are those of ``summary.estimated``.
 
     weights     all weights of the model, by name
     heads       labels ``"layer:head"`` (None: all heads)
@@ -73,32 +63,17 @@ def estimate_heads(
     """
     if setting.sampler != "sgld":
         raise ValueError(f"heads are sampled here by sgld alone: use llc.estimate for {setting.sampler!r}")
-    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
-    at_center = center_losses(control_of, setting)
     labels = _check_heads(heads, architecture)
     expected = shapes(architecture)
     own = {name: w for name, w in weights.items() if name in expected}
     check_weights(own, expected, f"what is given for {architecture}")
-    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
-    check_finite(weights)
-    if control_of is not None:
-        setting = replace(setting, gradient=False)
-    traces = sample_heads(
-        weights, architecture, batches, heads=labels, setting=setting, max_memory=max_memory,
-        at_center=at_center,
-    )  # fmt: skip
-    return summarise(
-        traces,
-        components=labels,
-        sizes=[len(gather(weights, 0, 0))] * len(labels),
-        setting=setting,
-        init_loss=(
-            mean_center_loss(next_token_loss(architecture), weights, init_batches)
-            if control_of is None
-            else float(control_of["init_loss"])
-        ),
-        unread=0 if control_of is None else setting.burn_in,
-    )
+
+    def sampler(weights: Weights, batches: Sequence[Batch], **how: Any) -> tuple[Traces, dict[str, int]]:
+        traces = sample_heads(weights, architecture, batches, heads=labels, **how)
+        return traces, dict.fromkeys(labels, len(gather(weights, 0, 0)))
+
+    loss = next_token_loss(architecture)
+    return estimated(loss, weights, batches, sampler=sampler, setting=setting, **rest)
 
 
 class Folded(NamedTuple):
@@ -137,30 +112,6 @@ def sample_heads(
     with _products(device):
         layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
         model = Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
-        return _walk(model, batches, heads, setting, limits, at_center)
-
-
-@contextmanager
-def _products(device: torch.device) -> Iterator[None]:
-    """Lower precision inside products, in place of autocast, which would round their results as well."""
-    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
-    torch.set_float32_matmul_precision("medium" if lower else before)
-    try:
-        with torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
-def _walk(
-    model: Folded,
-    batches: Sequence[Batch],
-    heads: Sequence[str],
-    setting: Setting,
-    limits: Bounds,
-    at_center: Tensor | None,
-) -> Traces:
-    weights, device = model.weights, model.unembedding.W.device
     how = {"chains": range(setting.chains), "setting": setting}
     group = [
         walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
@@ -186,15 +137,28 @@ def _walk(
         higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
         return losses_and_gradients(
             walkers.positions, layers[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
-            Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+            Above(higher, model.unembedding, targets, architecture), limits, gradient=gradient,
         )  # fmt: skip
 
-    walk(
-        [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate, setting=setting,
-        gradient=setting.gradient, control=at_center is not None,
-    )  # fmt: skip
+    with _products(device):
+        walk(
+            [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate,
+            setting=setting, gradient=setting.gradient, control=at_center is not None,
+        )  # fmt: skip
     check_at_center(traces.at_center)
     return traces
+
+
+@contextmanager
+def _products(device: torch.device) -> Iterator[None]:
+    """Lower precision inside products, in place of autocast, which would round their results as well."""
+    before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
+    torch.set_float32_matmul_precision("medium" if lower else before)
+    try:
+        with torch.autocast(device.type, enabled=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:

@@ -8,26 +8,13 @@ from dataclasses import replace
 
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge_against_control
+from rllc.estimator.diagnostics.verdict import judge_against_control
 from rllc.models.weights import Weights, weight_norm
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
 
 Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise returns
 
-# variables of an estimate -> what they are called for a dataset named {name}
-RENAMED = {"llc": "{name}", "llc_se": "{name}_se", "llc_init": "{name}_init", "llc_chain": "{name}_chain"}
-KEPT = (
-    "verdict", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "geweke",
-    "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
-    "raftery_lewis_factor", "status", "init_loss",
-)  # fmt: skip
-CONTROL = {
-    "{name}_gradient_off": (
-        "control: the same estimate without the gradient term in the sampler, same noise and batches", "1"
-    ),
-    "{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
-}  # fmt: skip
 TRACES = {
     "trace_loss": ("minibatch loss of each draw, before the move", NATS),
     "trace_paired_loss": ("the same minus the loss at the checkpoint on the same minibatch", NATS),
@@ -41,7 +28,6 @@ def with_control(
     name: str,
     control_chains: int,
     keep_traces: bool,
-    limits: Limits = LIMITS,
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
 
@@ -50,7 +36,6 @@ def with_control(
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
                     two are compared over these
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
-    limits          of what the control adds to ``verdict``
 
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
@@ -58,17 +43,21 @@ def with_control(
     """
     on = estimate(setting=setting)
     off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
-    renamed = {old: new.format(name=name) for old, new in RENAMED.items()}
-    dataset = on[[*renamed, *KEPT]].rename(renamed)
+    renamed = {each: each.replace("llc", name) for each in ("llc", "llc_se", "llc_init", "llc_chain")}
+    dataset = on.drop_dims("draw").rename(renamed)
     dataset[f"{name}_gradient_off"] = off["llc"]
     dataset[f"{name}_gradient_off_se"] = off["llc_se"]
     both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control
     pair = [each["llc_chain"].where(both).mean("chain") for each in (on, off)]
-    dataset["verdict"] = judge_against_control(on["verdict"], *pair, limits=limits)
+    dataset["verdict"] = judge_against_control(on["verdict"], *pair)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
-    words = {key.format(name=name): text for key, text in CONTROL.items()}
+    same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
+    words = {
+        f"{name}_gradient_off": (same, "1"),
+        f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    }
     if name == "rllc":
         for variable in dataset.data_vars.values():
             long_name = variable.attrs.get("long_name", "")

@@ -1,11 +1,12 @@
 """From traces to the estimate: means, errors, diagnostics, verdict, in one labelled dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor
 
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.drift import drift
@@ -14,8 +15,10 @@ from rllc.estimator.diagnostics.heidelberger_welch import heidelberger_welch
 from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.status import OK, chain_status
-from rllc.estimator.diagnostics.verdict import LIMITS, Limits, judge
+from rllc.estimator.diagnostics.verdict import judge
+from rllc.estimator.samplers.admissible import Loss, check_batches, check_finite, mean_center_loss
 from rllc.estimator.samplers.chains import Traces
+from rllc.models.weights import Weights
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, status_attributes
 
@@ -45,29 +48,51 @@ VARIABLES = {
 }  # fmt: skip
 
 
-def center_losses(estimate: xr.Dataset | None, setting: Setting) -> Tensor | None:
-    """Losses at the centre [draw] of the estimate whose control this is (None: it is none).
+def estimated(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    *,
+    sampler: Callable[..., tuple[Traces, Mapping[str, int]]],
+    setting: Setting,
+    init_batches: Sequence[Any] | None = None,
+    device: str | torch.device | None = None,
+    max_memory: int | None = None,
+    control_of: xr.Dataset | None = None,
+) -> xr.Dataset:
+    """The estimate from what ``sampler(weights, batches, setting=, max_memory=, at_center=)`` samples.
 
-    Raises ValueError where the estimate has another number of draws.
+    sampler  returns the traces and, by name, the number of coordinates of each component
+
+    The rest, and what is refused, as of ``llc.estimate``; ``at_center`` are the losses there that
+    ``control_of`` holds (None: it is None).
     """
-    if estimate is None:
-        return None
-    if estimate.sizes["draw"] != setting.draws:
-        raise ValueError(
-            f"control_of has {estimate.sizes['draw']} draws, its control {setting.draws}: "
-            "expected the same setting"
-        )
-    return torch.from_numpy(estimate["loss_at_center"].values)
+    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
+    at_center = None
+    if control_of is not None:
+        if control_of.sizes["draw"] != setting.draws:
+            raise ValueError(
+                f"control_of has {control_of.sizes['draw']} draws, its control {setting.draws}: "
+                "expected the same setting"
+            )
+        at_center = torch.from_numpy(control_of["loss_at_center"].values)
+        setting = replace(setting, gradient=False)
+    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
+    check_finite(weights)
+    traces, sizes = sampler(weights, batches, setting=setting, max_memory=max_memory, at_center=at_center)
+    if control_of is None:
+        init_loss = mean_center_loss(loss, weights, init_batches)
+        return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss)
+    init_loss = float(control_of["init_loss"])
+    return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=setting.burn_in)
 
 
 def summarise(
     traces: Traces,
     *,
-    components: Sequence[str],
-    sizes: Sequence[int],
+    sizes: Mapping[str, int],
     setting: Setting,
     init_loss: float = float("nan"),
-    limits: Limits = LIMITS,
     unread: int = 0,
 ) -> xr.Dataset:
     """From traces to the labelled estimate.
@@ -83,11 +108,10 @@ def summarise(
     enters no mean; what follows a nonfinite loss is NaN in ``loss``.
 
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
-    sizes      number of coordinates of each component
+    sizes      component -> number of its coordinates
     setting    what they were sampled with, recorded in the attributes. Draws of its burn-in enter no mean and
                no diagnostic but ``status``; with the baseline "init", llc is of loss less ``init_loss``.
     init_loss  mean loss at the centre over the init batches
-    limits     of the verdict
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
     Returns (component): ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
@@ -96,6 +120,7 @@ def summarise(
     ``raftery_lewis_factor``; ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
+    coordinates = list(sizes.values())
     loss, at_center = (values.cpu().numpy() for values in (traces.loss, traces.at_center))
     lost = ~np.isfinite(loss)
     lost[..., :unread] = False
@@ -103,7 +128,7 @@ def summarise(
     rise = loss - at_center
     level = abs(float(np.mean(at_center)))
     meaningful = n_beta * level >= 1
-    scale = np.full(len(sizes), level) if meaningful else np.asarray(sizes) / n_beta
+    scale = np.full(len(sizes), level) if meaningful else np.asarray(coordinates) / n_beta
     status = chain_status(
         loss[..., unread:], rise[..., unread:], scale=scale[:, None],
         divergence_factor=setting.divergence_factor,
@@ -120,20 +145,20 @@ def summarise(
             "llc_chain": (("component", "chain"), by_chain),
             **_over_chains([trace[sound] for trace, sound in zip(kept, ok, strict=True)], n_beta),
             **_by_chain(kept),
-            **_acceptance(accepted, sizes, setting),
+            **_acceptance(accepted, coordinates, setting),
             "status": (("component", "chain"), status, status_attributes()),
             "loss": (("component", "chain", "draw"), loss),
             "loss_at_center": ("draw", at_center),
             "init_loss": ((), init_loss),
         },
         coords={
-            "component": np.asarray(components, dtype=object),
+            "component": np.asarray(list(sizes), dtype=object),
             "chain": np.arange(loss.shape[1]),
             "draw": np.arange(loss.shape[2]),
         },
         attrs=setting.facts(),
     )
-    dataset["verdict"] = judge(dataset, level=level if meaningful else float("nan"), limits=limits)
+    dataset["verdict"] = judge(dataset, level=level if meaningful else float("nan"))
     return describe(dataset, VARIABLES)
 
 
@@ -160,13 +185,10 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """What each chain says alone; kept [component, chain, draw]."""
-    welch = heidelberger_welch(kept)
     values = {
         "geweke": geweke(kept),
-        "heidelberger_welch_start": welch.start,
-        "heidelberger_welch_p": welch.p,
-        "heidelberger_welch_halfwidth": welch.halfwidth,
-        "raftery_lewis_factor": raftery_lewis(kept).factor,
+        **{f"heidelberger_welch_{name}": value for name, value in heidelberger_welch(kept)._asdict().items()},
+        "raftery_lewis_factor": raftery_lewis(kept),
     }
     return {name: (("component", "chain"), value) for name, value in values.items()}
 

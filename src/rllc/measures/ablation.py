@@ -1,6 +1,6 @@
 """What the loss rises by when the output of an attention head is replaced."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -9,15 +9,7 @@ from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
-from rllc.models.transformer import (
-    Architecture,
-    Weights,
-    attention,
-    attention_inputs,
-    embed,
-    head_outputs,
-    unembed,
-)
+from rllc.models.transformer import Architecture, Weights, embed, layers, logits_from, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_coords, head_labels
@@ -65,15 +57,18 @@ def ablations(
     for index in range(len(batches)):
         batch = batches[index]
         others = _another_context(len(batch.contexts), generator(seed, "resample", index))
-        layers = list(_layers(weights, batch.contexts, architecture, batch.positions))
-        before = token_losses(unembed(weights, layers[-1][1], architecture), batch.targets)
-        for layer, (z, residual) in enumerate(layers):
+        residual, position = embed(weights, batch.contexts, architecture)
+        every = list(layers(weights, (residual, position), architecture, batch.positions))
+        before = token_losses(unembed(weights, every[-1][1], architecture), batch.targets)
+        for layer, (z, residual) in enumerate(every):
             for head in range(architecture.n_heads):
                 own = z[:, head]
                 replacements = (torch.zeros_like(own), means[layer, head].expand_as(own), own[others])
                 for method, replacement in enumerate(replacements):
                     changed = residual + (replacement - own) @ weights[f"blocks.{layer}.attn.W_O"][head]
-                    logits = _rest(weights, layer + 1, changed, batch, architecture)
+                    logits = logits_from(
+                        weights, (changed, position), architecture, batch.positions, layer + 1
+                    )
                     after = token_losses(logits, batch.targets)
                     rise[layer, head, method] += float((after - before).sum(dtype=torch.float64))
         predictions += before.numel()
@@ -84,44 +79,12 @@ def ablations(
     )
 
 
-def _layers(
-    weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Of each layer the heads' outputs z and the residual stream after it, the last layer's only ``at``.
-
-    z [batch, head, position, d_head], residual [batch, position, model]
-    """
-    residual, position = embed(weights, tokens, architecture)
-    for layer in range(architecture.n_layers):
-        asked = at if layer == architecture.n_layers - 1 else None
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        z = head_outputs(weights, layer, inputs, asked)
-        name = f"blocks.{layer}.attn"
-        written = torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
-        residual = (residual if asked is None else residual[:, asked]) + written
-        yield z, residual
-
-
-def _rest(weights: Weights, first: int, residual: Tensor, batch: Batch, architecture: Architecture) -> Tensor:
-    """Logits at the scored positions, from the residual stream that enters layer ``first``.
-
-    After the last layer the residual stream holds the scored positions alone.
-    """
-    _, position = embed(weights, batch.contexts[:1], architecture)
-    for layer in range(first, architecture.n_layers):
-        asked = batch.positions if layer == architecture.n_layers - 1 else None
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        written = attention(weights, layer, inputs, asked)
-        residual = (residual if asked is None else residual[:, asked]) + written
-    return unembed(weights, residual, architecture)
-
-
 def _mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
     """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
     total, outputs = 0.0, 0
     for batch in batches:
-        layers = _layers(weights, batch.contexts, architecture, None)
-        total = total + torch.stack([z.sum((0, 2), dtype=torch.float64) for z, _ in layers])
+        every = layers(weights, embed(weights, batch.contexts, architecture), architecture, None)
+        total = total + torch.stack([z.sum((0, 2), dtype=torch.float64) for z, _ in every])
         outputs += batch.contexts.numel()
     return (total / outputs).to(weights["unembed.W_U"].dtype)[:, :, None, :]
 

@@ -6,9 +6,11 @@ nothing here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 import xarray as xr
 from torch import Tensor
@@ -85,21 +87,25 @@ def sweep(
     step_size).
     """
     values = {name: np.unique(np.asarray(grid[name], dtype=np.float64)) for name in GRID}
-    cells: dict[tuple[int, int, int], xr.Dataset] = {}
-    for i, pull in enumerate(values["localization"].tolist()):
-        for k, step in enumerate(values["step_size"].tolist()):
-            if step * pull >= 4:
-                continue
-            base = Setting(n_beta=1.0, localization=pull, step_size=step, **fixed)
-            off = estimate(setting=replace(base, chains=control_chains, gradient=False))
-            for j, nb in enumerate(values["n_beta"].tolist()):
-                on = estimate(setting=replace(base, n_beta=nb))
-                cells[i, j, k] = _one(on).assign(
-                    llc_gradient_off=nb * off["llc"], llc_gradient_off_se=nb * off["llc_se"]
-                )
+    cells = {}
+    for pull, step in product(values["localization"].tolist(), values["step_size"].tolist()):
+        if step * pull >= 4:
+            continue
+        base = Setting(n_beta=1.0, localization=pull, step_size=step, **fixed)
+        off = estimate(setting=replace(base, chains=control_chains, gradient=False))
+        for nb in values["n_beta"].tolist():
+            cell = _kept(estimate(setting=replace(base, n_beta=nb)))
+            control = {"llc_gradient_off": nb * off["llc"], "llc_gradient_off_se": nb * off["llc_se"]}
+            cells[pull, nb, step] = cell.assign(control)
     if not cells:
         raise ValueError("every pair has step_size x localization of 4 or more: lower the step sizes")
-    return _on_grid(cells, values).assign(relaxed=_relaxed(values, base))
+    index = pd.MultiIndex.from_tuples(cells, names=GRID)
+    stacked = xr.concat(cells.values(), pd.Index(range(len(cells)), name="cell"))
+    stacked = stacked.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
+    absent = {name: ABSENT.get(str(name), np.nan) for name in stacked.data_vars}
+    table = stacked.unstack("cell", fill_value=absent).reindex(values, fill_value=absent)
+    table = table.transpose("component", *GRID, ...)
+    return describe(table.assign(relaxed=_relaxed(values, base)), VARIABLES)
 
 
 def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray:
@@ -110,31 +116,13 @@ def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray
     moves = setting.burn_in * setting.thinning
     grid = xr.Dataset(coords={name: values[name] for name in ("localization", "step_size")})
     share = 1.0 - (1.0 - grid["localization"] * grid["step_size"] / 2.0) ** (2 * moves)
-    return share.where(grid["localization"] * grid["step_size"] < 4).assign_attrs(
-        long_name=VARIABLES["relaxed"][0], units=VARIABLES["relaxed"][1]
-    )
+    return share.where(grid["localization"] * grid["step_size"] < 4)
 
 
-def _one(on: xr.Dataset) -> xr.Dataset:
+def _kept(on: xr.Dataset) -> xr.Dataset:
     """Of one setting: what the sweep keeps."""
     rise = (on["loss"] - on["loss_at_center"]).astype(np.float32)
     return on[[*SCALARS, "llc_chain", "status"]].assign(paired_loss=rise).drop_attrs(deep=False)
-
-
-def _on_grid(
-    cells: Mapping[tuple[int, int, int], xr.Dataset], values: Mapping[str, np.ndarray]
-) -> xr.Dataset:
-    first = next(iter(cells.values()))
-    shape = tuple(len(values[name]) for name in GRID)
-    dataset = xr.Dataset(coords={**first.coords, **values})
-    for name, variable in first.data_vars.items():
-        rest = variable.shape[1:]
-        fill = ABSENT.get(str(name), np.nan)
-        table = np.full((variable.shape[0], *shape, *rest), fill, dtype=variable.dtype)
-        for (i, j, k), one in cells.items():
-            table[:, i, j, k] = one[name].values
-        dataset[name] = (("component", *GRID, *variable.dims[1:]), table, variable.attrs)
-    return describe(dataset, VARIABLES)
 
 
 def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -144,16 +132,13 @@ def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
         for name in (*GRID, "chain", "draw")
     }
     fill = {name: ABSENT.get(str(name), np.nan) for name in sweeps[0].data_vars}
-    spread = [_by_all(each).reindex(union, fill_value=fill) for each in sweeps]
+    # ``relaxed`` for each component, since kinds differ in burn-in
+    each = [one.assign(relaxed=one["relaxed"].expand_dims(component=one["component"])) for one in sweeps]
+    spread = [one.reindex(union, fill_value=fill) for one in each]
     whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
     whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
     whole["verdict"] = whole["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
     return whole
-
-
-def _by_all(one: xr.Dataset) -> xr.Dataset:
-    """``relaxed`` for each component, since kinds differ in burn-in."""
-    return one.assign(relaxed=one["relaxed"].expand_dims(component=one["component"]))
 
 
 def at_center(

@@ -3,7 +3,7 @@
 The kernels are given an estimator, ``estimate(batches=, setting=)`` with everything else given.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -36,81 +36,63 @@ VARIABLES = {
 
 
 def dependence(
-    data: Data, *, components: Sequence[str], settings: Mapping[str, Mapping[str, Any]], **varied: Any
-) -> Measurement:
-    """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1).
-
-    settings  kind of component (heads, full) -> the base setting that is varied around
-    varied    what replaces it (``chains``, ``draws``, ``burn_in``), and what ``vary`` varies
-    """
-
-    def measure(weights, model, step):
-        parts = []
-        for kind, base in settings.items():
-            labels = [c for c in components if (c == "full") == (kind == "full")]
-            take = partial(data.batches, count=varied["draws"], scored=base["scored_positions"])
-            setting = Setting.of({**base, **varied}, seed=data.seed(step))
-            seeds = {"seed_of": partial(derive, data.stream, "noise"), "step": step}
-            sizes = {name: varied[name] for name in ("dataset_sizes", "batch_sizes", "noise_seeds")}
-            how = {"setting": setting, "batch_size": base["batch_size"], "take": take}
-            parts.append(vary(weights, model, labels, **how, **seeds, **sizes))
-        return xr.concat(parts, "component").sel(component=list(components)).drop_attrs(deep=False)
-
-    return measure
-
-
-def vary(
-    weights: Weights,
-    model: Model,
-    labels: Sequence[str],
+    data: Data,
     *,
-    setting: Setting,
-    take: Callable[..., Sequence[Any]],
-    seed_of: Callable[..., int],
-    step: int,
-    batch_size: int,
+    components: Sequence[str],
+    settings: Mapping[str, Mapping[str, Any]],
     dataset_sizes: Sequence[int],
     batch_sizes: Sequence[int],
     noise_seeds: Sequence[int],
-) -> xr.Dataset:
-    """All that is varied around one setting, for components that share it.
+    **extent: int,
+) -> Measurement:
+    """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1).
 
-    labels   components: all heads, or ``full``
-    setting  the base setting; its seed is that of the noise in all but ``by_noise_seed``
-    take     ``take(purpose, batch_size=)``: minibatches, the same for the same purpose
-    seed_of  ``seed_of(number)`` for all checkpoints, ``seed_of(number, step)`` for this one alone
+    settings  kind of component (heads, full) -> the base setting that is varied around; its seed is that of
+              the noise in all but ``by_noise_seed``
+    extent    what replaces its ``chains``, ``draws`` and ``burn_in``
 
-    Returns ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
+    Measures ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
     ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
     """
-    same = estimator(weights, model, labels)
-    new = estimator(weights, model, labels, loss=on_new_batches(model.loss))
-    usual = take("draws", batch_size=batch_size)
-    base = same(batches=usual, setting=setting)
-    rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
 
-    def seeded(*which: int) -> dict[str, Any]:
-        purpose = " ".join(map(str, ("noise", *which)))
-        own = replace(setting, seed=seed_of(*which))
-        return {"batches": take(purpose, batch_size=batch_size), "setting": own}
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        parts = [around(weights, model, step, kind) for kind in settings]
+        return xr.concat(parts, "component").sel(component=list(components)).drop_attrs(deep=False)
 
-    varied = [
-        describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
-        by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, setting=setting),
-        by_batch_size(
-            same,
-            new,
-            batches={size: take("batch size", batch_size=size) for size in batch_sizes},
-            new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
-            setting=setting,
-        ),
-        by_noise_seed(
-            same,
-            shared={number: seeded(number) for number in noise_seeds},
-            fresh={number: seeded(number, step) for number in noise_seeds},
-        ),
-    ]
-    return xr.merge(varied, combine_attrs="drop")
+    def around(weights: Weights, model: Model, step: int, kind: str) -> xr.Dataset:
+        section, labels = settings[kind], [c for c in components if (c == "full") == (kind == "full")]
+        batch_size, setting = section["batch_size"], Setting.of({**section, **extent}, seed=data.seed(step))
+        take = partial(data.batches, count=extent["draws"], scored=section["scored_positions"])
+        same = estimator(weights, model, labels)
+        new = estimator(weights, model, labels, loss=on_new_batches(model.loss))
+        usual = take("draws", batch_size=batch_size)
+        base = same(batches=usual, setting=setting)
+        rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
+
+        def seeded(*which: int) -> dict[str, Any]:
+            purpose = " ".join(map(str, ("noise", *which)))
+            own = replace(setting, seed=derive(data.stream, "noise", *which))
+            return {"batches": take(purpose, batch_size=batch_size), "setting": own}
+
+        varied = [
+            describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
+            by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, setting=setting),
+            by_batch_size(
+                same,
+                new,
+                batches={size: take("batch size", batch_size=size) for size in batch_sizes},
+                new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
+                setting=setting,
+            ),
+            by_noise_seed(
+                same,
+                shared={number: seeded(number) for number in noise_seeds},
+                fresh={number: seeded(number, step) for number in noise_seeds},
+            ),
+        ]
+        return xr.merge(varied, combine_attrs="drop")
+
+    return measure
 
 
 def on_new_batches(loss: Loss) -> Loss:
@@ -162,16 +144,16 @@ def by_batch_size(
 
     Returns ``llc_by_batch_size``, ``.._se`` (component, evaluation: same | new, batch_size).
     """
-    pairs = {
-        size: [(moves[i], new_batches[size][i]) for i in range(len(moves))] for size, moves in batches.items()
+    same_of = {size: same(batches=some, setting=setting) for size, some in batches.items()}
+    new_of = {
+        size: new(batches=[(some[i], new_batches[size][i]) for i in range(len(some))], setting=setting)
+        for size, some in batches.items()
     }
     rows = {
-        "same": {size: same(batches=some, setting=setting) for size, some in batches.items()},
-        "new": {size: new(batches=some, setting=setting) for size, some in pairs.items()},
+        kind: _varied(row, name="llc_by_batch_size", dim="batch_size")
+        for kind, row in (("same", same_of), ("new", new_of))
     }
-    each = [_varied(row, name="llc_by_batch_size", dim="batch_size") for row in rows.values()]
-    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="evaluation", name="evaluation")
-    return describe(xr.concat(each, index), VARIABLES)
+    return _stacked(rows, "evaluation")
 
 
 def by_noise_seed(
@@ -184,22 +166,23 @@ def by_noise_seed(
 
     Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).
     """
-    rows = {"shared": shared, "fresh": fresh}
-    each = [
-        _varied(
-            {seed: estimate(**how) for seed, how in row.items()}, name="llc_by_noise_seed", dim="noise_seed"
+    rows = {
+        kind: _varied(
+            {seed: estimate(**how) for seed, how in given.items()}, name="llc_by_noise_seed", dim="noise_seed"
         )
-        for row in rows.values()
-    ]
-    index = xr.DataArray(np.asarray(list(rows), dtype=object), dims="seeding", name="seeding")
-    return describe(xr.concat(each, index), VARIABLES)
+        for kind, given in (("shared", shared), ("fresh", fresh))
+    }
+    return _stacked(rows, "seeding")
 
 
 def _varied(estimates: Mapping[int, xr.Dataset], *, name: str, dim: str) -> xr.Dataset:
     """``<name>`` and ``<name>_se`` (component, dim): one estimate per value of ``dim``."""
-    each = [
-        one[["llc", "llc_se"]].rename(llc=name, llc_se=f"{name}_se").drop_attrs()
-        for one in estimates.values()
-    ]
-    index = xr.DataArray(np.asarray(list(estimates), dtype=np.int64), dims=dim, name=dim)
-    return describe(xr.concat(each, index), VARIABLES)
+    names = {"llc": name, "llc_se": f"{name}_se"}
+    each = {at: one[[*names]].rename(names).drop_attrs() for at, one in estimates.items()}
+    return describe(_stacked(each, dim), VARIABLES)
+
+
+def _stacked(each: Mapping[Any, xr.Dataset], dim: str) -> xr.Dataset:
+    labels = list(each)
+    kind = object if isinstance(labels[0], str) else np.int64
+    return xr.concat(each.values(), xr.DataArray(np.asarray(labels, dtype=kind), dims=dim, name=dim))

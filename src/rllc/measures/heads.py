@@ -15,14 +15,7 @@ from torch import Tensor
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
-from rllc.models.transformer import (
-    Architecture,
-    Weights,
-    attention,
-    attention_inputs,
-    embed,
-    forward,
-)
+from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
 from rllc.seeds import generator
 from rllc.vocabulary import head_coords, head_labels
 
@@ -67,22 +60,15 @@ def head_scores(
     Returns the four scores (head), each in 0 .. 1. Raises ValueError where ``length`` does not fit.
     """
     _check(architecture, bos, sequences, length)
-    tokens, last = _plain(generator(seed, "plain"), architecture.d_vocab, bos, sequences, length)
-    previous, current = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
-    tokens, first, second = _matching(
-        generator(seed, "matching"), architecture.d_vocab, bos, sequences, length
-    )
-    literal, after = _mean_attention(weights, tokens, second, (first, first + 1), architecture, chunk)
-    scores = {
-        "previous_token": previous,
-        "current_token": current,
-        "prefix_matching": after,
-        "prefix_matching_literal": literal,
-    }
+    drawn = (architecture.d_vocab, bos, sequences, length)
+    tokens, last = _plain(generator(seed, "plain"), *drawn)
+    plain = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
+    tokens, first, second = _matching(generator(seed, "matching"), *drawn)
+    matching = _mean_attention(weights, tokens, second, (first + 1, first), architecture, chunk)
+    names = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
     labels = head_labels(architecture.n_layers, architecture.n_heads)
-    return xr.Dataset(
-        {name: ("head", score.numpy()) for name, score in scores.items()}, coords=head_coords(labels)
-    )
+    scores = zip(names, (*plain.numpy(), *matching.numpy()), strict=True)
+    return xr.Dataset({name: ("head", score) for name, score in scores}, coords=head_coords(labels))
 
 
 @torch.no_grad()
@@ -107,7 +93,6 @@ def repeat_gap(
     size = (length - 1) // 2
     segment = _uniform(generator(seed, "repeat"), architecture.d_vocab, bos, (sequences, size))
     tokens = torch.from_numpy(np.hstack([np.full((sequences, 1), bos), segment, segment]))
-    tokens = tokens.to(weights["embed.W_E"].device)
     tokens = tokens.to(weights["embed.W_E"].device)
     first = torch.arange(1, size, device=tokens.device)
     at = torch.cat([first, first + size])

@@ -12,6 +12,7 @@ to the residual stream; Press et al. 2021) or ``standard`` (added once, to the e
 function here has second derivatives and forward-mode derivatives.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -170,15 +171,53 @@ def attention(
     index: Tensor | None = None,
 ) -> Tensor:
     """What the layer writes to the residual stream, at the queried positions: [batch, scored, model]."""
-    z = head_outputs(weights, layer, inputs, at, index)
+    return _written(weights, layer, head_outputs(weights, layer, inputs, at, index))
+
+
+def _written(weights: Weights, layer: int, z: Tensor) -> Tensor:
     name = f"blocks.{layer}.attn"
     return torch.einsum("bhpd,hdm->bpm", z, weights[f"{name}.W_O"]) + weights[f"{name}.b_O"]
+
+
+def layers(
+    weights: Weights,
+    stream: tuple[Tensor, Tensor | None],
+    architecture: Architecture,
+    at: Tensor | None,
+    first: int = 0,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Of each layer from ``first`` on: ``head_outputs``, and the residual stream after it [batch, ., model].
+
+    stream  what enters the layer ``first``, as ``embed`` gives it; of the last layer both are ``at`` alone
+    """
+    residual, position = stream
+    for layer in range(first, architecture.n_layers):
+        asked = at if layer == architecture.n_layers - 1 else None
+        inputs = attention_inputs(weights, layer, residual, position, architecture)
+        z = head_outputs(weights, layer, inputs, asked)
+        written = _written(weights, layer, z)
+        residual = (residual if asked is None else residual[:, asked]) + written
+        yield z, residual
 
 
 def unembed(weights: Weights, residual: Tensor, architecture: Architecture) -> Tensor:
     """Logits [..., vocab] from the final residual stream [..., model]."""
     x = layer_norm(residual, weights, "ln_final", architecture)
     return x @ weights["unembed.W_U"] + weights["unembed.b_U"]
+
+
+def logits_from(
+    weights: Weights,
+    stream: tuple[Tensor, Tensor | None],
+    architecture: Architecture,
+    at: Tensor | None,
+    first: int,
+) -> Tensor:
+    """Logits of ``forward`` from what enters the layer ``first``, or what leaves the last."""
+    residual, _ = stream
+    for _, left in layers(weights, stream, architecture, at, first):
+        residual = left
+    return unembed(weights, residual, architecture)
 
 
 def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None) -> Tensor:
@@ -199,12 +238,7 @@ def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Te
     position = None
     if architecture.positions == "shortformer":
         position = weights["pos_embed.W_pos"][: tokens.shape[1]]
-    for layer in range(1, architecture.n_layers):
-        asked = at if layer == last else None
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        written = attention(weights, layer, inputs, asked)
-        residual = (residual if asked is None else residual[:, asked]) + written
-    return unembed(weights, residual, architecture)
+    return logits_from(weights, (residual, position), architecture, at, first=1)
 
 
 def _few_tokens(architecture: Architecture, tokens: Tensor) -> bool:

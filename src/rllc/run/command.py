@@ -1,17 +1,17 @@
 """The shell text of a rule: one script, its flags, its log."""
 
 
-def command(script: str, *flags: str, watch: bool = False) -> str:
-    """``python workflow/scripts/<script>.py --<name> {<flag>:q} ... > {log:q} 2>&1``.
+def command(script: str, *, watch: bool = False, **flags: str) -> str:
+    """``python workflow/scripts/<script>.py --<name> {<kind>.<name>:q} ... > {log:q} 2>&1``.
 
     Where the script fails, the end of its log (the error, in one line) is shown on the terminal.
 
-    flags  what the script is given, as Snakemake names it: ``input.blocks``, ``wildcards.seed``,
-           ``params.sampling``, ``output.dataset``; the flag is the name after the dot. Every value is
-           quoted for the shell.
     watch  also show what the job writes (a progress bar) on the terminal
+    flags  what the script is given, the names of each kind with spaces between: ``input="blocks teacher"``,
+           ``wildcards="seed"``, ``output="dataset"``. Every value is quoted for the shell.
     """
-    given = " ".join(f"--{flag.partition('.')[2]} {{{flag}:q}}" for flag in ("params.code", *flags))
+    flags["params"] = f"code {flags.get('params', '')}"
+    given = " ".join(f"--{name} {{{kind}.{name}:q}}" for kind in flags for name in flags[kind].split())
     call = f"python workflow/scripts/{script}.py {given}"
     if watch:
         return f"{call} 2>&1 | tee {{log:q}}"

@@ -98,23 +98,18 @@ def _canonical(node: object, imported: set[str]) -> str:
         inner = []
         for name in node._fields:
             value = getattr(node, name, None)
-            if name == "body" and isinstance(node, DOCUMENTED):
-                value = value[_has_docstring(value) :]
+            if (
+                name == "body"
+                and isinstance(node, DOCUMENTED)
+                and ast.get_docstring(node, clean=False) is not None
+            ):
+                value = value[1:]
             if value is not None and value != [] and name not in LEFT_OUT:
                 inner.append(f"{name}={_canonical(value, imported)}")
         return f"{type(node).__name__}({','.join(inner)})"
     if isinstance(node, list):
         return f"[{','.join([_canonical(each, imported) for each in node])}]"
     return repr(node)
-
-
-def _has_docstring(body: list[ast.stmt]) -> bool:
-    first = body[0] if body else None
-    return (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-    )
 
 
 def _pins(root: Path) -> dict[str, str]:

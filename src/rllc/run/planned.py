@@ -36,7 +36,7 @@ class Changed(ValueError):
 def keep(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> Path:
     """Write what a run was planned with, and name the file in the environment. Equal plans share a file."""
     text = _text(config, codes, root)
-    file = FOLDER.resolve() / _name(text)
+    file = FOLDER.resolve() / name(config, codes, root=root)
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")
@@ -48,16 +48,12 @@ def keep(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> Path:
 
 def name(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> str:
     """Name of the file that ``keep`` would write."""
-    return _name(_text(config, codes, root))
+    return f"plan-{hashlib.sha256(_text(config, codes, root).encode()).hexdigest()[:16]}.json"
 
 
 def _text(config: dict[str, Any], codes: dict[str, str], root: Path) -> str:
     plan = {"config": config, "codes": codes, "rules": rules_digest(root)}
     return json.dumps(plan, default=str, sort_keys=True)
-
-
-def _name(text: str) -> str:
-    return f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def planned(*, root: Path) -> dict[str, Any] | None:

@@ -17,25 +17,23 @@ from rllc.study.study import Study
 
 def missing_files(study: Study) -> list[str]:
     """What is wrong with the globs of used distributions and the folders of imported checkpoints."""
-    problems = []
     used = {*used_texts(study)}
     for name in list(used):
         used |= set(getattr(study.distributions[name], "weights", {}))
-    for name in sorted(used):
-        entry = study.distributions[name]
-        if isinstance(entry, Files):
-            problems += _said(f"distributions.{name}.path", texts.files, entry)
+    looks: list[tuple[str, Callable[[Any], object], Any]] = [
+        (f"distributions.{name}.path", texts.files, entry)
+        for name, entry in sorted(study.distributions.items())
+        if name in used and isinstance(entry, Files)
+    ]
     for name, experiment in study.experiments.items():
         if experiment.checkpoints.source == "import":
-            for seed in experiment.seeds:
-                folder = Path(experiment.checkpoints.path.format(seed=seed))
-                problems += _said(f"experiments.{name}.checkpoints.path", imported_files, folder)
+            folders = [Path(experiment.checkpoints.path.format(seed=seed)) for seed in experiment.seeds]
+            place = f"experiments.{name}.checkpoints.path"
+            looks += [(place, imported_files, folder) for folder in folders]
+    problems = []
+    for place, look, at in looks:
+        try:
+            look(at)
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
     return problems
-
-
-def _said(place: str, look: Callable[[Any], object], at: Any) -> list[str]:
-    try:
-        look(at)
-    except ValueError as error:
-        return [f"{place}: {error}"]
-    return []

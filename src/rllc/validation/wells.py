@@ -1,6 +1,8 @@
 """The estimator on quadratic wells and toy potentials, whose answers at finite settings are exact."""
 
 from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,11 +22,9 @@ def quadratic(
     n_beta: Sequence[float],
     localization: Sequence[float],
     relative_step: float,
-    replicas: int,
-    chains: int,
-    draws: int,
     burn_in: int,
     seed: int,
+    **chains: Any,
 ) -> xr.Dataset:
     """Quadratic wells, whole and with half of the coordinates frozen, from the centre and after a burn-in.
 
@@ -33,6 +33,7 @@ def quadratic(
     gives on average over the draws kept (``rllc.validation.truths.quadratic.transient``).
 
     relative_step  step_size times the largest n_beta h + localization; stable below 4
+    chains         ``replicas``, ``chains`` and ``draws``
 
     Returns (dimension, component, n_beta, localization, burn_in).
     """
@@ -42,30 +43,27 @@ def quadratic(
         for component in (WHOLE, "masked"):
             mask = None if component == WHOLE else np.arange(size) % 2 == 0
             h = truths.spectrum(hessian, mask)
-            for beta in n_beta:
-                for pull in localization:
-                    step = relative_step / (beta * h.max() + pull)
-                    for kept in sorted({0, burn_in}):
-                        setting = {"n_beta": beta, "localization": pull}
-                        chain = {"step_size": step, "draws": draws, "burn_in": kept}
-                        found = replicated(
-                            toys.quadratic(torch.from_numpy(hessian)),
-                            {"w": torch.zeros(size, dtype=torch.float64)},
-                            masks=None if mask is None else {"w": torch.from_numpy(mask)},
-                            replicas=replicas,
-                            chains=chains,
-                            seed=derive(seed, size, component, beta, pull),
-                            **setting,
-                            **chain,
-                        )
-                        truth = {
-                            "exact": truths.transient(h, **setting, **chain),
-                            "posterior": truths.posterior(h, **setting),
-                            "coefficient": len(h) / 2,
-                            "step_size": step,
-                        }
-                        at = {"dimension": size, "component": component, **setting, "burn_in": kept}
-                        table.add(at, found | truth | {"parameters": len(h)}, truth="exact")
+            for beta, pull, kept in product(n_beta, localization, sorted({0, burn_in})):
+                law = {"n_beta": beta, "localization": pull}
+                chain = {"step_size": relative_step / (beta * h.max() + pull), "burn_in": kept}
+                estimate = replicated(
+                    toys.quadratic(torch.from_numpy(hessian)),
+                    {"w": torch.zeros(size, dtype=torch.float64)},
+                    masks=None if mask is None else {"w": torch.from_numpy(mask)},
+                    seed=derive(seed, size, component, beta, pull),
+                    **law,
+                    **chain,
+                    **chains,
+                )
+                truth = {
+                    "exact": truths.transient(h, **law, **chain, draws=chains["draws"]),
+                    "posterior": truths.posterior(h, **law),
+                    "coefficient": len(h) / 2,
+                    "step_size": chain["step_size"],
+                    "parameters": len(h),
+                }
+                at = {"dimension": size, "component": component, **law, "burn_in": kept}
+                table.add(at, estimate | truth, truth="exact")
     return table.dataset()
 
 
@@ -77,11 +75,9 @@ def potentials(
     relative_step: float,
     relaxations: float,
     max_moves: int,
-    replicas: int,
-    chains: int,
     draws: int,
-    burn_in: int,
     seed: int,
+    **chains: Any,
 ) -> xr.Dataset:
     """Toy potentials and normal crossings: ``exact`` is n_beta E[loss] at these settings, by quadrature.
 
@@ -90,39 +86,37 @@ def potentials(
     relaxations    moves of a chain, in units of 2 / (step_size localization): how fast a direction in which
                    the loss is flat forgets the centre
     max_moves      but at most so many; where this binds, the chain is not in equilibrium
+    chains         ``replicas``, ``chains`` and ``burn_in``
 
     Returns (potential, n_beta, localization); ``multiplicity`` and ``coefficient`` (potential).
     """
     table = Table()
     for name in names:
         model = POTENTIALS[name]
-        for beta in n_beta:
-            for pull in localization:
-                setting = {"n_beta": beta, "localization": pull}
-                step = relative_step / (beta * model.curvature(**setting) + pull)
-                moves = min(relaxations * 2 / (step * pull), max_moves)
-                thinning = max(1, round(moves / draws))
-                found = replicated(
-                    toys.potential(model.value),
-                    {"w": torch.tensor(model.center, dtype=torch.float64)},
-                    replicas=replicas,
-                    chains=chains,
-                    draws=draws,
-                    burn_in=burn_in,
-                    thinning=thinning,
-                    step_size=step,
-                    seed=derive(seed, name, beta, pull),
-                    **setting,
-                )
-                truth = {
-                    "exact": model.mean_loss(**setting),
-                    "coefficient": float(model.coefficient.value),
-                    "multiplicity": model.coefficient.multiplicity,
-                    "step_size": step,
-                    "moves": thinning * (draws - 1),
-                    "parameters": len(model.center),
-                }
-                table.add({"potential": name, **setting}, found | truth, truth="exact")
+        for beta, pull in product(n_beta, localization):
+            law = {"n_beta": beta, "localization": pull}
+            step = relative_step / (beta * model.curvature(**law) + pull)
+            moves = min(relaxations * 2 / (step * pull), max_moves)
+            thinning = max(1, round(moves / draws))
+            estimate = replicated(
+                toys.potential(model.value),
+                {"w": torch.tensor(model.center, dtype=torch.float64)},
+                draws=draws,
+                thinning=thinning,
+                step_size=step,
+                seed=derive(seed, name, beta, pull),
+                **law,
+                **chains,
+            )
+            truth = {
+                "exact": model.mean_loss(**law),
+                "coefficient": float(model.coefficient.value),
+                "multiplicity": model.coefficient.multiplicity,
+                "step_size": step,
+                "moves": thinning * (draws - 1),
+                "parameters": len(model.center),
+            }
+            table.add({"potential": name, **law}, estimate | truth, truth="exact")
     dataset = table.dataset()
     labels = [POTENTIALS[str(name)].label for name in dataset["potential"].values]
     return dataset.assign_coords(label=("potential", np.asarray(labels, dtype=object)))

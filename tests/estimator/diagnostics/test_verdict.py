@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import Limits, judge, judge_against_control
+from rllc.estimator.diagnostics.verdict import judge, judge_against_control
 from rllc.verdicts import reasons
 from rllc.vocabulary import STATUS
 
@@ -27,8 +27,8 @@ def estimate(chains=4, **changes):
     )
 
 
-def verdict(level=3.0, limits=None, **changes):
-    found = judge(estimate(**changes), level=level, limits=limits or Limits())
+def verdict(level=3.0, **changes):
+    found = judge(estimate(**changes), level=level)
     assert found.dtype == np.int16
     assert found.dims == ("component",)
     return reasons(found.item())
@@ -62,7 +62,6 @@ def verdict(level=3.0, limits=None, **changes):
         ({"llc": -0.15}, []),
         ({"rhat": NAN}, ["undiagnosed"]),
         ({"ess": NAN}, ["undiagnosed"]),
-        ({"rhat": 1.3, "limits": Limits(rhat=1.4)}, []),
     ],
 )
 def test_reasons(changes, expected):

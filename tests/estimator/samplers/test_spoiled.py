@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rllc.estimator import llc
+from rllc.estimator import llc, summary
 from rllc.estimator.samplers import chains, sample, sgld
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.setting import Setting
@@ -220,12 +220,12 @@ def spoil_gradient(patch):
 
 
 def spoil_burn_in(patch):
-    sound = llc.summarise
+    sound = summary.summarise
 
     def shorter(traces, *, setting, **given):
         return sound(traces, setting=replace(setting, burn_in=setting.burn_in - 1), **given)
 
-    patch.setattr(llc, "summarise", shorter)
+    patch.setattr(summary, "summarise", shorter)
 
 
 SPOILED = {

@@ -25,11 +25,7 @@ def drift(trace: np.ndarray) -> tuple[float, float]:
     if half < 4:
         return moved, float("nan")
     error = sum(part.var(ddof=1) / ess(part) for part in halves)
-    return moved, float(np.sqrt(_shared(halves) * error))
-
-
-def _shared(halves: tuple[np.ndarray, np.ndarray]) -> float:
-    """Variance of the chains' mean over what it would be were chains independent; at least 1."""
     centered = np.concatenate([part - part.mean(1, keepdims=True) for part in halves], axis=1)
     alone = centered.var(1).mean()
-    return max(1.0, len(centered) * centered.mean(0).var() / alone) if alone > 0 else 1.0
+    shared = max(1.0, len(centered) * centered.mean(0).var() / alone) if alone > 0 else 1.0
+    return moved, float(np.sqrt(shared * error))

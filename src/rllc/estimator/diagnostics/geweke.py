@@ -10,7 +10,7 @@ FIRST, LAST = 0.1, 0.5
 SHORTEST = 10  # draws of the shorter window: with fewer, no spectral density can be fitted
 
 
-def geweke(trace: np.ndarray, *, first: float = FIRST, last: float = LAST) -> np.ndarray:
+def geweke(trace: np.ndarray) -> np.ndarray:
     """z score of each chain: [..., draw] -> [...] (Geweke 1992; windows of arXiv 2410.02984's settings).
 
     With the means m and lengths n of the first 10 % and the last 50 % of the draws, and the spectral
@@ -19,16 +19,12 @@ def geweke(trace: np.ndarray, *, first: float = FIRST, last: float = LAST) -> np
         z = (m_first - m_last) / sqrt(S_first / n_first + S_last / n_last)
 
     Standard normal if the chain is stationary and long. The windows are those of ``geweke.diag`` of the
-    package coda: of N draws the first ceil(first (N - 1)) + 1 and the last N - floor(N - last (N - 1)) + 1.
+    package coda: of N draws the first ceil(0.1 (N - 1)) + 1 and the last N - floor(N - 0.5 (N - 1)) + 1.
     NaN where the first window has fewer than 10 draws (N < 82) or the chain is constant or not finite.
-
-    Raises ValueError unless first and last are positive shares that do not overlap.
     """
-    if min(first, last) <= 0 or first + last > 1:
-        raise ValueError(f"windows {first} and {last}: expected positive shares of at most 1 together")
     draws = trace.shape[-1]
-    start = trace[..., : math.ceil(round(first * (draws - 1), 9)) + 1]
-    end = trace[..., math.floor(round(draws - last * (draws - 1), 9)) - 1 :]
+    start = trace[..., : math.ceil(round(FIRST * (draws - 1), 9)) + 1]
+    end = trace[..., math.floor(round(draws - LAST * (draws - 1), 9)) - 1 :]
     if min(start.shape[-1], end.shape[-1]) < SHORTEST:
         return np.full(trace.shape[:-1], np.nan)
     variance = sum(spectrum_at_zero(part) / part.shape[-1] for part in (start, end))

@@ -1,28 +1,15 @@
 """Raftery and Lewis' run length: how many draws would a quantile of this chain need?"""
 
-from typing import NamedTuple
-
 import numpy as np
 
 Q, R, S, PRECISION = 0.025, 0.01, 0.95, 0.01
 
 
-class RafteryLewis(NamedTuple):
-    """Each [...] but ``shortest``: thinning, burn-in and total of draws, and total / shortest."""
+def raftery_lewis(trace: np.ndarray) -> np.ndarray:
+    """Dependence factor of each chain, [..., draw] -> [...] (Raftery and Lewis 1992).
 
-    thin: np.ndarray
-    burn_in: np.ndarray
-    total: np.ndarray
-    shortest: int
-    factor: np.ndarray
-
-
-def raftery_lewis(
-    trace: np.ndarray, *, q: float = Q, r: float = R, s: float = S, precision: float = PRECISION
-) -> RafteryLewis:
-    """Draws for the q-quantile to within r with probability s: [..., draw] -> [...] (Raftery, Lewis 1992).
-
-    Z = (draw <= its q-quantile) is thinned until BIC prefers a first-order Markov chain to a second-order
+    How many times as many draws as independent ones it takes for the q-quantile to within r with probability
+    s. Z = (draw <= its q-quantile) is thinned until BIC prefers a first-order Markov chain to a second-order
     one. With its transition probabilities alpha (0 -> 1) and beta (1 -> 0), phi the normal quantile of
     (1 + s) / 2, and k the thinning::
 
@@ -37,17 +24,14 @@ def raftery_lewis(
     """
     from scipy.special import ndtri
 
-    phi = float(ndtri((1 + s) / 2))
-    shortest = int(np.ceil(q * (1 - q) * phi**2 / r**2))
-    shape, draws = trace.shape[:-1], trace.shape[-1]
-    result = np.full((3, *shape), np.nan)
-    if draws >= shortest:
-        for index in np.ndindex(shape):
-            if np.isfinite(trace[index]).all():
-                below = (trace[index] <= np.quantile(trace[index], q)).astype(np.int64)
-                result[:, *index] = _run_length(below, phi=phi, r=r, precision=precision)
-    thin, burn_in, total = result
-    return RafteryLewis(thin, burn_in, total, shortest, total / shortest)
+    phi = float(ndtri((1 + S) / 2))
+    shortest = int(np.ceil(Q * (1 - Q) * phi**2 / R**2))
+    total = np.full(trace.shape[:-1], np.nan)
+    for index in np.ndindex(total.shape if trace.shape[-1] >= shortest else (0,)):
+        if np.isfinite(trace[index]).all():
+            below = (trace[index] <= np.quantile(trace[index], Q)).astype(np.int64)
+            *_, total[index] = _run_length(below, phi=phi, r=R, precision=PRECISION)
+    return total / shortest
 
 
 def _run_length(below: np.ndarray, *, phi: float, r: float, precision: float) -> tuple[float, float, float]:

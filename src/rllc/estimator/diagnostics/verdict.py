@@ -53,7 +53,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def judge(estimate: xr.Dataset, *, level: float, limits: Limits = LIMITS) -> xr.DataArray:
+def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
     """Verdict of each component: int16 bit field, 0 is sound.
 
     estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
@@ -70,37 +70,37 @@ def judge(estimate: xr.Dataset, *, level: float, limits: Limits = LIMITS) -> xr.
     reasons = {
         "chain_failed": (~ok).any("chain"),
         "all_chains_failed": (~ok).all("chain"),
-        "not_mixed": estimate["rhat"] > limits.rhat,
-        "few_effective_draws": estimate["ess"] < limits.ess,
-        "drifting": (drift > limits.drift_errors * estimate["drift_se"])
-        & (drift > limits.drift_share * abs(estimate["llc"])),
-        "rejecting": (null >= limits.acceptance_null)
-        & (estimate["acceptance"] < limits.acceptance_share * null),
-        "not_stationary": _share_not_stationary(estimate, limits) > limits.failing_chains,
-        "nonlocal": rise > limits.nonlocal_share * level,
-        "negative": estimate["llc"] < -limits.negative_errors * estimate["llc_se"],
+        "not_mixed": estimate["rhat"] > LIMITS.rhat,
+        "few_effective_draws": estimate["ess"] < LIMITS.ess,
+        "drifting": (drift > LIMITS.drift_errors * estimate["drift_se"])
+        & (drift > LIMITS.drift_share * abs(estimate["llc"])),
+        "rejecting": (null >= LIMITS.acceptance_null)
+        & (estimate["acceptance"] < LIMITS.acceptance_share * null),
+        "not_stationary": _share_not_stationary(estimate) > LIMITS.failing_chains,
+        "nonlocal": rise > LIMITS.nonlocal_share * level,
+        "negative": estimate["llc"] < -LIMITS.negative_errors * estimate["llc_se"],
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
-    attributes = {**verdict_attributes(), **{f"limit_{key}": value for key, value in asdict(limits).items()}}
+    attributes = {**verdict_attributes(), **{f"limit_{key}": value for key, value in asdict(LIMITS).items()}}
     return _bits(reasons).assign_attrs(attributes)
 
 
 def judge_against_control(
-    verdict: xr.DataArray, estimate: xr.DataArray, control: xr.DataArray, *, limits: Limits = LIMITS
+    verdict: xr.DataArray, estimate: xr.DataArray, control: xr.DataArray
 ) -> xr.DataArray:
     """``verdict`` with ``prior_dominated`` where |1 - estimate / control| is below its limit."""
     shrinkage = 1 - estimate / control.where(control != 0)
-    return (verdict | _bits({"prior_dominated": abs(shrinkage) < limits.prior_share})).assign_attrs(
+    return (verdict | _bits({"prior_dominated": abs(shrinkage) < LIMITS.prior_share})).assign_attrs(
         verdict.attrs
     )
 
 
-def _share_not_stationary(estimate: xr.Dataset, limits: Limits) -> xr.DataArray:
+def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
     """Share of the chains with a test of stationarity that fail one; NaN where none has one."""
     z, p = estimate["geweke"], estimate["heidelberger_welch_p"]
     never = p.notnull() & (p <= ALPHA)
     tested = z.notnull() | p.notnull()
-    return ((abs(z) > limits.geweke) | never).where(tested).mean("chain")
+    return ((abs(z) > LIMITS.geweke) | never).where(tested).mean("chain")
 
 
 def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:

@@ -5,8 +5,6 @@ contexts are gone through in blocks that stay in a core's cache, or fill a GPU. 
 (folded.py); rows are (batch, position) pairs, in that order.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -38,8 +36,7 @@ class Bounds(NamedTuple):
     together: bool
 
 
-# W -> the residual stream that leaves the head's layer without what the head writes, and that times W
-Without = Callable[[Tensor], tuple[Tensor, Tensor]]
+Pair = tuple[Tensor, Tensor]  # the residual stream that leaves a layer without one head, and that times W
 
 
 class Above(NamedTuple):
@@ -61,8 +58,9 @@ def losses_and_gradients(
     head, batch = view_head(state, above.architecture), len(layer.residual)
     projections = Projections(head, layer.read, layer.asked, batch, gradient=gradient)
     kind = EarlierLayer if above.layers else LastLayer
-    without = partial(_without, layer, index, centred(W_O, above.architecture))
-    reader = kind(head.W_O, without, above, limits, gradient)
+    onward = above.layers[0][0].W_QKV if above.layers else above.unembedding.W
+    base = _without(layer, index, centred(W_O, above.architecture), onward)
+    reader = kind(head.W_O, base, above, limits, gradient)
     each = state.new_empty(len(state), batch, len(above.targets.offset) // batch)
     context = layer.asked.mask.shape[1]
     at_once = limits.activations // (context * reader.width * state.element_size())
@@ -89,10 +87,10 @@ class LastLayer:
     x = base + z W_O, logits = scale(x) (base W + z (W_O W)) + c.
     """
 
-    def __init__(self, own: Tensor, without: Without, above: Above, limits: Bounds, gradient: bool) -> None:
+    def __init__(self, own: Tensor, base: Pair, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
         W, a = above.unembedding.W, above.architecture
-        self._base, self._logits = without(W)
+        self._base, self._logits = base
         self._W_O = centred(own, a)
         self._M = self._W_O @ W
         self._d_M = torch.zeros_like(self._M) if gradient else None
@@ -162,18 +160,17 @@ class LastLayer:
 
 
 class EarlierLayer:
-    """From z of a head below other layers to the loss: they are run again."""
+    """From z of a head below other layers to the loss: they are run again. Methods as of ``LastLayer``."""
 
-    def __init__(self, own: Tensor, without: Without, above: Above, limits: Bounds, gradient: bool) -> None:
+    def __init__(self, own: Tensor, base: Pair, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
         a, (self._first, self._asked) = above.architecture, above.layers[0]
-        self._base, self._base_QKV = without(self._first.W_QKV)
+        self._base, self._base_QKV = base
         self._W_O = centred(own, a)
         self._d_W_O = torch.zeros_like(own) if gradient else None
         self.width = self._first.W_QKV.shape[1]
 
     def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
-        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
         a, batch, model = self._above.architecture, len(self._base), self._base.shape[2]
         how = {"gradient": self._gradient}
         x, into_head = first_layer(
@@ -210,11 +207,10 @@ class EarlierLayer:
         return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
-        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
         return self._d_W_O
 
 
-def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> tuple[Tensor, Tensor]:
+def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> Pair:
     """What leaves the layer less what one head writes, and the same times ``onward``."""
     z = layer.z[index]
     return tuple(

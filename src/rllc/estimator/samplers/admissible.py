@@ -114,10 +114,7 @@ def to_device(batch: Any, device: torch.device) -> Any:
 
 def _repeat(batch: Any, size: int, times: int) -> Any:
     """The first of the batch's ``size`` examples, ``times`` times."""
-    return _map_tensors(
-        lambda x: torch.cat([x[:1]] * times) if x.ndim and len(x) == size else x,
-        batch,
-    )
+    return _map_tensors(lambda x: torch.cat([x[:1]] * times) if x.ndim and len(x) == size else x, batch)
 
 
 def _examples(batch: Any) -> int | None:

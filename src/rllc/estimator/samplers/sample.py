@@ -32,17 +32,13 @@ def sample(
 ) -> Traces:
     """Traces of the components' chains, started at ``weights``.
 
-    loss        ``loss(weights, batch)``, scalar
-    batches     move m of every chain uses ``batches[m % len(batches)]``, asked for once per move, and not
-                where neither a loss nor a gradient is computed
-    vectorize   all chains of a component in one call of the loss, by ``torch.func.vmap``
-    max_memory  bytes that the chains' vectors may take (None: no bound). Chains beyond it are sampled in a
-                further pass over the batches, with the same result.
+    batches     asked for once per move, and not where neither a loss nor a gradient is computed
+    max_memory  of the chains' vectors: chains beyond it are sampled in a further pass over the batches
     at_center   [draw]: losses at the centre of the draws' batches, of the estimate whose control this is
                 (None: this is no control)
 
-    All tensors lie on the weights' device; batches are moved there. Raises ValueError where the loss is not
-    a scalar, is not finite at the centre, or does not read the weights of a component.
+    All tensors lie on the weights' device; batches are moved there. The rest, and errors, as of
+    ``llc.estimate``.
     """
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device

@@ -35,15 +35,5 @@ def separable_sum(parts: Iterable[Coefficient]) -> Coefficient:
     n_beta E[sum] = sum of n_beta E[part], since the posterior is a product (Watanabe 2009, sec. 7.1).
     """
     parts = list(parts)
-    return Coefficient(sum((part.value for part in parts), Fraction(0)), _joined(parts))
-
-
-def separable_product(parts: Iterable[Coefficient]) -> Coefficient:
-    """Of a product of losses in different coordinates: the smallest value; the multiplicities of ties add."""
-    parts = list(parts)
-    least = min(part.value for part in parts)
-    return Coefficient(least, sum(part.multiplicity for part in parts if part.value == least))
-
-
-def _joined(parts: Sequence[Coefficient]) -> int:
-    return 1 + sum(part.multiplicity - 1 for part in parts)
+    multiplicity = 1 + sum(part.multiplicity - 1 for part in parts)
+    return Coefficient(sum((part.value for part in parts), Fraction(0)), multiplicity)

@@ -4,7 +4,7 @@ A potential is plain arithmetic on its coordinates, so that the same function is
 sampled (tensors).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rllc.validation.truths import quadrature
@@ -36,22 +36,20 @@ class Potential(NamedTuple):
             first += count
         return total
 
-    def mean_loss(self, *, n_beta: float, localization: float) -> float:
-        """n_beta E[loss] under the posterior localised at the centre (``quadrature``)."""
-        return sum(self._each(quadrature.mean_loss, n_beta=n_beta, localization=localization))
+    def mean_loss(self, **law: float) -> float:
+        """n_beta E[loss] under the posterior localised at the centre; law: n_beta and localization."""
+        return sum(self._each(quadrature.mean_loss, **law))
 
-    def curvature(self, *, n_beta: float, localization: float, share: float = 1e-3) -> float:
-        """The largest curvature of a part that all but ``share`` of the posterior stays below."""
-        setting = {"n_beta": n_beta, "localization": localization, "share": share}
-        return max(self._each(quadrature.curvature_quantile, **setting))
+    def curvature(self, **law: float) -> float:
+        """The largest curvature of a part that all but 0.1 % of the posterior stays below."""
+        return max(self._each(quadrature.curvature_quantile, **law))
 
-    def _each(self, function: Callable[..., float], **setting: float) -> list[float]:
-        found, first = [], 0
+    def _each(self, function: Callable[..., float], **law: float) -> Iterator[float]:
+        first = 0
         for part, count in self.parts:
             here = slice(first, first + count)
-            found.append(function(part, self.center[here], ridges=self.ridges[here], **setting))
+            yield function(part, self.center[here], ridges=self.ridges[here], **law)
             first += count
-        return found
 
 
 def power_sum(*powers: int) -> Potential:

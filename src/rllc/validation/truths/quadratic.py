@@ -11,6 +11,8 @@ where step_size p < 4. A well whose Hessian is not diagonal has the same law alo
 noise and the localization are isotropic; a masked one is that of the selected block (``spectrum``).
 """
 
+from typing import Any
+
 import numpy as np
 
 
@@ -25,100 +27,37 @@ def posterior(curvature: np.ndarray, *, n_beta: float, localization: float) -> f
 
     curvature  h_i, positive or zero
     """
-    h = _curvature(curvature, n_beta, localization)
+    h = curvatures(curvature, n_beta, localization)
     return float(0.5 * (n_beta * h / (n_beta * h + localization)).sum())
 
 
-def stationary(
-    curvature: np.ndarray,
-    *,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    gradient_noise: float = 0.0,
-) -> float:
-    """n_beta E[loss] of the discretised chain after a long time::
-
-        1/2 sum_i n_beta h_i (1 + step_size (n_beta s / 2)^2) / (p_i (1 - step_size p_i / 4))
-
-    gradient_noise  s
-
-    Raises ValueError where the chain is unstable: step_size p_i >= 4.
-    """
-    h = _curvature(curvature, n_beta, localization)
-    p = n_beta * h + localization
-    _stable(step_size * p)
-    share = 1.0 + step_size * (n_beta * gradient_noise / 2) ** 2
-    return float(0.5 * (n_beta * h * share / (p * (1 - step_size * p / 4))).sum())
-
-
-def transient(
-    curvature: np.ndarray,
-    *,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    draws: int,
-    burn_in: int = 0,
-    thinning: int = 1,
-    gradient_noise: float = 0.0,
-    gradient: bool = True,
-) -> float:
+def transient(curvature: np.ndarray, *, burn_in: int = 0, **chain: Any) -> float:
     """n_beta times the mean loss of the draws burn_in, ..., draws - 1 of a chain that starts at w*.
 
-    thinning  moves from one draw to the next
-    gradient  False: the control, whose moves know only the localization (p = localization)
+    chain  as of ``variances``
     """
-    h, variance, _ = _variances(
-        curvature, n_beta, localization, step_size, draws, thinning, gradient_noise, gradient
-    )
-    return float(0.5 * n_beta * (h * variance[burn_in:].mean(0)).sum())
+    h, variance, _ = variances(curvature, **chain)
+    return float(0.5 * chain["n_beta"] * (h * variance[burn_in:].mean(0)).sum())
 
 
-def standard_deviation(
+def variances(
     curvature: np.ndarray,
     *,
     n_beta: float,
     localization: float,
     step_size: float,
     draws: int,
-    burn_in: int = 0,
     thinning: int = 1,
     gradient_noise: float = 0.0,
     gradient: bool = True,
-) -> float:
-    """Standard deviation over chains of the mean whose expectation is ``transient``.
-
-    For Gaussian draws Cov(w_s^2, w_t^2) = 2 Cov(w_s, w_t)^2 = 2 (a^(t-s) v_s)^2 (s <= t), so with T draws
-    kept: variance = sum_i (n_beta h_i / 2)^2 2/T^2 sum_{s,t} a_i^(2|t-s|) v_min(s,t)^2. Any additional
-    variance from a loss that is linear in the noise of the minibatch is not in it.
-    """
-    h, variance, a = _variances(
-        curvature, n_beta, localization, step_size, draws, thinning, gradient_noise, gradient
-    )
-    kept = variance[burn_in:]
-    count = len(kept)
-    lags = np.arange(count)[::-1, None]  # draws that follow each
-    ratio = (a**2) ** thinning
-    # sum over t > s of ratio^(t-s) = ratio (1 - ratio^n) / (1 - ratio)
-    after = ratio * (1 - ratio**lags) / np.where(ratio == 1, 1.0, 1 - ratio)
-    after = np.where(ratio == 1, lags, after)
-    double = (kept**2 * (1 + 2 * after)).sum(0)
-    return float(np.sqrt(((n_beta * h / 2) ** 2 * 2 / count**2 * double).sum()))
-
-
-def _variances(
-    curvature: np.ndarray,
-    n_beta: float,
-    localization: float,
-    step_size: float,
-    draws: int,
-    thinning: int,
-    gradient_noise: float,
-    gradient: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Curvatures [n], variances of every draw [draw, n] and the coefficients a [n]."""
-    h = _curvature(curvature, n_beta, localization)
+    """Curvatures h [n], variances of every draw [draw, n] and the coefficients a [n].
+
+    thinning        moves from one draw to the next
+    gradient_noise  s
+    gradient        False: the control, whose moves know only the localization (p = localization)
+    """
+    h = curvatures(curvature, n_beta, localization)
     p = n_beta * h * gradient + localization
     a = 1 - step_size * p / 2
     diffusion = step_size + (gradient * step_size * n_beta * gradient_noise / 2) ** 2
@@ -129,18 +68,11 @@ def _variances(
     return h, diffusion * growth, a
 
 
-def _curvature(curvature: np.ndarray, n_beta: float, localization: float) -> np.ndarray:
+def curvatures(curvature: np.ndarray, n_beta: float, localization: float) -> np.ndarray:
+    """h as an array. Raises ValueError where it, or the law of the chain, has no answer."""
     h = np.asarray(curvature, dtype=np.float64)
     if h.ndim != 1 or not h.size or (h < 0).any() or not np.isfinite(h).all():
         raise ValueError(f"curvature must be a vector of finite numbers >= 0, got {curvature!r}")
     if not n_beta > 0 or localization < 0:
         raise ValueError(f"expected n_beta > 0 and localization >= 0, got {n_beta} and {localization}")
     return h
-
-
-def _stable(relative: np.ndarray) -> None:
-    if (relative >= 4).any():
-        raise ValueError(
-            f"step_size (n_beta h + localization) is {relative.max():g}: the chain is stable below 4; "
-            "take a smaller step"
-        )

@@ -80,48 +80,33 @@ def posterior(
     return Posterior(points, mass / mass.sum(), value)
 
 
-def mean_loss(
-    loss: Callable[..., Any],
-    center: Sequence[float],
-    *,
-    n_beta: float,
-    localization: float,
-    ridges: Sequence[Sequence[float]] = (),
-    resolution: tuple[int, int] | None = None,
-) -> float:
-    """n_beta (E[loss] - loss at the centre) under the localised posterior: what an exact sampler gives."""
-    found = posterior(
-        loss, center, n_beta=n_beta, localization=localization, ridges=ridges, resolution=resolution
-    )
+def mean_loss(loss: Callable[..., Any], center: Sequence[float], **law: Any) -> float:
+    """n_beta (E[loss] - loss at the centre) under the localised posterior: what an exact sampler gives.
+
+    law  of ``posterior``
+    """
+    grid = posterior(loss, center, **law)
     at_center = float(loss(*(np.float64(at) for at in center)))
-    return float(n_beta * ((found.probability * found.loss).sum() - at_center))
+    return float(law["n_beta"] * ((grid.probability * grid.loss).sum() - at_center))
 
 
 def curvature_quantile(
-    loss: Callable[..., Any],
-    center: Sequence[float],
-    *,
-    n_beta: float,
-    localization: float,
-    share: float = 1e-3,
-    ridges: Sequence[Sequence[float]] = (),
+    loss: Callable[..., Any], center: Sequence[float], *, share: float = 1e-3, **law: Any
 ) -> float:
     """The trace of the Hessian that all but ``share`` of the posterior stays below.
 
     A step size is safe against it: the loss's largest curvature anywhere is not where the sampler goes.
     Second differences on a coarse grid.
     """
-    found = posterior(
-        loss, center, n_beta=n_beta, localization=localization, ridges=ridges, resolution=(10, 4)
-    )
-    step = 1e-3 / np.sqrt(localization)
+    grid = posterior(loss, center, **law, resolution=(10, 4))
+    step = 1e-3 / np.sqrt(law["localization"])
     trace = np.zeros(())
     for axis in range(len(center)):
         up, down = (
-            loss(*(x + sign * step * (i == axis) for i, x in enumerate(found.points))) for sign in (1, -1)
+            loss(*(x + sign * step * (i == axis) for i, x in enumerate(grid.points))) for sign in (1, -1)
         )
-        trace = trace + (up + down - 2 * loss(*found.points)) / step**2
-    trace = np.broadcast_to(trace, found.probability.shape).ravel()
+        trace = trace + (up + down - 2 * loss(*grid.points)) / step**2
+    trace = np.broadcast_to(trace, grid.probability.shape).ravel()
     order = np.argsort(trace)
-    below = np.cumsum(found.probability.ravel()[order])
+    below = np.cumsum(grid.probability.ravel()[order])
     return float(trace[order][min(np.searchsorted(below, 1 - share), trace.size - 1)])

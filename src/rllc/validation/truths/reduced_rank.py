@@ -11,8 +11,6 @@ import numpy as np
 from rllc.validation.truths.coefficient import Coefficient
 from rllc.validation.truths.quadrature import nodes
 
-REGULAR = Coefficient(Fraction(0), 1)
-
 
 def reduced_rank(*, inputs: int, outputs: int, hidden: int, rank: int) -> Coefficient:
     """The smallest coefficient over all true parameters (Aoyagi and Watanabe 2005, Main Theorem).
@@ -26,7 +24,7 @@ def reduced_rank(*, inputs: int, outputs: int, hidden: int, rank: int) -> Coeffi
     3. N + H < M + r: value = (H N - H r + M r) / 2, m = 1
     4. M + N < H + r: value = M N / 2, m = 1
 
-    It is the local coefficient wherever A and B both have rank r (``local_reduced_rank``).
+    It is the local coefficient wherever A and B both have rank r.
 
     Raises ValueError where a dimension is below 1 or the rank is not between 0 and the smallest of them.
     """
@@ -45,40 +43,6 @@ def reduced_rank(*, inputs: int, outputs: int, hidden: int, rank: int) -> Coeffi
     odd = (M + H + N + r) % 2
     eighths = -((H + r) ** 2) - M**2 - N**2 + 2 * (H + r) * (M + N) + 2 * M * N + odd
     return Coefficient(Fraction(eighths, 8), 1 + odd)
-
-
-def local_reduced_rank(
-    *, inputs: int, outputs: int, hidden: int, rank: int, rank_a: int, rank_b: int
-) -> Coefficient:
-    """The local coefficient at a factorisation (A*, B*) of ranks ``rank_a`` and ``rank_b``.
-
-    With p = rank A* - r and q = rank B* - r (p + q <= H - r), splitting off the smooth directions leaves a
-    regression with true rank 0::
-
-        value = r (M + N - r) / 2 + p (N - r) / 2 + q (M - r - p) / 2
-                + value_0(M - r - p, N - r - q, H - r - p - q)
-
-    the last term 0, with multiplicity 1, where one of its dimensions is 0. Derived from Aoyagi and Watanabe
-    (2005), whose coefficient it equals at p = q = 0 and as the smallest over all strata; checked, not
-    proved, against volumes found by Monte Carlo.
-
-    Raises ValueError where no such factorisation exists.
-    """
-    M, N, H, r = inputs, outputs, hidden, rank
-    p, q = rank_a - r, rank_b - r
-    if p < 0 or q < 0 or rank_a > min(M, H) or rank_b > min(N, H) or p + q > H - r:
-        raise ValueError(
-            f"rank A {rank_a} and rank B {rank_b} cannot multiply to rank {r} through {H} hidden units: "
-            f"expected each from {r} to its matrix's smaller side, and rank A + rank B <= hidden + rank"
-        )
-    smooth = Fraction(r * (M + N - r) + p * (N - r) + q * (M - r - p), 2)
-    rest = (M - r - p, N - r - q, H - r - p - q)
-    left = REGULAR if min(rest) == 0 else _at_rank_0(*rest)
-    return Coefficient(smooth + left.value, left.multiplicity)
-
-
-def _at_rank_0(inputs: int, outputs: int, hidden: int) -> Coefficient:
-    return reduced_rank(inputs=inputs, outputs=outputs, hidden=hidden, rank=0)
 
 
 def mean_loss_at_zero(
