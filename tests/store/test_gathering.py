@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 import xarray as xr
 
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import agrees, gather, traces_of, whole_grid
+from rllc.store.gathering import agrees, described, gather, traces_of, whole_grid
 from rllc.verdicts import FAULTS, reasons, verdict_attributes
 from rllc.vocabulary import STATUS, head_coords, status_attributes
 
@@ -110,3 +111,32 @@ def test_only_parts_of_the_same_code_and_settings_belong_together():
     assert not agrees(made, {"code": "abd", "sampling": {"draws": 8}})
     assert not agrees(made, {"code": "abc", "sampling": {"draws": 9}})
     assert not agrees(made, {"code": "abc", "patterns": {"length": 9}})
+
+
+WORDS = {"a": ("an A", "nats", ["head"], ""), "b": ("", "", [], "where there are any")}
+
+
+def measured(**variables):
+    return xr.Dataset({name: (dims, np.zeros([1] * len(dims))) for name, dims in variables.items()})
+
+
+def test_variables_are_called_what_the_row_says():
+    dataset = described(measured(a=("seed", "step", "head", "distribution")), WORDS)
+    assert dataset["a"].attrs == {"long_name": "an A", "units": "nats"}
+    own = measured(a=("seed", "head"), b=("step",))
+    own["b"].attrs["long_name"] = "its own"
+    assert described(own, WORDS)["b"].attrs == {"long_name": "its own"}
+    assert described(measured(anything=("x",)), {})["anything"].attrs == {}
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"b": ("step",)}, "no part holds 'a', which the measure's row in rllc.study.measures declares"),
+        ({"a": ("seed",)}, r"'a' has the dims \[\]; the measure's row declares \['head'\]"),
+        ({"a": ("head",), "c": ()}, "does not declare c: add what the kernel returns to its variables"),
+    ],
+)
+def test_a_kernel_that_returns_something_else_than_its_row_says_is_refused(variables, message):
+    with pytest.raises(ValueError, match=message):
+        described(measured(**variables), WORDS)

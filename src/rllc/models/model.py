@@ -36,7 +36,10 @@ class Model(Protocol):
         """Loss of each prediction: [batch, scored] or [batch]."""
 
     def loss(self, weights: Weights, batch: Batch) -> Tensor:
-        """Mean of ``losses`` over a batch, a scalar with two derivatives."""
+        """Mean of ``losses`` over a batch, a scalar with two derivatives.
+
+        With a teacher's predictions as targets it is what these make of it: of tokens a divergence.
+        """
 
     def masks(self, component: str) -> Masks | None:
         """Boolean masks of a component's coordinates by weight name; None: every weight.

@@ -57,7 +57,10 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
         if name not in dataset:
             if optional:
                 continue
-            raise ValueError(f"no part holds '{name}', which the measure's row declares")
+            raise ValueError(
+                f"no part holds '{name}', which the measure's row in rllc.study.measures declares: take it "
+                "out there, or say when it is optional"
+            )
         own = {str(dim) for dim in dataset[name].dims} - {"seed", "step", "distribution"}
         if own != set(dims):
             raise ValueError(f"'{name}' has the dims {sorted(own)}; the measure's row declares {list(dims)}")
@@ -66,7 +69,8 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
     unknown = [str(name) for name in dataset.data_vars if name not in variables]
     if variables and unknown:
         raise ValueError(
-            f"the measure's row does not declare {', '.join(unknown)}: add them to its variables"
+            f"the measure's row in rllc.study.measures does not declare {', '.join(unknown)}: add what the "
+            "kernel returns to its variables (no measure runs again for that)"
         )
     return dataset
 

@@ -101,9 +101,17 @@ class Measure:
     datasets   pattern of the names of its datasets, where they are not the row's name
     settings   keywords of the kernel, on which its results depend: plain data
     checks     what is wrong with the section in this experiment, sentence by sentence
-    asks       abilities of the model's family that it needs (``rllc.study.families``)
+    asks       abilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
+               kernel may read ``model.architecture``
     reads      inputs beside checkpoints and blocks: ``tokenizer``
+    per_distribution  one job and one cell per distribution; else the measure reads no batches
     stream     purpose of its random stream; "": nothing in it is random but the batches
+    stream_of_seed    each training seed has a stream of its own
+    gpu        the config may give it a GPU
+    priority   of its jobs: higher ones start first
+    target     that asks for its datasets: ``all`` or ``calibrate``
+    recorded_as       name of its settings in the attributes of results, where it is not the row's
+    finish     what is added to the gathered dataset
     figures    those that draw it, by name
     """
 
