@@ -3,38 +3,6 @@
 Which function draws a figure and which datasets it reads stands in `rllc.study.figures`.
 """
 
-from fnmatch import fnmatch
-
-
-def declared(wildcards):
-    """The config entry of a figure or an animation."""
-    if hasattr(wildcards, "animation"):
-        return STUDY.animations[wildcards.animation]
-    return STUDY.figures[wildcards.figure]
-
-
-def entry(wildcards):
-    """Its row in the table of animations or figures."""
-    if hasattr(wildcards, "animation"):
-        return ANIMATIONS[declared(wildcards).draws]
-    return FIGURES[declared(wildcards).draws or wildcards.figure]
-
-
-def drawn(wildcards):
-    """Datasets that a figure or an animation needs, and those it uses where the experiment makes them."""
-    name, row = declared(wildcards).experiment, entry(wildcards)
-    if name is None:
-        return {
-            each: AT.claims() if row.needs == OF_CLAIMS else AT.validation(each)
-            for each in row.needs
-        }
-    listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
-    used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
-    return {
-        dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
-        for dataset in (*row.needs, *used)
-    }
-
 
 rule draw:
     """One figure."""
