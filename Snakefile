@@ -17,6 +17,7 @@ for file in defaults.FILES:
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
+include: "workflow/rules/figure_inputs.smk"
 
 
 rule all:

@@ -1,0 +1,104 @@
+"""Which datasets figures and animations read, and what there is of them while a study is unfinished."""
+
+from fnmatch import fnmatch
+
+# --- figures
+
+
+def declared(wildcards):
+    """The config entry of a figure or an animation."""
+    if hasattr(wildcards, "animation"):
+        return STUDY.animations[wildcards.animation]
+    return STUDY.figures[wildcards.figure]
+
+
+def entry(wildcards):
+    """Its row in the table of animations or figures."""
+    if hasattr(wildcards, "animation"):
+        return ANIMATIONS[declared(wildcards).draws]
+    return FIGURES[declared(wildcards).draws or wildcards.figure]
+
+
+def drawn(wildcards):
+    """Datasets that a figure or an animation needs, and those it uses where the experiment makes them."""
+    name, row = declared(wildcards).experiment, entry(wildcards)
+    if name is None:
+        return {
+            each: AT.claims() if row.needs == OF_CLAIMS else AT.validation(each)
+            for each in row.needs
+        }
+    listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
+    used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
+    return {
+        dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
+        for dataset in (*row.needs, *used)
+    }
+
+
+# --- what is finished so far
+
+PARTIAL = ("partial", "gather_partial", "draw_partial")
+
+
+def finished_parts(wildcards):
+    """The parts of a dataset that are there now."""
+    return [part for part in parts_of(wildcards) if Path(part).is_file()]
+
+
+def unfinished_of(wildcards):
+    """The labels of the whole dataset, and what its parts must have been made by to belong to it."""
+    made = MEASURED[wildcards.experiment][wildcards.dataset]
+    row, section = made.row, Work(STUDY, experiment(wildcards), made.section, [])
+    coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
+    if row.per_distribution:
+        coords["distribution"] = made.distributions
+    made_by = {
+        "code": code("measure", row.kernel, family(wildcards)),
+        row.attribute: row.settings(section),
+    }
+    return as_json({"coords": coords, "made_by": made_by})
+
+
+def finished_datasets(name):
+    """The datasets of an experiment of which at least one part is finished."""
+    return [
+        dataset
+        for dataset in LISTED[name]
+        if dataset in MEASURED[name]
+        and finished_parts(SimpleNamespace(experiment=name, dataset=dataset))
+    ]
+
+
+def finished_inputs(wildcards):
+    """Datasets of a figure, as far as a part is finished; None where it needs one that has none."""
+    name = declared(wildcards).experiment
+    if name is None:  # of no experiment
+        return None
+    there = {
+        dataset: AT.partial_dataset(name, dataset)
+        for dataset in finished_datasets(name)
+    }
+    if Path(AT.corpora()).is_file():
+        there["corpus"] = AT.corpora()
+    wanted = drawn(wildcards)
+    if not set(entry(wildcards).needs) <= set(there):
+        return None
+    return {dataset: there[dataset] for dataset in wanted if dataset in there}
+
+
+def finished_results(wildcards):
+    """Every dataset of which a part is finished and every figure that can be drawn of them."""
+    finished = [
+        AT.partial_dataset(name, dataset)
+        for name in EXPERIMENTS
+        for dataset in finished_datasets(name)
+    ]
+    if not finished:
+        raise WorkflowError(
+            f"no part of any dataset is finished yet under {STUDY.results}/"
+        )
+    return finished + [
+        AT.partial_figure(figure)
+        for figure in asked_by("all", STUDY.figures)
+        if finished_inputs(SimpleNamespace(figure=figure))
+    ]
