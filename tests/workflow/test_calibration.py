@@ -69,5 +69,5 @@ def test_the_rule_alone_reruns_where_a_threshold_changes(checkout, rules):
         "config/rule.yaml", "experiments: {language: {calibration: {rule: {max_rhat: 1.5}}}}\n"
     )
     assert rules(checkout.plan("calibrate", overlays=(rule,))) == {"recommendation", "draw", "calibrate"}
-    checkout.edit("src/rllc/analysis/calibration.py", '"min_acceptance": 0.5', '"min_acceptance": 0.4')
+    checkout.edit("src/rllc/analysis/rule.py", '"min_acceptance": 0.5', '"min_acceptance": 0.4')
     assert rules(checkout.plan("calibrate")) == {"recommendation", "draw", "calibrate"}
