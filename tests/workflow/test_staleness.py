@@ -4,7 +4,7 @@ import os
 
 from rllc.store import manifest
 
-AFTER_SAMPLING = {"gather", "gather_traces", "cluster", "draw", "animate"}
+AFTER_SAMPLING = {"gather", "clusters", "draw", "animate"}
 CLAIMS = {"summarise", "judge"}
 SAMPLING = {"sample_heads", "sample_full", "sample_other"}
 TEXT = {"read_corpus", "mix_corpora", "make_tokenizer", "make_blocks", "summarise_corpora"}

@@ -70,11 +70,9 @@ def _by_dims(variables: Mapping[str, Variable], where: tuple[str, ...]) -> list[
 
 
 def rules() -> str:
-    """The graph of rules of config/ci.yaml in Mermaid, as Snakemake gives it, without the target."""
+    """The graph of rules of the default study in Mermaid, as Snakemake gives it, without the target."""
     command = [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--forceall"]
-    graph = subprocess.run(
-        [*command, "--configfile", "config/ci.yaml"], capture_output=True, text=True, check=True
-    ).stdout
+    graph = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     names = dict(re.findall(r"(\w+)\[(\w+)\]", graph))
     arrows = [(names[a], names[b]) for a, b in re.findall(r"^\s*(\w+) --> (\w+)", graph, re.M)]
     lines = [f"    {a} --> {b}" for a, b in sorted(set(arrows)) if a != b and b != "all"]
