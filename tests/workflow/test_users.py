@@ -52,8 +52,8 @@ def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     with xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as dataset:
         assert dataset["distribution"].values.tolist()[-1] == "thesis"
         assert np.isfinite(dataset["rllc"].sel(distribution="thesis")).all()
-    drawn = (checkout.root / "results/ci/figures/rllc_by_distribution.txt").read_text()
-    assert "My thesis" in drawn
+    with xr.open_dataset(checkout.root / "results/ci/figures/rllc_by_distribution.nc") as drawn:
+        assert "My thesis" in drawn.attrs["caption"] + drawn.attrs["details"]
 
 
 def test_edited_text_is_read_again(checkout):
