@@ -99,7 +99,7 @@ def measured() -> dict[str, float]:
 def expected() -> dict[str, float]:
     """Rule -> mean seconds of a script of config/paper.yaml, with its imports, by the cost model."""
     study, found = read(defaults.load(["config/paper.yaml"])), defaultdict(list)
-    for rule, more in chunks.kinds(study.experiments["language"]):
+    for rule, more in chunks.jobs(study.experiments["language"]):
         for start in steps.chunks(study.experiments["language"]):
             wildcards = SimpleNamespace(experiment="language", start=start, **more)
             found[rule].append(forecast.of(study, rule, wildcards).seconds(study, rule))

@@ -50,6 +50,8 @@ for row in ANALYSES:
             output=AT.dataset(name=row.name),
         log:
             AT.log(row.name, "experiment"),
+        benchmark:
+            AT.benchmark(row.name, "experiment")
         priority: 20
         localrule: row.local
         conda:
