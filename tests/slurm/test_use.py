@@ -79,7 +79,7 @@ def test_status_and_partial_results_while_the_cluster_works(trained, login, clus
     trained.hold("step > 20")
     run = trained.start(FIGURE, "--retries", "0")
     number = cluster.wait_for(
-        f"{trained.SAMPLING}_wildcards_language_sampling_0_code_20", "RUNNING", folder=str(trained.root)
+        f"{trained.SAMPLING}_wildcards_language_rllc_0_code_20", "RUNNING", folder=str(trained.root)
     )
     first = trained.root / "results/tiny/language/parts/rllc/seed0.code.from0.nc"
     trained.wait_for(first.is_file)
