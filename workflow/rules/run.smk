@@ -9,8 +9,13 @@ DRY = workflow.output_settings.dryrun
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
 if workflow.is_main_process:
+    # What rules ask for by wildcards: the plan is named by every fingerprint there is.
     for name, figure in STUDY.figures.items():
         code("draw", FIGURES[figure.draws or name].draws)
+    for animation in STUDY.animations.values():
+        code("animate", ANIMATIONS[animation.draws].draws)
+    for row in MEASURES:
+        code("gather", row.finish.function if row.finish else "")
     if not AT_WORK:
         results, plan_name = Path(STUDY.results), planned.name(config, CODES, root=ROOT)
         for problem in [
