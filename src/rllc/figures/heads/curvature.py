@@ -1,5 +1,7 @@
 """Traces of the Hessian and of the Fisher information over training (arXiv 2410.02984, Figs. 14 and 15)."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -92,7 +94,7 @@ def rllc_fig15_fim_trace(
     if curvature is not None and name in curvature["distribution"].values:
         looks["hessian_trace"] = (f"Hessian on {text}", "black", "D")
         both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
-        data = data.merge(both.reindex(step=data["step"]), combine_attrs="override")
+        data = data.assign(both.reindex(step=data["step"]).data_vars)
     styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
     panels = [
         Panel(
@@ -112,10 +114,17 @@ def rllc_fig15_fim_trace(
         "whose mean is the same; on text that is no FIM.",
         conditions=[
             "Bands: one standard error over probes, each with contexts of its own.",
-            captions.contexts(datasets["fisher"], "fisher", count="probes"),
+            _generated(datasets["fisher"]),
             captions.failures(data, *names),
         ],
     )
+
+
+def _generated(dataset: xr.Dataset) -> str:
+    """How many contexts the checkpoints generate, as far as the dataset knows."""
+    section = json.loads(dataset.attrs.get("fisher", "{}"))
+    count = section.get("probes", 0) * section.get("batch_size", 0)
+    return f"{count} contexts are generated at each checkpoint, as many read of the text." if count else ""
 
 
 def _at_the_end(data: xr.Dataset) -> str:
