@@ -1,11 +1,12 @@
 """What is about to run, before it does: jobs, CPU and GPU hours, disk; per rule and in one line."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rllc.study import cost
 from rllc.study.cost import GPU, Cost
-from rllc.study.datasets import measured
+from rllc.study.datasets import Dataset, measured
 from rllc.study.measures.table import MEASURES
 from rllc.study.rows import Measure, Work
 from rllc.study.steps import chunks
@@ -14,13 +15,32 @@ from rllc.study.study import Study
 SMALL = Cost(cpu_seconds=2.5)
 
 
+@lru_cache(maxsize=8)
+def _planned(study: "_Same", name: str) -> tuple[dict[str, Dataset], dict[int, list[int]]]:
+    """Datasets and chunks of an experiment, worked out once: Snakemake asks for the cost of every job."""
+    experiment = study.held.experiments[name]
+    return measured(experiment), chunks(experiment)
+
+
+class _Same:
+    """A study that equals itself alone, so that what is worked out of it can be kept."""
+
+    def __init__(self, held: Study):
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.held is other.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+
 def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
     def cost_of(study: Study, w: Any) -> Cost:
-        experiment = study.experiments[w.experiment]
-        dataset = measured(experiment)[getattr(w, "dataset", row.name)]
-        steps = chunks(experiment)[int(w.start)]
+        datasets, starts = _planned(_Same(study), w.experiment)
+        dataset, steps = datasets[getattr(w, "dataset", row.name)], starts[int(w.start)]
         kept = steps if dataset.steps is None else [step for step in steps if step in dataset.steps]
-        return row.cost(Work(study, experiment, dataset.section, kept))
+        return row.cost(Work(study, study.experiments[w.experiment], dataset.section, kept))
 
     return cost_of
 
