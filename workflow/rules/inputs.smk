@@ -108,9 +108,8 @@ def segment(wildcards):
 
 def steps_of(wildcards):
     """The checkpoints of a chunk that a measure takes: all, or those that its section lists."""
-    listed = MEASURED[wildcards.experiment][wildcards.dataset].steps
     chunk = CHUNKS[wildcards.experiment][int(wildcards.start)]
-    return chunk if listed is None else [step for step in chunk if step in listed]
+    return MEASURED[wildcards.experiment][wildcards.dataset].among(chunk)
 
 
 def settings_of(row):
@@ -196,11 +195,7 @@ def parts_of(wildcards):
             dataset=dataset,
             seed=made.seeds,
             distribution=made.distributions,
-            start=[
-                start
-                for start, steps in CHUNKS[name].items()
-                if made.steps is None or set(steps) & set(made.steps)
-            ],
+            start=[start for start, steps in CHUNKS[name].items() if made.among(steps)],
         )
     return parts
 

@@ -38,9 +38,9 @@ class _Same:
 def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
     def cost_of(study: Study, w: Any) -> Cost:
         datasets, starts = _planned(_Same(study), w.experiment)
-        dataset, steps = datasets[getattr(w, "dataset", row.name)], starts[int(w.start)]
-        kept = steps if dataset.steps is None else [step for step in steps if step in dataset.steps]
-        return row.cost(Work(study, study.experiments[w.experiment], dataset.section, kept))
+        dataset = datasets[getattr(w, "dataset", row.name)]
+        steps = dataset.among(starts[int(w.start)])
+        return row.cost(Work(study, study.experiments[w.experiment], dataset.section, steps))
 
     return cost_of
 

@@ -26,6 +26,10 @@ class Dataset(NamedTuple):
     seeds: list[int]
     steps: list[int] | None
 
+    def among(self, chunk: list[int]) -> list[int]:
+        """The steps of a chunk of checkpoints that the dataset has."""
+        return [step for step in chunk if self.steps is None or step in self.steps]
+
 
 def measured(experiment: Experiment) -> dict[str, Dataset]:
     """Every dataset that a measure makes for an experiment, by name (``rllc``, ``rllc.likelihood``, ...)."""

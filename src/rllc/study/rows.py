@@ -162,12 +162,14 @@ class Measure:
 class Analysis:
     """A dataset that is made of others of its experiment, in one job.
 
-    name      of the rule and the dataset, and of the section of an experiment unless ``sections`` is given
-    function  ``module:function``; ``function(datasets by name, seed=, **settings)`` returns the dataset
+    name      of the rule and the dataset, and of the section of an experiment unless ``of`` is given
+    function  ``module:function``; ``function(datasets by name, random_seed=, **settings)`` gives it
     reads     the datasets that it is made of
     settings  keywords of the function
     of        experiment -> the section, where it is not one of the row's name
+    stream    purpose of its random stream; "": nothing in it is random
     local     it takes seconds, and runs beside Snakemake rather than on a cluster
+    megabytes it may take
     """
 
     name: str

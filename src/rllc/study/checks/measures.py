@@ -17,7 +17,7 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
     known = _scheduled(experiment)
     datasets = measured(experiment)
     for name, dataset in datasets.items():
-        where = f"{place}.{_section(experiment, name, dataset)}"
+        where = f"{place}.{_section(name, dataset)}"
         if reasons := lacking(experiment.model, dataset.row.asks):
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
@@ -46,11 +46,11 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
 
 
-def _section(experiment: Experiment, name: str, dataset: Dataset) -> str:
+def _section(name: str, dataset: Dataset) -> str:
     """Where the section of a dataset stands in its experiment."""
     kind = dataset.row.name.removeprefix("sample_")
     if dataset.row.attribute == BASE_SETTING:
-        _base, _, setting = name.partition(".")
+        setting = name.partition(".")[2]
         return f"settings.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
     return "calibration.dependence" if name == "dependence" else name
 
