@@ -105,7 +105,7 @@ class AttentionOnlyInitial(Section):
         "law of W_pos: as the other matrices, or sines and cosines"
     )
     position_scale: Positive | None = key(
-        "standard deviation of W_pos (null: as the other matrices) or amplitude of its sines and cosines (null: 1)"
+        "standard deviation of W_pos (null: as the other matrices), or amplitude of sinusoidal ones (null: 1)"
     )
 
 
