@@ -4,7 +4,8 @@ A caption says the finding first, then numbers, then conditions, in some 120 wor
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -80,8 +81,8 @@ def of_estimates(
         trust(drawn, name),
     ]
     full = chains(source)
-    details = [f"Sampled with {full}." if full else "", ERROR if bands else ""]
-    return conditions, [*details, cautions(drawn, name)]
+    details = [f"Sampled with {full}." if full else "", ERROR if bands else "", cautions(drawn, name)]
+    return conditions, details
 
 
 def sampling(dataset: xr.Dataset) -> dict[str, float]:
@@ -106,11 +107,11 @@ def setting(dataset: xr.Dataset) -> str:
 def chains(dataset: xr.Dataset) -> str:
     """The setting in full: "n_beta 30, ..., chains 4, ... (240 held-out contexts per chain)"."""
     values = sampling(dataset)
-    seen = ""
-    if {"draws", "batch_size"} <= set(values):
-        read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
-        seen = f" ({read:g} held-out contexts per chain)"
-    return f"{_values(dataset, *SETTING)}{seen}"
+    known = _values(dataset, *SETTING)
+    if not {"draws", "batch_size"} <= set(values):
+        return known
+    read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
+    return f"{known} ({read:g} held-out contexts per chain)"
 
 
 def level(dataset: xr.Dataset) -> str:
@@ -150,18 +151,17 @@ def labels(dataset: xr.Dataset | xr.DataArray) -> list[str]:
 
 def failures(dataset: xr.Dataset, *names: str) -> str:
     """How many drawn cells are missing and how many chains failed."""
-    parts = []
-    for name in names:
-        absent, total = int(dataset[name].isnull().sum()), dataset[name].size
-        if absent:
-            parts.append(f"{absent} of {total} cells of {name} are missing and marked with a cross")
+    parts = [
+        f"{absent} of {dataset[name].size} cells of {name} are missing and marked with a cross"
+        for name in names
+        if (absent := int(dataset[name].isnull().sum()))
+    ]
     if "status" in dataset:
         codes = np.bincount(dataset["status"].values.astype(np.int64).ravel(), minlength=len(STATUS))
         bad = [f"{codes[i]} {STATUS[i]}" for i in range(1, len(STATUS)) if codes[i]]
         if bad:
             parts.append(f"chains not ok: {', '.join(bad)} of {codes.sum()}")
-    text = "; ".join(parts)
-    return sentence(text) if text else "No cell drawn is missing."
+    return sentence("; ".join(parts) or "No cell drawn is missing")
 
 
 def trust(dataset: xr.Dataset, name: str) -> str:
@@ -182,9 +182,8 @@ def cautions(dataset: xr.Dataset, name: str) -> str:
     return f"Not marked, but to be known: {_numbers(counts)}." if counts else ""
 
 
-def _numbers(counts: Mapping[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{reason} {number}" for reason, number in ordered)
+def _numbers(counts: Counter[str]) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in counts.most_common())
 
 
 def types(kinds: xr.DataArray) -> str:
@@ -194,11 +193,8 @@ def types(kinds: xr.DataArray) -> str:
     parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
-        named = [
-            f"{head} {kind}"
-            for head, kind in zip(row["head"].values.tolist(), row.values.tolist(), strict=True)
-            if kind not in ("other", "unknown")
-        ]
+        row = row[~row.isin(["other", "unknown"])]
+        named = [f"{head} {kind}" for head, kind in zip(row["head"].values, row.values, strict=True)]
         parts.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
     return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
 
@@ -210,11 +206,11 @@ def highest(values: xr.DataArray) -> str:
 
 def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> str:
     """The highest heads, "1:1 (3.36 ± 0.10), 1:0 (2.27 ± 0.08)", of values (head)."""
-    order = np.argsort(-np.nan_to_num(values.values, nan=-np.inf))[:count]
+    known = values.dropna("head")
     parts = []
-    for i in order[np.isfinite(values.values[order])]:
-        plus = "" if error is None else f" ± {float(error.values[i]):.2f}"
-        parts.append(f"{values['head'].values[i]} ({values.values[i]:.2f}{plus})")
+    for head in known["head"].values[np.argsort(-known.values)[:count]]:
+        plus = "" if error is None else f" ± {float(error.sel(head=head)):.2f}"
+        parts.append(f"{head} ({float(known.sel(head=head)):.2f}{plus})")
     return ", ".join(parts) or "none measured"
 
 
@@ -263,12 +259,8 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
 
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
-    values, hessian = sampling(rllc), datasets.get("hessian")
-    if (
-        hessian is None
-        or "hessian_trace_head" not in hessian
-        or not {"n_beta", "localization"} <= set(values)
-    ):
+    values, hessian = sampling(rllc), datasets.get("hessian", {})
+    if "hessian_trace_head" not in hessian or not {"n_beta", "localization"} <= set(values):
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])

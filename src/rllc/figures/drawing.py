@@ -1,7 +1,8 @@
 """What every figure function takes and returns, and how a drawing is written.
 
-Options with one meaning everywhere: ``distribution`` (default "mixture", or the dataset's first), ``seed``
-(default the first), ``seeds`` (default all), ``title`` (what the experiment is called).
+Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
+types below), ``title`` (what the experiment is called), ``boundaries`` (ascending steps between which every
+second stage is shaded). Dataset ``heads``, where it is optional, says the types of heads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,9 @@ from matplotlib.figure import Figure
 from rllc.figures.style import RC
 
 Datasets = Mapping[str, xr.Dataset]  # by name, as "rllc" or "rllc.likelihood"
+Name = str | None  # a distribution; None: "mixture", or the dataset's first
 Names = Sequence[str] | None  # distributions; None: a function's default
+Seed = int | None  # a training seed; None: the first
 Seeds = Sequence[int] | None  # training seeds; None: all
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, style
+from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.inputs import layers, over_heads
-from rllc.figures.panels import Panel, Row, chunks, level, of_heads, seed_suffix, sheet
+from rllc.figures.panels import Panel, Row, by_seed, chunks, level, of_heads, sheet
 
 START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
@@ -17,38 +16,31 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
 
     datasets  ``heads`` with ``k_composition`` (seed, step, head, later_head)
     """
-    data = over_heads(datasets, "heads", "k_composition", seeds=seeds)
+    data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
-    later, rows, findings = data["later_head"].values.tolist(), [], []
-    for seed in data["seed"].values.tolist():
-        one = data.sel(seed=seed)
-        looks = style.head_styles(one["head_type"])
-        start = float(one["k_composition"].isel(step=0).mean(["head", "later_head"]))
-        earlier = [head for head in looks if layer[head] < max(layers(data))]
-        keys = [
-            *style.head_keys(one["head_type"].sel(head=earlier), looks),
-            style.key("mean at the first step", **START),
-        ]
-        for targets in chunks(later, 4):
+    rows, findings = [], []
+    for _, suffix, one in by_seed(data):
+        looks, start = style.head_styles(one["head_type"]), float(one["k_composition"].isel(step=0).mean())
+        earlier = [head for head in looks if layer[head] < max(layer.values())]
+        keys = style.head_keys(one["head_type"].sel(head=earlier), looks)
+        keys.append(style.key("mean at the first step", **START))
+        for targets in chunks(data["later_head"].values.tolist(), 4):
             panels = []
             for target in targets:
-                kind = str(one["head_type"].sel(head=target).item())
-                before = {
-                    head: look for head, look in looks.items() if layer[head] < int(target.split(":")[0])
-                }
+                kind = one["head_type"].sel(head=target).item()
+                before = {head: look for head, look in looks.items() if layer[head] < layer[target]}
                 panels.append(
                     Panel(
-                        f"into {target} {kind}{seed_suffix(data['seed'], seed)}",
+                        f"into {target} {kind}{suffix}",
                         of_heads(one.sel(later_head=target), "k_composition", before),
                         {"color": style.TYPE_COLORS[kind]},
                         over=level(start, **START),
                         steps=one["step"].values,
                     )
                 )
-            rows.append(
-                Row("K-composition", panels, keys if targets[0] == later[0] else [], "from head, type")
-            )
+            rows.append(Row("K-composition", panels, keys, "from head, type"))
+            keys = []
         findings.append(_strongest(one, start))
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
     return captions.drawing(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from rllc.analysis.contrasts import lead, onset
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
-from rllc.figures.panels import Panel, Row, level, seed_suffix, sheet
+from rllc.figures.panels import Curve, Panel, Row, draw_curve, level, seed_suffix, sheet
 
 ALSO = ("rllc_se", "rllc_chain", "status", "verdict")
 RIVAL = {"color": style.TYPE_COLORS["other"], "marker": "s", "linestyle": "--"}
@@ -182,7 +182,7 @@ def _leads(ax: Axes, story: xr.Dataset, looks: Mapping[str, dict]) -> None:
     level()(ax)
     for name in story["distribution"].values.tolist():
         one = story.sel(distribution=name)
-        style.curve(ax, one["lead"], one["half_width"], faulty=one.get("faulty"), **looks[name])
+        draw_curve(ax, Curve(one["lead"], looks[name], one["half_width"], one.get("faulty")))
         _mark(ax, float(one["rllc_onset"]), _upright(looks[name]))
 
 
