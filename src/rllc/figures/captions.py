@@ -23,6 +23,7 @@ ERROR = (
     "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
     "choice of minibatches or data and none between training seeds."
 )
+MEASURED = "Measured on {} held-out contexts of each distribution."
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
 SETTING = (*LEVEL, "chains", "draws", "burn_in", "thinning", "batch_size")
 NO_HEADS = "heads.nc was not given, so head types are unknown."
@@ -125,15 +126,14 @@ def _values(dataset: xr.Dataset, *names: str) -> str:
     return ", ".join(f"{name} {values[name]:g}" for name in names if values.get(name) is not None)
 
 
-def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
-    """On how many held-out contexts a measure is, as far as the dataset knows.
+def contexts(dataset: xr.Dataset, section: str, *, count: str, of: str = MEASURED) -> str:
+    """On how many held-out contexts a measure is, as far as the dataset knows, said as ``of`` says it.
 
     section, count  attribute (JSON) with ``batch_size``, and its key that is the number of batches
     """
     values = json.loads(dataset.attrs.get(section, "{}"))
-    if not {"batch_size", count} <= set(values):
-        return ""
-    return f"Measured on {values['batch_size'] * values[count]} held-out contexts of each distribution."
+    known = {"batch_size", count} <= set(values)
+    return of.format(values["batch_size"] * values[count]) if known else ""
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
@@ -145,12 +145,11 @@ def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
 
 
 def labels(dataset: xr.Dataset | xr.DataArray) -> list[str]:
-    """That heads of different seeds are not matched, where several are drawn."""
+    """``LABELS`` where several seeds are drawn."""
     return [LABELS] if np.atleast_1d(dataset["seed"].values).size > 1 else []
 
 
 def failures(dataset: xr.Dataset, *names: str) -> str:
-    """How many drawn cells are missing and how many chains failed."""
     parts = [
         f"{absent} of {dataset[name].size} cells of {name} are missing and marked with a cross"
         for name in names
@@ -177,7 +176,6 @@ def trust(dataset: xr.Dataset, name: str) -> str:
 
 
 def cautions(dataset: xr.Dataset, name: str) -> str:
-    """How many cells have which caution; nothing without one."""
     counts = counted(dataset, name)[1]
     return f"Not marked, but to be known: {_numbers(counts)}." if counts else ""
 
@@ -193,14 +191,18 @@ def types(kinds: xr.DataArray) -> str:
     parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
-        row = row[~row.isin(["other", "unknown"])]
-        named = [f"{head} {kind}" for head, kind in zip(row["head"].values, row.values, strict=True)]
-        parts.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
+        named = by_head(row[~row.isin(["other", "unknown"])])
+        parts.append(f"seed {seed}: {named or 'none above a threshold'}")
     return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
 
 
+def by_head(values: xr.DataArray, form: str = "") -> str:
+    """Values (head) after the labels: "0:0 1.02, 0:1 0.98"."""
+    pairs = zip(values["head"].values, values.values, strict=True)
+    return ", ".join(f"{head} {value:{form}}" for head, value in pairs)
+
+
 def highest(values: xr.DataArray) -> str:
-    """The label of the highest head of values (head)."""
     return str(values["head"].values[int(values.fillna(-np.inf).argmax("head"))])
 
 

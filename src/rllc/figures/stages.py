@@ -10,6 +10,7 @@ from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet, stage_bands
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
+READ = "The loss is on {} held-out contexts of each distribution."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
 
 
@@ -51,7 +52,7 @@ def stage_fig1a_lm(
         at_steps = data.sel(step=llc["step"].values)
         conditions, details = captions.of_estimates(llc, at_steps, "llc", beside=["loss"])
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
-    contexts = captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is")
+    contexts = captions.contexts(metrics, "metrics", count="batches", of=READ)
     return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
 
 

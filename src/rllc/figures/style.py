@@ -152,27 +152,28 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
     inner = inner[(inner > first) & (inner < last)]
     start = first if first == 0 or not inner.size else inner[0]
-    ax.xaxis.set_major_locator(FixedLocator(_apart(np.array([start, *inner, last]), unit)))
-    minor = _ticks(unit, last, range(2, 10))
-    ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: step_text(step)))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit))
+    ax.xaxis.set_minor_locator(FixedLocator(_ticks(unit, last, range(2, 10))))
     if ax.get_subplotspec().is_last_row():
         ax.set_xlabel("training step (log scale)")
 
 
 def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
     """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
-    ticks = _ticks(low, high, parts)
-    axis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)]))
+    _label(axis, _ticks(low, high, parts))
+
+
+def _label(axis: Axis, ticks: np.ndarray) -> None:
+    axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(FuncFormatter(lambda value, _: step_text(value)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def _ticks(low: float, high: float, parts: Sequence[float]) -> np.ndarray:
-    """``parts`` of the powers of ten from the one below ``low`` to the one above ``high``, ascending."""
+    """``parts`` of powers of ten from ``low`` to ``high``, ascending."""
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    return np.sort(np.concatenate([powers * part for part in parts]))
+    ticks = np.sort(np.concatenate([powers * part for part in parts]))
+    return ticks[(ticks >= low) & (ticks <= high)]
 
 
 def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
@@ -244,7 +245,6 @@ def above(ax: Axes, handles: Sequence[Line2D]) -> None:
 
 
 def key(label: str, **line) -> Line2D:
-    """An entry of a legend."""
     return Line2D([], [], label=label, **line)
 
 
@@ -256,10 +256,9 @@ def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
     """Legend entries of the heads, "1:3 induction"."""
-    kinds = zip(types["head"].values.tolist(), types.values.tolist(), strict=True)
-    return [key(f"{head}  {kind}", **styles[head]) for head, kind in kinds if head in styles]
+    heads = [head for head in types["head"].values.tolist() if head in styles]
+    return [key(f"{head}  {types.sel(head=head).item()}", **styles[head]) for head in heads]
 
 
 def zero(ax: Axes) -> None:
-    """A pale line at 0."""
     ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)

@@ -11,6 +11,7 @@ from rllc.figures.drawing import Datasets, Drawing, Name, Seed
 from rllc.figures.panels import Panel, Row, curve, sheet
 
 ALL = "all heads"
+TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
@@ -20,21 +21,21 @@ NAMES = {
 
 
 def clusters_all_heads(datasets: Datasets, *, distribution: Name = None, seed: Seed = None) -> Drawing:
-    """Clusters of all heads together: ``clusters`` and ``rllc``."""
+    """Clusters of all heads together."""
     return _grid(datasets, ALL, distribution, seed)
 
 
 def rllc_fig18_clusters_layer0(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None
 ) -> Drawing:
-    """Clusters of the heads of layer 0, clustered by themselves: ``clusters`` and ``rllc``."""
+    """Clusters of the heads of layer 0, clustered by themselves."""
     return _grid(datasets, "layer 0", distribution, seed)
 
 
 def rllc_fig19_clusters_layer1(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None
 ) -> Drawing:
-    """Clusters of the heads of layer 1, clustered by themselves: ``clusters`` and ``rllc``."""
+    """Clusters of the heads of layer 1, clustered by themselves."""
     return _grid(datasets, "layer 1", distribution, seed)
 
 
@@ -44,10 +45,8 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Dra
 
     The clusters use all distributions that clusters.nc names.
     """
-    clusters, rllc = (
-        inputs.need(datasets, "clusters", "cluster", "score"),
-        inputs.need(datasets, "rllc", "rllc"),
-    )
+    clusters = inputs.need(datasets, "clusters", "cluster", "score")
+    rllc = inputs.need(datasets, "rllc", "rllc")
     one = _of_scope(clusters, scope, seed)
     name = inputs.one_distribution(rllc, distribution)
     kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
@@ -72,10 +71,11 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Dra
             panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
         rows.append(Row("refined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
-    members = [
-        f"{NAMES.get(a, a)} {_members(one['cluster'].sel(algorithm=a, n_clusters=numbers[0]))}"
-        for a in algorithms
-    ]
+    members = []
+    for algorithm in algorithms:
+        groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
+        each = " | ".join(" ".join(heads) for heads in groups) or "none"
+        members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
     of_scope, absent = one["scope"].item(), int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
     used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
     return captions.drawing(
@@ -84,11 +84,7 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Dra
         captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
         _agreement(one),
         f"Curves: refined LLC on {inputs.one_label(rllc, name)}, coloured by cluster.",
-        captions.when(
-            of_scope != scope,
-            "The heads of all layers were clustered together, so clusters and silhouettes are of "
-            f"{of_scope}.",
-        ),
+        captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
         captions.when(
             absent, f"{absent} heads are not clustered somewhere, for want of measured checkpoints."
         ),
@@ -149,10 +145,6 @@ def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:
     return {index: cluster["head"].values[cluster.values == index].tolist() for index in indices}
 
 
-def _members(cluster: xr.DataArray) -> str:
-    return " | ".join(" ".join(heads) for heads in _groups(cluster).values()) or "none"
-
-
 def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], int]:
     """Where the names of the heads stand above a panel: (x, line, word, colour), and the number of lines."""
     words: list[tuple[str, str]] = []
@@ -171,9 +163,8 @@ def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], in
 
 def _agreement(one: xr.Dataset) -> str:
     """How far the clusters of two algorithms are the same; nothing with one algorithm."""
-    if "agreement" not in one:
-        return ""
-    pairs = one["agreement"].values[np.triu_indices(one.sizes["algorithm"], 1)]
+    every = one.get("agreement", xr.DataArray(np.empty((0, 0)))).values
+    pairs = every[np.triu_indices(len(every), 1)]
     pairs = pairs[np.isfinite(pairs)]
     if not pairs.size:
         return ""

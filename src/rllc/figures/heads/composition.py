@@ -12,10 +12,7 @@ START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
 @style.styled
 def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """K-composition score of every pair of heads, a panel per later head, a line per earlier head.
-
-    datasets  ``heads`` with ``k_composition`` (seed, step, head, later_head)
-    """
+    """K-composition score of every pair of heads, a panel per later head, a line per earlier head."""
     data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))

@@ -1,7 +1,5 @@
 """Traces of the Hessian and of the Fisher information over training (arXiv 2410.02984, Figs. 14 and 15)."""
 
-import json
-
 import numpy as np
 import xarray as xr
 
@@ -11,6 +9,7 @@ from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 AXIS = "Hessian trace (nats/token)"
+GENERATED = "{} contexts are generated at each checkpoint, as many read of the text."
 BLACK = {"color": "black", "marker": "o"}
 
 
@@ -20,7 +19,7 @@ def rllc_fig14_hessian_trace(
 ) -> Drawing:
     """Hessian trace: rows full model and layers, columns distributions, seeds one below the other.
 
-    datasets       ``hessian``; ``heads`` for the types; ``rllc`` for the comparison in the caption
+    datasets       ``rllc`` is for the comparison in the caption
     distributions  default all that were measured
     """
     full, heads = "hessian_trace", "hessian_trace_head"
@@ -58,8 +57,7 @@ def rllc_fig14_hessian_trace(
 def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
     """Traces of the FIM in two forms, of Gauss-Newton on text and of the Hessian; a panel per seed.
 
-    datasets      ``fisher``; ``hessian`` for its trace on the same text
-    distribution  the text; default the mixture, else the first that was measured
+    distribution  the text, of the Hessian too
     """
     names = ("fim_trace", "fim_trace_ggn", "fisher_data")
     data = inputs.of_seeds(inputs.need(datasets, "fisher", *names), seeds)
@@ -92,17 +90,10 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         "whose mean is the same; on text that is no FIM.",
         conditions=[
             "Bands: one standard error over probes, each with contexts of its own.",
-            _generated(datasets["fisher"]),
+            captions.contexts(datasets["fisher"], "fisher", count="probes", of=GENERATED),
             captions.failures(data, *names),
         ],
     )
-
-
-def _generated(dataset: xr.Dataset) -> str:
-    """How many contexts the checkpoints generate, as far as the dataset knows."""
-    section = json.loads(dataset.attrs.get("fisher", "{}"))
-    count = section.get("probes", 0) * section.get("batch_size", 0)
-    return f"{count} contexts are generated at each checkpoint, as many read of the text." if count else ""
 
 
 def _at_the_end(data: xr.Dataset) -> str:

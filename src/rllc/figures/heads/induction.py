@@ -1,6 +1,6 @@
 """When the induction head leaves the other heads, in its refined LLC and in its attention score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from rllc.analysis.contrasts import lead, onset
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, draw_curve, level, sheet
+from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
 ALSO = ("rllc_se", "rllc_chain", "status", "verdict")
 RIVAL = {"color": style.TYPE_COLORS["other"], "marker": "s", "linestyle": "--"}
@@ -64,7 +64,6 @@ def induction_onset(
 ) -> Drawing:
     """The induction head's refined LLC against the other heads of its layer, its lead, and its score.
 
-    datasets       ``rllc`` and ``heads``
     distributions  default "english" and "code"
     start          first step shown; default: half the earlier onset
     confidence     the rLLC has left the others where the Student-t interval of this confidence of its lead
@@ -76,14 +75,13 @@ def induction_onset(
     rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se", "rllc_chain")
     names = inputs.distribution_names(rllc, distributions, ("english", "code"))
     data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=names)
-    heads = inputs.of_seeds(inputs.need(datasets, "heads", "prefix_matching"), seeds)
-    data = xr.merge([data, heads[["prefix_matching"]]], join="inner", compat="override", combine_attrs="drop")
+    scores = inputs.of_seeds(inputs.need(datasets, "heads", "prefix_matching"), seeds)[["prefix_matching"]]
+    data = xr.merge([data, scores], join="inner", compat="override", combine_attrs="drop")
     strongest = induction_heads(data["head_type"], data["prefix_matching"])
     if not strongest:
         return _nothing(data, rllc)
     each = [_story(data.sel(seed=seed), head, confidence, margin) for seed, head in strongest.items()]
-    dim = xr.DataArray(list(strongest), dims="seed", name="seed")
-    leads = xr.concat(each, dim=dim)
+    leads = xr.concat(each, dim=xr.DataArray(list(strongest), dims="seed", name="seed"))
     data = data.sel(seed=list(strongest)).assign(leads)
     first = _first_step(data) if start is None else start
     shown = data.sel(step=data["step"] >= first)
@@ -127,27 +125,32 @@ def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) ->
     ahead, scores = [], []
     for seed, suffix, one in by_seed(shown):
         head, steps = strongest[seed], one["step"].values
-        at = {n: (float(one["rllc_onset"].sel(distribution=n)), upright[n]) for n in labels}
+        marks = {n: _mark(one["rllc_onset"].sel(distribution=n), upright[n]) for n in labels}
         for name, label in labels.items():
-            compared = partial(_compare, one=one.sel(distribution=name), head=head, marks=[at[name]])
+            compared = partial(_compare, one=one.sel(distribution=name), head=head)
             words = f"{head}{suffix}: refined LLC on {style.short(label)}"
-            curves[name].append(Panel(words, under=compared, steps=steps))
+            curves[name].append(Panel(words, under=compared, over=marks[name], steps=steps))
         words = f"{head}{suffix}: lead over the highest of another type"
-        ahead.append(Panel(words, under=partial(_leads, one=one, looks=looks, marks=at), steps=steps))
-        marks = [*at.values(), (float(one["score_onset"]), SCORE)]
-        compared = partial(_compare, one=one, head=head, marks=marks, variable="prefix_matching")
-        scores.append(Panel(f"{head}{suffix}: prefix-matching score", under=compared, steps=steps))
-    first, *more = (Row("refined LLC", panels, [], "heads of the layer") for panels in curves.values())
+        ahead.append(Panel(words, under=partial(_leads, one=one, looks=looks, marks=marks), steps=steps))
+        words = f"{head}{suffix}: prefix-matching score"
+        compared = partial(_compare, one=one, head=head, variable="prefix_matching")
+        every = all_of(*marks.values(), _mark(one["score_onset"], SCORE))
+        scores.append(Panel(words, under=compared, over=every, steps=steps))
+    rows = [Row("refined LLC", panels, [], "heads of the layer") for panels in curves.values()]
     return [
-        first._replace(keys=heads),
-        *more,
+        rows[0]._replace(keys=heads),
+        *rows[1:],
         Row("lead", ahead, leads, f"{confidence:.0%} interval"),
         Row("attention", scores, [*onsets, style.key("score", color="#333333")], "onset of"),
     ]
 
 
+def _mark(when: xr.DataArray, look: Mapping) -> Callable[[Axes], object]:
+    """Draws an upright line at an onset; nothing where there is none."""
+    return partial(Axes.axvline, x=when.item(), linewidth=1.2, zorder=1, **look)
+
+
 def _freedom(leads: xr.Dataset) -> str:
-    """Which error the leads have."""
     low, middle, high = leads["degrees_of_freedom"].quantile([0.0, 0.5, 1.0]).values
     return (
         "The interval of a lead is from the spread over chains, given the minibatches, which heads share, "
@@ -156,13 +159,13 @@ def _freedom(leads: xr.Dataset) -> str:
     )
 
 
-def _leads(ax: Axes, one: xr.Dataset, looks: Mapping[str, dict], marks: Mapping[str, tuple]) -> None:
+def _leads(ax: Axes, one: xr.Dataset, looks: Mapping[str, dict], marks: Mapping[str, Callable]) -> None:
     """The lead on each distribution with its interval."""
     level()(ax)
     for name, look in looks.items():
         cell = one.sel(distribution=name)
         draw_curve(ax, Curve(cell["lead"], look, cell["half_width"], cell.get("faulty")))
-        _mark(ax, *marks[name])
+        marks[name](ax)
 
 
 def _first_step(data: xr.Dataset) -> float:
@@ -171,10 +174,8 @@ def _first_step(data: xr.Dataset) -> float:
     return earliest / 2 if np.isfinite(earliest) else float(data["step"][0])
 
 
-def _compare(
-    ax: Axes, one: xr.Dataset, head: str, marks: Sequence[tuple[float, dict]], variable: str = "rllc"
-) -> None:
-    """The head, the highest other head, their errors, the range of the others, and onsets."""
+def _compare(ax: Axes, one: xr.Dataset, head: str, variable: str = "rllc") -> None:
+    """The head, the highest other head, their errors, and the range of the others."""
     x, values = one["step"].values, one[variable]
     estimated = variable == "rllc"
     errors = one["rllc_se"] if estimated else xr.zeros_like(values)
@@ -190,13 +191,6 @@ def _compare(
         style.ring(ax, values.sel(head=head), wrong.sel(head=head))
     color = style.TYPE_COLORS["induction"]
     ax.errorbar(x, values.sel(head=head), errors.sel(head=head), color=color, marker="o", **bars)
-    for when, look in marks:
-        _mark(ax, when, look)
-
-
-def _mark(ax: Axes, when: float, look: Mapping) -> None:
-    if np.isfinite(when):
-        ax.axvline(when, linewidth=1.2, zorder=1, **look)
 
 
 def _step(when: float) -> str:

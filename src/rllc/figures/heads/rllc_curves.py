@@ -11,7 +11,7 @@ from rllc.figures.heads import differences
 from rllc.figures.panels import Curve, Row, by_seed, curve, head_grid, layer_panels, level, sheet, together
 
 AXIS = "refined LLC"
-THICK = {"linewidth": 2.4, "zorder": 3}
+THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
 ALSO = ("rllc_se", "rllc_chain", "rllc_gradient_off", "status", "verdict")
 
 
@@ -60,11 +60,8 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
     for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         keys = [*style.head_keys(one["head_type"], looks), *rings]
-        if thick:
-            looks = {
-                head: look | (THICK if one["head_type"].sel(head=head) == thick else {"linewidth": 1.1})
-                for head, look in looks.items()
-            }
+        for head, look in looks.items() if thick else ():
+            looks[head] = look | (THICK if one["head_type"].sel(head=head) == thick else THIN)
         for name, label in labels.items():
             title = f": {style.short(label)}{suffix}"
             panels = layer_panels(one.sel(distribution=name), "rllc", looks, title)
@@ -84,11 +81,7 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
 
 @style.styled
 def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
-    """Weight- and data-refined LLC: the same heads on several distributions (arXiv 2410.02984, Fig. 3).
-
-    datasets       ``rllc``, and ``heads`` for the types; induction heads are drawn thick
-    distributions  default "mixture" and "code"
-    """
+    """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
     note = "A layer's panels share their vertical axis, and induction heads are drawn thick."
     return _drawing(_by_layer(data, thick="induction"), datasets, data, *_highest(data), note)
@@ -100,10 +93,8 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
     apart  contrasts with one distribution (distribution, ...), drawn below each row of panels
     """
     labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
-    looks, rings = (
-        style.distribution_styles(list(labels)),
-        style.ring_keys(inputs.ring_reasons((data, "rllc"))),
-    )
+    looks = style.distribution_styles(list(labels))
+    rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
 
     def estimates(cell: xr.Dataset) -> list[Curve]:
         color = {"color": style.TYPE_COLORS[cell["head_type"].item()]} if type_colors else {}
@@ -112,17 +103,15 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
     grey = {"color": "#333333"} if type_colors else {}
     keys = [style.key(label, **(looks[name] | grey)) for name, label in labels.items()]
     rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"))
-    kinds = 1 if apart is None else 2
     if apart is not None:
         contrasts = partial(differences.curves, looks=looks)
         keys = [style.key(labels[name], **looks[name]) for name in apart["distribution"].values]
         row = Row(f"{style.short(labels[apart.attrs['a']], 14)}\nless the other", [], keys, "difference from")
         below = head_grid(apart.assign(head_type=data["head_type"]), contrasts, row, under=level())
         rows = [row for pair in zip(rows, below, strict=True) for row in pair]
-    entries = len(labels) + len(rings)
-    figure, axes = sheet(
-        rows, panel=(2.0, 1.75), margin=1.6 if rings else 1.4, entries=entries, sharex=True, sharey="row"
-    )
+    place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
+    figure, axes = sheet(rows, panel=(2.0, 1.75), **place, sharex=True, sharey="row")
+    kinds = 1 if apart is None else 2
     for first in range(kinds):
         together(axes[first::kinds].ravel())
     return figure
@@ -138,13 +127,9 @@ def rllc_fig5_one_layer_drllc(
     for seed, _, last in by_seed(data.isel(step=-1)):
         on = {name: last["rllc"].sel(distribution=name, drop=True) for name in labels}
         ratio = on[generated] / on[natural]
-        known = ratio[np.isfinite(ratio)]
-        times = ", ".join(
-            f"{head} {value:.2f}" for head, value in zip(known["head"].values, known.values, strict=True)
-        )
         findings.append(
             f"At the last step (seed {seed}) the refined LLC on {labels[generated]} is that on "
-            f"{labels[natural]} times {times}."
+            f"{labels[natural]} times {captions.by_head(ratio[np.isfinite(ratio)], '.2f')}."
         )
     return _drawing(
         _by_head(data, type_colors=True),
@@ -163,7 +148,6 @@ def rllc_by_distribution(
 ) -> Drawing:
     """A panel per head, a line per distribution; below it one distribution less each of the others.
 
-    datasets       ``rllc``, and ``heads`` for the types
     distributions  default all
     reference      what the others are taken from; where it is not drawn, or alone, no difference is
     """
