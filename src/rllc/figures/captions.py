@@ -67,12 +67,12 @@ def drawing(
 
 
 def of_estimates(
-    source: xr.Dataset, drawn: xr.Dataset, name: str, *, beside: Sequence[str] = ()
+    source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str
 ) -> tuple[list[str], list[str]]:
     """Conditions and details of a figure of estimates: errors, setting, missing and doubted cells.
 
-    source        the dataset, with its sampling setting
-    drawn         what of it is drawn: ``name``, and what is drawn ``beside`` it
+    source  the dataset, with its sampling setting
+    drawn   what of it is drawn: ``name``, and what is drawn ``beside`` it
     """
     bands = f"{name}_se" in drawn
     conditions = [
@@ -241,8 +241,7 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
     """
     sentences = []
     if "rllc_gradient_off" in rllc and rllc["rllc_gradient_off"].notnull().any():
-        change = np.abs(change_by_gradient(rllc))
-        median, most = change.quantile([0.5, 0.9]).values
+        median, most = np.abs(change_by_gradient(rllc)).quantile([0.5, 0.9]).values
         if median <= limit:
             sentences.append(
                 f"Without the gradient the estimates change by {median:.1%} in the median cell and by at "
@@ -250,11 +249,11 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
             )
     prediction = predicted(rllc, datasets)
     if prediction is not None and prediction.notnull().any():
-        ratio = (prediction / rllc["rllc"]).quantile([0.1, 0.9]).values
-        if ratio[0] >= 0.75 and ratio[1] <= 1.25:
+        low, high = (prediction / rllc["rllc"]).quantile([0.1, 0.9]).values
+        if low >= 0.75 and high <= 1.25:
             sentences.append(
-                f"n_beta / (2 localization) tr H is {ratio[0]:.2f} to {ratio[1]:.2f} times the estimate in "
-                "eight of ten cells: with the Hessian trace it is nearly one measurement, not two."
+                f"n_beta / (2 localization) tr H is {low:.2f} to {high:.2f} times the estimate in eight of "
+                "ten cells: with the Hessian trace it is nearly one measurement, not two."
             )
     return sentences
 

@@ -61,8 +61,8 @@ def claims_sorting(
     data = claims[[*NEEDED, *(name for name in OPTIONAL if name in claims), group]]
     data = data.drop_vars([name for name in data.coords if name not in ("claim", "seed", group)])
     called, worded = experiment_titles(claims, titles), _in_words(data, claims)
-    with_errors = "value_se" in data and bool(data["value_se"].notnull().any())
-    columns = _columns(data["seed"].values.tolist(), WIDTHS["seed"] + with_errors * WIDTHS["error"])
+    errors = "value_se" in data and bool(data["value_se"].notnull().any())
+    columns = _columns(data["seed"].values.tolist(), WIDTHS["seed"] + errors * WIDTHS["error"])
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
     figure = Figure()
     ax = figure.add_axes((0, 0, 1, 1))
@@ -72,9 +72,8 @@ def claims_sorting(
         side = "right" if name.startswith("seed") else "left"
         text = "expected" if name == "threshold" else name
         ax.text(at, 0.62, text, **PLAIN, color="#555555", ha=side)
+    named, top, rows = data[group].values.tolist(), 0.78, 0
     order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
-    named = data[group].values.tolist()
-    top, rows = 0.78, 0
     for name in [name for name in dict.fromkeys([*order, *named]) if name in named]:
         ax.axhline(top + 0.06, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
         ax.text(0.2, top + HEADING - 0.1, called.get(name, name), **(BOLD | {"fontsize": 9.5}))
@@ -87,7 +86,8 @@ def claims_sorting(
         top += 0.1
     figure.set_size_inches(width, top + 0.15)
     ax.set(xlim=(0, width), ylim=(top + 0.15, 0))
-    return Drawing(figure, data, *_caption(data, averaged(claims, data["statistic"].values.tolist())))
+    means = averaged(claims, data["statistic"].values.tolist())
+    return Drawing(figure, data, *_caption(data, errors, means))
 
 
 def _in_words(data: xr.Dataset, claims: xr.Dataset) -> xr.Dataset:
@@ -129,7 +129,9 @@ def _draw(
         verdict = "not reached" if not known or passed < 0 else "holds" if passed == 1 else "does not"
         color, sign = VERDICTS[verdict]
         doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""
-        text = f"{with_error(value, float(one.get('value_se', np.nan)))}{doubted} {sign}" if known else sign
+        error = float(one.get("value_se", np.nan))
+        plus = f" ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else ""  # to one digit
+        text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
         ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
     verdict, width = str(claim["verdict"].item()), WIDTHS["verdict"] - 0.1
     color, sign = VERDICTS.get(verdict, VERDICTS["not reached"])
@@ -167,15 +169,9 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
-def with_error(value: float, error: float) -> str:
-    """A value and its standard error to one digit, where it is known: 0.0512 ± 0.04, 1,200 ± 400, 1 ± 0."""
-    return f"{number(value)} ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else number(value)
-
-
-def _caption(data: xr.Dataset, means: str) -> tuple[str, str]:
+def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
     results = data["verdict"].values.tolist()
     counts = [f"{results.count(name)} {words}" for name, words in COUNTED.items() if name in results]
-    errors = "value_se" in data and bool(data["value_se"].notnull().any())
     doubted = "untrusted" in data and bool((data["untrusted"] > DOUBTED).any())
     compared = "versus" in data and any(data["versus"].values.tolist())
     return captions.compose(

@@ -54,10 +54,7 @@ class Animation(NamedTuple):
 
 
 def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | None = None) -> None:
-    """Write the figure; equal data gives equal bytes (no date, no version in the metadata).
-
-    The layout is found once, for the first file, and kept for the second.
-    """
+    """Write the figure; equal data gives equal bytes (no date, no version), one layout serves both files."""
     with rc_context(RC):
         if png is not None:
             drawing.figure.savefig(png, format="png", metadata={"Software": None})

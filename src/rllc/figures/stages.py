@@ -11,6 +11,7 @@ from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, she
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 READ = "The loss is on {} held-out contexts of each distribution."
+NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
 
 
@@ -50,7 +51,7 @@ def stage_fig1a_lm(
         rows.append(Row("LLC", levels, rings))
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
         at_steps = data.sel(step=llc["step"].values)
-        conditions, details = captions.of_estimates(llc, at_steps, "llc", beside=["loss"])
+        conditions, details = captions.of_estimates(llc, at_steps, "llc", "loss")
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", count="batches", of=READ)
     return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
@@ -65,11 +66,8 @@ def _ends(values: xr.DataArray, form: str) -> str:
     known = values.dropna("step")
     if not known.size:
         return "nothing measured"
-    first, last = known[0], known[-1]
-    return (
-        f"{float(first):{form}} (step {style.step_text(float(first['step']))}) to "
-        f"{float(last):{form}} (step {style.step_text(float(last['step']))})"
-    )
+    ends = known[[0, -1]]
+    return " to ".join(f"{float(end):{form}} (step {style.step_text(float(end['step']))})" for end in ends)
 
 
 @style.styled
@@ -82,8 +80,7 @@ def stage_fig4b_heads(
     distribution  of the ICL score
     """
     data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
-    metrics, contexts = datasets.get("metrics", {}), ""
-    about = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
+    metrics, contexts, about = datasets.get("metrics", {}), "", NO_SCORE
     scored = "icl_score" in metrics
     if scored:
         icl, on = metrics["icl_score"], ""
@@ -109,9 +106,8 @@ def stage_fig4b_heads(
         findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
     figure, axes = sheet(rows, panel=(2.6, 2.1), entries=data.sizes["head"], sharex=True, sharey="col")
     for line in axes:
-        line[1].set_ylabel("attention")
-        if scored:
-            line[2].set_ylabel("nats/token")
+        for ax, unit in zip(line[1:], ("attention", "nats/token"), strict=False):
+            ax.set_ylabel(unit)
     return captions.drawing(
         figure,
         data,

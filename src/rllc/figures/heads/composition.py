@@ -16,7 +16,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
     data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
-    rows, findings = [], []
+    rows, findings, steps = [], [], data["step"].values
     for _, suffix, one in by_seed(data):
         looks, start = style.head_styles(one["head_type"]), float(one["k_composition"].isel(step=0).mean())
         earlier = [head for head in looks if layer[head] < max(layer.values())]
@@ -27,15 +27,9 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
             for target in targets:
                 kind = one["head_type"].sel(head=target).item()
                 before = {head: look for head, look in looks.items() if layer[head] < layer[target]}
-                panels.append(
-                    Panel(
-                        f"into {target} {kind}{suffix}",
-                        of_heads(one.sel(later_head=target), "k_composition", before),
-                        {"color": style.TYPE_COLORS[kind]},
-                        over=level(start, **START),
-                        steps=one["step"].values,
-                    )
-                )
+                curves = of_heads(one.sel(later_head=target), "k_composition", before)
+                title, color = f"into {target} {kind}{suffix}", {"color": style.TYPE_COLORS[kind]}
+                panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
             rows.append(Row("K-composition", panels, keys, "from head, type"))
             keys = []
         findings.append(_strongest(one, start))
