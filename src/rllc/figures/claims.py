@@ -60,7 +60,8 @@ def claims_sorting(
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
     data = claims[[*NEEDED, *(name for name in OPTIONAL if name in claims), group]]
     data = data.drop_vars([name for name in data.coords if name not in ("claim", "seed", group)])
-    called, worded = experiment_titles(claims, titles), _in_words(data, claims)
+    called = experiment_titles(claims, titles)
+    worded = _in_words(data, claims)
     errors = "value_se" in data and bool(data["value_se"].notnull().any())
     columns = _columns(data["seed"].values.tolist(), WIDTHS["seed"] + errors * WIDTHS["error"])
     width = columns["verdict"] + WIDTHS["verdict"] + 0.2
@@ -116,7 +117,8 @@ def _draw(
 ) -> float:
     """One claim; everything but its texts stands on the row's first line. Returns the row's height."""
     first = top + PAD / 2 + LINE / 2
-    claimed, measured = textwrap.wrap(str(claim["text"].item()), LETTERS) or [""], statistic(claim, called)
+    claimed = textwrap.wrap(str(claim["text"].item()), LETTERS) or [""]
+    measured = statistic(claim, called)
     grey = PLAIN | {"color": "#333333"}
     for name, lines, look in (("claim", claimed, PLAIN), ("statistic", measured, grey)):
         for n, line in enumerate(lines):
@@ -135,7 +137,8 @@ def _draw(
         ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
     verdict, width = str(claim["verdict"].item()), WIDTHS["verdict"] - 0.1
     color, sign = VERDICTS.get(verdict, VERDICTS["not reached"])
-    corner, rounded = (columns["verdict"], first - 0.085), "round,pad=0,rounding_size=0.06"
+    corner = (columns["verdict"], first - 0.085)
+    rounded = "round,pad=0,rounding_size=0.06"
     ax.add_patch(FancyBboxPatch(corner, width, 0.17, boxstyle=rounded, facecolor=color, linewidth=0))
     ax.text(corner[0] + width / 2, first, f"{sign}  {verdict}", **BOLD, color="white", ha="center")
     return LINE * max(len(claimed), len(measured)) + PAD

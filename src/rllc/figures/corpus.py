@@ -28,7 +28,8 @@ def corpus_summary(datasets: Datasets) -> Drawing:
     labels = inputs.distribution_labels(corpus)
     shown = [style.short(label) for label in labels.values()]
     columns = min(4, len(names))
-    panel, margin = (2.0, 0.45 + 0.24 * len(labels)), 0.3 + 0.07 * max(map(len, shown))
+    panel = (2.0, 0.45 + 0.24 * len(labels))
+    margin = 0.3 + 0.07 * max(map(len, shown))
     figure, axes = style.grid(-(-len(names) // columns), columns, panel=panel, margin=margin, sharey=True)
     where = np.arange(len(labels))
     colors = [look["color"] for look in style.distribution_styles(list(labels)).values()]

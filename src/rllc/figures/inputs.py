@@ -74,8 +74,7 @@ def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr
     labels = {"seed": seeds.values, "head": heads.values}
     source = datasets.get("heads")
     if source is None:
-        unknown = np.full((seeds.size, heads.size), "unknown", dtype=object)
-        return xr.DataArray(unknown, coords=labels, dims=tuple(labels), name="head_type")
+        return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
     types = source["head_type"] if "head_type" in source else head_types(source)
     plain = types.transpose("seed", "head").reset_coords(drop=True).drop_attrs().astype(object)
     return plain.rename("head_type").reindex(labels, fill_value="unknown")

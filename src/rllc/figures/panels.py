@@ -76,7 +76,6 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """One panel over training steps."""
     if panel.under is not None:
         panel.under(ax)
     for each in panel.curves:

@@ -80,8 +80,9 @@ def stage_fig4b_heads(
     distribution  of the ICL score
     """
     data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
-    metrics, contexts, about = datasets.get("metrics", {}), "", NO_SCORE
+    metrics = datasets.get("metrics", {})
     scored = "icl_score" in metrics
+    contexts, about = "", NO_SCORE
     if scored:
         icl, on = metrics["icl_score"], ""
         if "distribution" in icl.dims:

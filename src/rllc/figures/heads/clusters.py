@@ -76,7 +76,8 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Dra
         groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
         each = " | ".join(" ".join(heads) for heads in groups) or "none"
         members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
-    of_scope, absent = one["scope"].item(), int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
+    of_scope = one["scope"].item()
+    absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
     used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
     return captions.drawing(
         figure,

@@ -16,9 +16,11 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
     data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
-    rows, findings, steps = [], [], data["step"].values
+    steps = data["step"].values
+    rows, findings = [], []
     for _, suffix, one in by_seed(data):
-        looks, start = style.head_styles(one["head_type"]), float(one["k_composition"].isel(step=0).mean())
+        looks = style.head_styles(one["head_type"])
+        start = float(one["k_composition"].isel(step=0).mean())
         earlier = [head for head in looks if layer[head] < max(layer.values())]
         keys = style.head_keys(one["head_type"].sel(head=earlier), looks)
         keys.append(style.key("mean at the first step", **START))
@@ -28,7 +30,8 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
                 kind = one["head_type"].sel(head=target).item()
                 before = {head: look for head, look in looks.items() if layer[head] < layer[target]}
                 curves = of_heads(one.sel(later_head=target), "k_composition", before)
-                title, color = f"into {target} {kind}{suffix}", {"color": style.TYPE_COLORS[kind]}
+                title = f"into {target} {kind}{suffix}"
+                color = {"color": style.TYPE_COLORS[kind]}
                 panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
             rows.append(Row("K-composition", panels, keys, "from head, type"))
             keys = []

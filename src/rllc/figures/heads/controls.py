@@ -23,29 +23,21 @@ LOOKS = {
         {"linestyle": ":", "marker": "s", "linewidth": 0.9, "markersize": 2.5},
     ),
 }
+NO_TRACE = "No Hessian trace was given for this distribution, so no prediction is drawn."
 CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
 @style.styled
 def control_gradient_off(
-    datasets: Datasets,
-    *,
-    distribution: Name = None,
-    seed: Seed = None,
-    main_setting: str = "main setting",
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, main_setting: str = "main setting"
 ) -> Drawing:
     """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
 
     datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``heads``
     main_setting  what the setting of rllc.nc is called
     """
-    settings = {
-        name.partition(".")[2] or main_setting: rllc
-        for name, rllc in datasets.items()
-        if name.split(".")[0] == "rllc"
-    }
-    if not settings:
-        inputs.need(datasets, "rllc")
+    names = [name for name in datasets if name.split(".")[0] == "rllc"] or ["rllc"]
+    settings = {name.partition(".")[2] or main_setting: inputs.need(datasets, name, "rllc") for name in names}
     drawn = {name: _measures(rllc, datasets, distribution, seed) for name, rllc in settings.items()}
     first = next(iter(drawn.values()))
     kinds = inputs.types_of(datasets, first["head"], first["seed"].expand_dims("seed"))
@@ -61,7 +53,8 @@ def control_gradient_off(
         for heads in chunks(first["head"].values.tolist(), 4):
             panels = []
             for head in heads:
-                cell, kind = one.sel(head=head), kinds.sel(head=head).item()
+                cell = one.sel(head=head)
+                kind = kinds.sel(head=head).item()
                 color = {"color": style.TYPE_COLORS[kind]}
                 curves = [curve(cell, "rllc", LOOKS["rllc"][1] | color)]
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
@@ -82,10 +75,7 @@ def control_gradient_off(
         f"Each head's refined LLC on {first.attrs['distribution_label']} beside chains without the loss "
         "gradient and beside what curvature predicts where the localization alone shapes the posterior.",
         conditions=[
-            captions.when(
-                "curvature_prediction" not in present,
-                "No Hessian trace was given for this distribution, so no prediction is drawn.",
-            ),
+            captions.when("curvature_prediction" not in present, NO_TRACE),
             captions.BANDS,
             *_by_setting(drawn, captions.trust),
         ],
@@ -103,7 +93,6 @@ def control_gradient_off(
 
 def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Seed) -> xr.Dataset:
     """The measures of one setting, seed and distribution: (step, head)."""
-    inputs.need({"rllc": rllc}, "rllc", "rllc")
     name = inputs.one_distribution(rllc, distribution)
     one = inputs.of_seed(rllc, seed).sel(distribution=name)
     prediction = captions.predicted(rllc, datasets)

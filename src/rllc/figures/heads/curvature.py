@@ -64,27 +64,29 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
     name = inputs.one_distribution(data, distribution)
     text = inputs.one_label(data, name)
     looks = {
-        "fim_trace": ("FIM, by the Hessian on its own contexts", "#4477AA", "o"),
-        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "#66CCEE", "s"),
-        "fisher_data": (f"Gauss-Newton on {text}", "#EE6677", "^"),
+        "fim_trace": ("FIM, by the Hessian on its own contexts", "the FIM's trace is", "#4477AA", "o"),
+        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "by Gauss-Newton", "#66CCEE", "s"),
+        "fisher_data": (f"Gauss-Newton on {text}", "on text", "#EE6677", "^"),
     }
     data = data[[variable for form in names for variable in (form, f"{form}_se")]].sel(distribution=name)
     curvature = datasets.get("hessian")
     if curvature is not None and name in curvature["distribution"].values:
-        looks["hessian_trace"] = (f"Hessian on {text}", "black", "D")
+        looks["hessian_trace"] = (f"Hessian on {text}", "the Hessian's on text", "black", "D")
         both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
         data = data.assign(both.reindex(step=data["step"]).data_vars)
-    styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
+    styles = {form: {"color": color, "marker": marker} for form, (_, _, color, marker) in looks.items()}
     panels = [
         Panel(f"full model{suffix}", [curve(one, form, look) for form, look in styles.items()])
         for _, suffix, one in by_seed(data)
     ]
-    keys = [style.key(label, **styles[form]) for form, (label, _, _) in looks.items()]
+    keys = [style.key(label, **styles[form]) for form, (label, *_) in looks.items()]
     figure, _ = sheet([Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), sharex=True, sharey="row")
+    last = data.isel(step=-1).mean("seed")
+    ends = ", ".join(f"{words} {float(last[form]):.3g}" for form, (_, words, *_) in looks.items())
     return captions.drawing(
         figure,
         data,
-        _at_the_end(data),
+        f"At step {int(data['step'][-1])} {ends} nats/token.",
         "Trace of the Fisher information matrix (FIM) against training step: of the loss's Hessian on "
         "contexts that the checkpoint generates (the paper's form), and of the Gauss-Newton matrix there, "
         "whose mean is the same; on text that is no FIM.",
@@ -94,19 +96,6 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
             captions.failures(data, *names),
         ],
     )
-
-
-def _at_the_end(data: xr.Dataset) -> str:
-    """What every trace is at the last checkpoint, mean over seeds."""
-    last = data.isel(step=-1).mean("seed")
-    words = {
-        "fim_trace": "the FIM's trace is",
-        "fim_trace_ggn": "by Gauss-Newton",
-        "fisher_data": "on text",
-        "hessian_trace": "the Hessian's on text",
-    }
-    said = [f"{text} {float(last[form]):.3g}" for form, text in words.items() if form in last]
-    return f"At step {int(data['step'][-1])} {', '.join(said)} nats/token."
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:
