@@ -156,7 +156,7 @@ def statistic(claim: xr.Dataset, called: Mapping[str, str]) -> list[str]:
 
 
 def threshold(claim: xr.Dataset) -> str:
-    """What the statistic has to be: "500 to 1300", "at least 0.05", "at most 12"."""
+    """What the statistic has to be: "500 to 1,300", "≥ 0.05", "≤ 12"."""
     low, high = float(claim["at_least"]), float(claim["at_most"])
     if np.isfinite(low) and np.isfinite(high):
         return f"{number(low)} to {number(high)}"

@@ -153,14 +153,16 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     inner = inner[(inner > first) & (inner < last)]
     start = first if first == 0 or not inner.size else inner[0]
     _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit))
-    ax.xaxis.set_minor_locator(FixedLocator(_ticks(unit, last, range(2, 10))))
+    minor = _ticks(unit, last, range(2, 10))
+    ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
     if ax.get_subplotspec().is_last_row():
         ax.set_xlabel("training step (log scale)")
 
 
 def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
     """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
-    _label(axis, _ticks(low, high, parts))
+    ticks = _ticks(low, high, parts)
+    _label(axis, ticks[(ticks >= low) & (ticks <= high)])
 
 
 def _label(axis: Axis, ticks: np.ndarray) -> None:
@@ -170,10 +172,9 @@ def _label(axis: Axis, ticks: np.ndarray) -> None:
 
 
 def _ticks(low: float, high: float, parts: Sequence[float]) -> np.ndarray:
-    """``parts`` of powers of ten from ``low`` to ``high``, ascending."""
+    """``parts`` of the powers of ten from the one below ``low`` to the one above ``high``, ascending."""
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    ticks = np.sort(np.concatenate([powers * part for part in parts]))
-    return ticks[(ticks >= low) & (ticks <= high)]
+    return np.sort(np.concatenate([powers * part for part in parts]))
 
 
 def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
