@@ -43,14 +43,14 @@ def judge(
             f"a statistic cannot be called {', '.join(clash)}: the claims table has that; rename it"
         )
     rows = [_row(name, claim, table, summaries) for name, claim in claims.items()]
-    columns = {key: [row[key] for row in rows] for key in VARIABLES}
-    shape = len(rows), table.sizes["seed"]
-    each = {key: np.asarray(columns[key], dtype=float).reshape(shape) for key in PER_SEED}
-    each["passes"] = each["passes"].astype(np.int8)
-    numbers = {key: np.asarray(columns[key], dtype=float) for key in NUMBERS}
-    texts = {key: _text(columns[key]) for key in TEXTS}
-    table = table.assign({key: (("claim", "seed"), values) for key, values in each.items()})
-    table = table.assign({key: ("claim", values) for key, values in (numbers | texts).items()})
+    for key in VARIABLES:
+        column = [row[key] for row in rows]
+        if key in PER_SEED:
+            values = np.asarray(column, dtype=float).reshape(len(rows), table.sizes["seed"])
+            table[key] = ("claim", "seed"), values
+        else:
+            table[key] = "claim", _text(column) if key in TEXTS else np.asarray(column, dtype=float)
+    table["passes"] = table["passes"].astype(np.int8)
     titles = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
     table["passes"].attrs |= {
         "flag_values": np.asarray(list(PASSES.values()), dtype=np.int8),

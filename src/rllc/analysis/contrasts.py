@@ -53,7 +53,7 @@ def contrast(
 
     dataset       with ``{name}_chain`` (..., chain): one estimate per chain, NaN where the chain failed
     traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
-                  With it the errors also hold the choice of minibatches; without, they are given these
+                  With it the errors also hold the choice of minibatches
     shared_noise  whether chain c has the same noise in both; default: along ``distribution``, and along
                   ``step`` where the dataset's sampling was ``seeded``
     confidence    of the interval
@@ -68,10 +68,10 @@ def contrast(
         degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
         half_width          t quantile times contrast_se: contrast ± half_width is the interval
 
-    Without shared noise a_c and b_c are independent given the minibatches, so pairing them by chain would
-    estimate the same error with half the degrees of freedom. None of these holds an error from the choice
-    of held-out text that the minibatches are drawn from, nor one between training seeds. With 4 chains and
-    3 degrees of freedom the 95 % interval is 3.2 standard errors to either side, not 2.
+    Without shared noise, pairing a_c and b_c by chain would estimate the same error with half the degrees of
+    freedom. None of these holds an error from the choice of held-out text that the minibatches are drawn
+    from, nor one between training seeds. With 3 degrees of freedom the 95 % interval is 3.2 standard errors
+    to either side, not 2.
 
     Raises ValueError where there is no such dim, label or variable, and for ``seed``.
     """
@@ -88,20 +88,17 @@ def contrast(
         if label not in present:
             raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
     chains = dataset[f"{name}_chain"]
+    if shared_noise is None:
+        setting = json.loads(dataset.attrs.get("sampling", "{}"))
+        shared_noise = dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
     result = difference(
         _at(chains, dim, a),
         _at(chains, dim, b),
         traces=None if traces is None else (_at(traces, dim, a), _at(traces, dim, b)),
-        shared_noise=_shares_noise(dataset, dim) if shared_noise is None else shared_noise,
+        shared_noise=shared_noise,
         confidence=confidence,
     )
     return result.assign_attrs(dim=dim, a=a, b=b)
-
-
-def _shares_noise(dataset: xr.Dataset, dim: str) -> bool:
-    """Whether chain c of two labels along ``dim`` has one stream of noise."""
-    setting = json.loads(dataset.attrs.get("sampling", "{}"))
-    return dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
 
 
 def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
@@ -122,6 +119,8 @@ def difference(
     confidence: float = 0.95,
 ) -> xr.Dataset:
     """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains."""
+    from scipy.special import stdtrit
+
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}: expected a share between 0 and 1")
     ok = a.notnull(), b.notnull()
@@ -139,9 +138,7 @@ def difference(
         square = square + (between - within).clip(min=0)
         terms += [(between, freedom), (within, freedom * (both.sum("chain") - 1.0))]
         each = [_of_batches(trace, own) for trace, own in zip(traces, ok, strict=True)]
-        unpaired = unpaired + sum(
-            (own_between - own_within).clip(min=0) for own_between, own_within, _ in each
-        )
+        unpaired = unpaired + sum((over - inside).clip(min=0) for over, inside, _ in each)
     freedom = square**2 / sum(variance**2 / count.where(count > 0) for variance, count in terms)
     error = np.sqrt(square)
     result = xr.Dataset(
@@ -150,7 +147,7 @@ def difference(
             "contrast_se": error,
             "unpaired_se": np.sqrt(unpaired),
             "degrees_of_freedom": freedom,
-            "half_width": error * _quantile(freedom, confidence),
+            "half_width": error * xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2),
         },
         attrs={
             "confidence": confidence,
@@ -208,13 +205,6 @@ def _of_mean(chains: xr.DataArray) -> xr.DataArray:
     count = chains.notnull().sum("chain")
     square = ((chains - chains.mean("chain")) ** 2).sum("chain")
     return square / (count - 1).where(count > 1) / count
-
-
-def _quantile(freedom: xr.DataArray, confidence: float) -> xr.DataArray:
-    """Student's t at (1 + confidence) / 2."""
-    from scipy.special import stdtrit
-
-    return xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2)
 
 
 def lead(
