@@ -1,4 +1,4 @@
-"""Learning coefficients of monomials, and how they combine.
+"""Learning coefficients: what they are, those of monomials, and how they combine.
 
 Every analytic loss is a monomial in suitable coordinates (Hironaka; Watanabe 2009, ch. 2 and 3), so this is
 the general case; other modules know it for whole families of models.
@@ -6,8 +6,20 @@ the general case; other modules know it for whole families of models.
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
-from rllc.validation.truths.coefficient import Coefficient
+
+class Coefficient(NamedTuple):
+    """The real log canonical threshold of a loss and its multiplicity (Watanabe 2009).
+
+    The volume of {loss < e} around the singularity is of order e^value (-log e)^(multiplicity - 1), so at
+    large n_beta, with c the strength of the prior there::
+
+        n_beta E[loss] = value - (multiplicity - 1) / log(n_beta) + ...
+    """
+
+    value: Fraction
+    multiplicity: int
 
 
 def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coefficient:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rllc.validation.truths import quadrature
-from rllc.validation.truths.coefficient import Coefficient
-from rllc.validation.truths.monomials import monomial, separable_sum
+from rllc.validation.truths.monomials import Coefficient, monomial, separable_sum
 
 
 class Potential(NamedTuple):
