@@ -58,9 +58,8 @@ def initial_weights(
             draw = generator(seed, "initial weights", name).standard_normal(shape, dtype=np.float32)
             weights[name] = torch.from_numpy(draw) * scales.get(last, common)
     if position_init == "sinusoidal":
-        amplitude = 1.0 if position_scale is None else position_scale
         table = sinusoidal_positions(architecture.n_ctx, architecture.d_model, highest_frequency)
-        weights["pos_embed.W_pos"] = amplitude * table
+        weights["pos_embed.W_pos"] = (1.0 if position_scale is None else position_scale) * table
     return weights
 
 
