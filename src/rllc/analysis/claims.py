@@ -27,12 +27,11 @@ def judge(
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
-    Returns ``value``, ``value_se``, ``untrusted``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached),
-    ``verdict`` and the claim's own entries (claim), and every statistic and ``last_step`` (experiment, seed),
-    NaN where an experiment lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in
-    no mean; a claim without a seed that is reached is "not reached". ``passes`` asks for the value alone. To
-    first order the error of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) /
-    |w|, with t = sqrt(sum of squared errors) / n for the mean w over n seeds.
+    Returns the columns of ``rllc.analysis.columns`` (claim, seed) or (claim), and every statistic and
+    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached are in no
+    verdict, and those of ``versus`` in no mean. ``passes`` asks for the value alone. To first order the error
+    of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with
+    t = sqrt(sum of squared errors) / n for the mean w over n seeds.
 
     Raises ValueError where there is no such experiment, or it has no such statistic.
     """

@@ -5,9 +5,8 @@ What two estimates share cancels in their difference, and only in an error that 
 - **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
   ``seeded`` at every step. It is paired chain by chain.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
-  them, so the spread over chains holds nothing of what minibatches do to an estimate, with or without
-  pairing: an error from chains is one **given these minibatches**. How far the difference would move with
-  minibatches drawn anew is seen only draw by draw, in traces (``batch_variance``).
+  them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
+  difference would move with others is seen only draw by draw, in traces (``batch_variance``).
 
 With a_c, b_c the estimates of chain c, given the minibatches B the chains are independent and alike, and by
 the law of total variance, for the mean difference D over C chains of T draws::
@@ -54,9 +53,7 @@ def contrast(
     dataset       with ``{name}_chain`` (..., chain): one estimate per chain, NaN where the chain failed
     traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
                   With it the errors also hold the choice of minibatches
-    shared_noise  whether chain c has the same noise in both; default: along ``distribution``, and along
-                  ``step`` where the dataset's sampling was ``seeded``
-    confidence    of the interval
+    shared_noise  whether chain c has the same noise in both; default: as the dataset was sampled
 
     Returns, in the other dims::
 
@@ -66,7 +63,7 @@ def contrast(
                             and with traces       + batch_variance of the difference of the traces
         unpaired_se^2       var(a_c) / C_a + var(b_c) / C_b, and with traces + batch_variance of each
         degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
-        half_width          t quantile times contrast_se: contrast ± half_width is the interval
+        half_width          t quantile times contrast_se
 
     Without shared noise, pairing a_c and b_c by chain would estimate the same error with half the degrees of
     freedom. None of these holds an error from the choice of held-out text that the minibatches are drawn
@@ -244,14 +241,11 @@ def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least:
     """The first step at which ``excess`` (step) is above ``threshold`` and stays above to the end.
 
     Missing steps neither make nor break an onset. At least ``least`` measured steps must stay above, so
-    that the last checkpoint alone is no onset. NaN where there is none.
-    Use with ``lead``: ``onset(lead, threshold=half_width)`` is where a head has left the others by its
-    interval; for a score without error, give a margin.
+    that the last checkpoint alone is no onset. NaN where there is none. ``onset(lead, threshold=half_width)``
+    is where a head has left the others by its interval; for a score without error, give a margin.
     """
-    above = (excess > threshold).transpose("step").values
-    measured = np.isfinite((excess - threshold).transpose("step").values)
-    steps = excess["step"].values
-    steps, above = steps[measured], above[measured]
-    below = np.flatnonzero(~above)
-    first = 0 if below.size == 0 else below[-1] + 1
+    margin = (excess - threshold).transpose("step")
+    measured = margin[np.isfinite(margin.values)]
+    steps, below = measured["step"].values, np.flatnonzero(measured.values <= 0)
+    first = below[-1] + 1 if below.size else 0
     return float(steps[first]) if len(steps) - first >= max(least, 1) else float("nan")
