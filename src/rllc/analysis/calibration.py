@@ -70,14 +70,30 @@ def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
     return {kind: names for kind, names in (("heads", heads), ("full", full)) if names}
 
 
+def recommendation(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    rule: Mapping[str, float],
+    known: Mapping[str, Any],
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """Every criterion at every setting of ``calibration``, the choice, and where the known settings stand.
+
+    known  kind of component -> setting -> its step_size, n_beta and localization
+    """
+    sweep = datasets["calibration"]
+    made = recommend(sweep, **rule).merge(at_settings(sweep, known, **rule))
+    if "distribution_label" in sweep.coords:
+        named = dict(zip(sweep["distribution"].values, sweep["distribution_label"].values, strict=True))
+        labels = [str(named.get(name, name)) for name in made["distribution"].values]
+        made = made.assign_coords(distribution_label=("distribution", labels))
+    return made.drop_attrs(deep=False)
+
+
 def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Apply the rule to every kind of component, on each distribution and on all together.
 
-    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se``, ``acceptance``,
-                 ``acceptance_null`` (seed, step, component, distribution, localization, n_beta,
-                 step_size), ``status`` (.., chain), ``relaxed`` (component, localization, step_size),
-                 ``hessian_trace``, ``gradient_square``, ``gradient_curvature`` (seed, step, component,
-                 distribution)
+    calibration  the dataset of that name: estimates and ``CELLS`` on the ``GRID``
     thresholds   any of ``rllc.analysis.rule.THRESHOLDS``
 
     Returns ``VARIABLES`` per (kind, distribution), NaN without recommendation: medians over cells at the

@@ -171,7 +171,13 @@ def cluster(
     curves = resample(ordered, points=points, standardize=standardize)
     curves = curves.transpose("seed", "head", "grid", "distribution")
     groups = scopes(ordered["layer"].values)
-    ks = _checked_numbers(n_clusters, groups)
+    smallest = min(int(mask.sum()) for mask in groups.values())
+    if not n_clusters or not all(2 <= k < smallest for k in n_clusters):
+        raise ValueError(
+            f"numbers of clusters must be from 2 to {smallest - 1} (one below the heads of the smallest of "
+            f"{', '.join(groups)}); got {list(n_clusters)}"
+        )
+    ks = sorted({int(k) for k in n_clusters})
     seeds, heads = curves.sizes["seed"], curves.sizes["head"]
     label = np.full((seeds, heads, len(chosen), len(ks)), -1, dtype=np.int32)
     score = np.full((seeds, len(groups), len(chosen), len(ks), len(INDICES)), np.nan)
@@ -225,14 +231,3 @@ def _agreements(clusterings: Sequence[np.ndarray]) -> np.ndarray:
     for i, j in itertools.product(np.flatnonzero(complete), repeat=2):
         table[i, j] = adjusted_rand_score(clusterings[i], clusterings[j])
     return table
-
-
-def _checked_numbers(n_clusters: Sequence[int], groups: dict[str, np.ndarray]) -> list[int]:
-    smallest = min(int(mask.sum()) for mask in groups.values())
-    wrong = [k for k in n_clusters if not 2 <= k < smallest]
-    if wrong or not len(n_clusters):
-        raise ValueError(
-            f"numbers of clusters must be from 2 to {smallest - 1} (one below the heads of the smallest of "
-            f"{', '.join(groups)}); got {list(n_clusters)}"
-        )
-    return sorted({int(k) for k in n_clusters})

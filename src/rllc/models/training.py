@@ -76,18 +76,17 @@ def train(
     weights           initial weights; not modified. When resuming, only their names and shapes count
     batches           step -> minibatch of update ``step`` (from 0)
     loss              (weights, batch) -> mean loss of the batch
-    steps             updates of the whole run, where a linear schedule ends
     checkpoints       steps from 0 to ``steps`` in any order; when resuming, none before the state's
     learning_rate     at its peak: update s uses ``learning_rate * rate_factor(s)``
-    optimizer         "adamw" (decoupled decay) or "adam" (L2: the gradient gains weight_decay * w).
-                      Every weight decays, biases and layer norms included
-    gradient_clip     largest norm of the whole gradient; None: no limit
-    end_rate          share of the peak where a linear schedule ends
+    optimizer         "adam": the gradient gains weight_decay * w. Every weight decays, biases and layer
+                      norms included
     late_layers_ramp  the rate of all weights of layers 1, 2, .. is further multiplied by
                       min(1, (step + 1) / late_layers_ramp); 0: no ramp
     precision         of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are fp32
     state             ``Checkpoint.state`` of an earlier step of this run, to go on from
     report            called with (updates made, latest loss): after each, or now and then on a device
+
+    Other settings are the keys of ``rllc.study.runs.Training``.
 
     Resumed weights equal those of the uninterrupted run bit for bit, on the same machine and number of
     threads. Raises ValueError, at the first checkpoint asked for, where the arguments contradict each

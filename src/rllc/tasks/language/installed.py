@@ -13,6 +13,7 @@ import re
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from pydoc_data.topics import topics
 
@@ -64,7 +65,7 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
     if isinstance(packages, str) or not packages:
         raise ValueError(f"packages is {packages!r}; expected a list of names such as ['stdlib', 'numpy']")
     listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
-    extract = _prose() if kind == "prose" else (_code if kind == "code" else _whole)
+    extract = {"code": _code, "prose": partial(_prose, set()), "headers": _whole}[kind]
     return _until(megabytes * 1e6, listed, extract)
 
 
@@ -142,22 +143,17 @@ def _code(source: str, name: str) -> Iterator[Document]:
         yield Document(text, name)
 
 
-def _prose() -> Callable[[str, str], Iterator[Document]]:
-    seen: set[str] = set()
-
-    def extract(source: str, name: str) -> Iterator[Document]:
-        if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference
-            texts = {f"{name}:{topic}": [text] for topic, text in topics.items()}
-        elif name.endswith(".py"):
-            texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
-        else:
-            texts = {name: [source]}
-        for title, found in texts.items():
-            paragraphs = dict.fromkeys(english_paragraphs("\n\n".join(found)))
-            yield Document("\n\n".join(p for p in paragraphs if p not in seen), title)
-            seen.update(paragraphs)
-
-    return extract
+def _prose(seen: set[str], source: str, name: str) -> Iterator[Document]:
+    if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference
+        texts = {f"{name}:{topic}": [text] for topic, text in topics.items()}
+    elif name.endswith(".py"):
+        texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
+    else:
+        texts = {name: [source]}
+    for title, found in texts.items():
+        paragraphs = dict.fromkeys(english_paragraphs("\n\n".join(found)))
+        yield Document("\n\n".join(p for p in paragraphs if p not in seen), title)
+        seen.update(paragraphs)
 
 
 def english_paragraphs(text: str) -> Iterator[str]:
