@@ -104,9 +104,7 @@ def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     limit = limits(thresholds)
     holds, terms = criteria(calibration, **limit), quantities(calibration)
     terms = terms[list(MEDIANS)].assign(llc=calibration["llc"])
-    table = _by_group(
-        calibration, lambda kind, cells: _choose(holds.sel(cells), terms.sel(cells).median(CELLS), limit)
-    )
+    table = _by_group(calibration, lambda kind, cells: _choose(holds.sel(cells), terms.sel(cells), limit))
     table["outcome"].attrs = {
         "long_name": "what the rule comes to",
         "flag_values": np.arange(len(OUTCOMES), dtype=np.int8),
@@ -180,9 +178,9 @@ def _passes(holds: xr.DataArray, limit: Mapping[str, float]) -> xr.DataArray:
     return (share >= least - 1e-9).astype(np.int8).where(sampled, -1).astype(np.int8)
 
 
-def _choose(holds: xr.DataArray, middle: xr.Dataset, limit: Mapping[str, float]) -> xr.Dataset:
-    """The rule on the cells of one kind of component; ``middle`` are their medians at every setting."""
-    passes = _passes(holds, limit)
+def _choose(holds: xr.DataArray, terms: xr.Dataset, limit: Mapping[str, float]) -> xr.Dataset:
+    """The rule on the cells of one kind of component."""
+    passes, middle = _passes(holds, limit), terms.median(CELLS)
     required = passes.sel(criterion=list(REQUIRED))
     good, failures = (required == 1).all("criterion"), (required == 0).sum(GRID)
     likely, small = (passes.sel(criterion=name, drop=True) == 1 for name in PREFERRED)

@@ -106,13 +106,11 @@ def _measured(
     statistic = claim["statistic"]
     if experiment not in summaries:
         raise ValueError(
-            f"claim {name}: there is no experiment {experiment!r}; expected one of {', '.join(summaries)}"
+            f"claim {name}: no experiment {experiment!r}; expected one of {', '.join(summaries)}"
         )
     if statistic not in summaries[experiment]:
         why = summaries[experiment].attrs.get(f"absent.{statistic}", "it is not among the statistics")
-        raise ValueError(
-            f"claim {name}: {experiment} has no {statistic} ({why}); correct the claim or the statistic"
-        )
+        raise ValueError(f"claim {name}: {experiment} has no {statistic} ({why}); correct claim or statistic")
     one = table.sel(experiment=experiment)
     unknown = xr.full_like(one[statistic], np.nan)
     return xr.Dataset(

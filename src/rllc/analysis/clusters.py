@@ -191,9 +191,8 @@ def cluster(
         for k, number in enumerate(ks):
             if len(usable) <= number:
                 break
-            clusterings = [
-                canonical(ALGORITHMS[name](data, number, random_seed % 2**32, n_init)) for name in chosen
-            ]
+            found = (ALGORITHMS[name](data, number, random_seed % 2**32, n_init) for name in chosen)
+            clusterings = [canonical(labels) for labels in found]
             for a, labels in enumerate(clusterings):
                 label[s, usable, a, k] = labels
                 score[s, g, a, k] = scores(data, labels, apart[a])

@@ -19,9 +19,8 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
     if "seed" in over:
         raise ValueError("a head label means another head in another seed: correlate within each seed")
     pairs = xr.broadcast(*xr.align(a, b, join="inner"))
-    return xr.apply_ufunc(spearman, *pairs, input_core_dims=[over, over], vectorize=True).rename(
-        "rank_correlation"
-    )
+    same = xr.apply_ufunc(spearman, *pairs, input_core_dims=[over, over], vectorize=True)
+    return same.rename("rank_correlation")
 
 
 def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:

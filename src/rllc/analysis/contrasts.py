@@ -77,9 +77,7 @@ def contrast(
     if dim not in DIMS:
         raise ValueError(f"no contrast along {dim!r}: expected one of {', '.join(DIMS)}")
     if f"{name}_chain" not in dataset:
-        raise ValueError(
-            f"the dataset has no {name}_chain: expected it among {', '.join(map(str, dataset.data_vars))}"
-        )
+        raise ValueError(f"the dataset has no {name}_chain, only {', '.join(map(str, dataset.data_vars))}")
     present = dataset[dim].values.tolist()
     for label in (a, b):
         if label not in present:

@@ -6,6 +6,7 @@ step (``shuffled_batches``, or any other), so nothing is replayed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,14 +194,14 @@ def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Calla
             f"{total} contexts are too few for one batch of {batch_size}: give more text or lower batch_size"
         )
     positions = examples.scorable()
-    order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
+
+    @lru_cache(maxsize=1)
+    def order(epoch: int) -> np.ndarray:
+        return generator(seed, "training order", epoch).permutation(total)
 
     def batch(step: int) -> Batch:
-        nonlocal order
         epoch, index = divmod(step, per_epoch)
-        if order[0] != epoch:
-            order = (epoch, generator(seed, "training order", epoch).permutation(total))
-        return examples.batch(order[1][index * batch_size : (index + 1) * batch_size], positions)
+        return examples.batch(order(epoch)[index * batch_size : (index + 1) * batch_size], positions)
 
     return batch
 
@@ -239,9 +240,7 @@ def _check_state(state: Mapping[str, Tensor], weights: Weights) -> None:
     for part in ("weights", *MOMENTS):
         kept = {name: w.shape for name, w in state.items() if name.startswith(f"{part}/")}
         if kept != {f"{part}/{name}": w.shape for name, w in weights.items()}:
-            raise ValueError(
-                f"the {part} in the state are not those of this model: delete the kept state to train anew"
-            )
+            raise ValueError(f"the {part} in the state are not those of this model: delete it to train anew")
 
 
 def _checkpoint(

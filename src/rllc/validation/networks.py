@@ -102,17 +102,15 @@ def sampled(
             }
 
 
-def largest_curvature(
-    sizes: Sequence[int], singular_values: Sequence[float], *, localization: float
-) -> float:
+def largest_curvature(sizes: Sequence[int], singular: Sequence[float], *, localization: float) -> float:
     """Largest eigenvalue of the Hessian at a balanced point: L s^(2 - 2/L), s the largest singular value.
 
     At rank 0 the Hessian is 0, and of two layers it is the largest eigenvalue of A^T A and of B^T B with
     entries of variance 1 / localization (Bai and Yin).
     """
     depth = len(sizes) - 1
-    if len(singular_values):
-        return depth * max(singular_values) ** (2 - 2 / depth)
+    if len(singular):
+        return depth * max(singular) ** (2 - 2 / depth)
     inputs, hidden, outputs = sizes
     return (np.sqrt(hidden) + np.sqrt(max(inputs, outputs))) ** 2 / localization
 

@@ -74,7 +74,6 @@ def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str], truth: str
     frame["relative_error"] = (frame["llc"] - frame[truth]) / frame[truth]
     labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
     dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
-    dataset["verdict"] = (
-        dataset["verdict"].fillna(MISSING).astype(np.int16).assign_attrs(verdict_attributes())
-    )
+    verdict = dataset["verdict"].fillna(MISSING).astype(np.int16)
+    dataset["verdict"] = verdict.assign_attrs(verdict_attributes())
     return describe(dataset, VARIABLES)

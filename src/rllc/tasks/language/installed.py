@@ -95,9 +95,7 @@ def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
     if package == STDLIB:
         root = Path(sysconfig.get_paths()["include" if kind == "headers" else "stdlib"])
         if not root.is_dir():
-            raise ValueError(
-                f"Python's own {kind} are not installed here: leave {STDLIB!r} out of this source's packages"
-            )
+            raise ValueError(f"Python's own {kind} are not installed here: leave {STDLIB!r} out of packages")
         pairs = ((path.relative_to(root), path) for path in _walk(root))
     else:
         try:
@@ -109,7 +107,7 @@ def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
             ) from error
         if distribution.files is None:
             raise ValueError(
-                f"package {package!r} records no list of its files: reinstall it with pip, or leave it out"
+                f"package {package!r} records no list of its files: reinstall it or leave it out"
             )
         root = Path(str(distribution.locate_file("")))
         pairs = ((path, root / path) for path in distribution.files)

@@ -71,9 +71,7 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
     if path.is_file():
         return load(path)
     if path.is_dir() or path.suffix == ".json":
-        raise ValueError(
-            f"there is no tokenizer.json at {name_or_path}: expected the file or the folder it is in"
-        )
+        raise ValueError(f"there is no tokenizer.json at {name_or_path}: expected the file or its folder")
     try:
         return _plain(Tokenizer.from_pretrained(name_or_path, revision=revision))
     except Exception as error:  # tokenizers raises plain Exception, whatever the hub said

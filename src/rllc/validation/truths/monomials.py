@@ -32,9 +32,7 @@ def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coe
     """
     density = [0] * len(powers) if density is None else density
     if len(density) != len(powers) or any(power < 0 or power % 2 for power in powers):
-        raise ValueError(
-            f"powers {list(powers)} must be even and >= 0, with one density power each, got {list(density)}"
-        )
+        raise ValueError(f"powers {powers} must be even and >= 0, with one density power each, got {density}")
     ratios = [Fraction(h + 1, power) for power, h in zip(powers, density, strict=True) if power]
     if not ratios:
         raise ValueError(f"powers {list(powers)}: at least one must be positive")
