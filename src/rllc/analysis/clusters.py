@@ -155,8 +155,7 @@ def cluster(
     rllc         (seed, step, head, distribution) with coordinate ``layer`` (head)
     n_clusters   the numbers of clusters asked for, each at least 2 and below the heads in every scope
     random_seed  starts of the K-means algorithms; each seed and scope is clustered by itself
-    points       size of the grid on which curves are compared (``trajectories.resample``)
-    standardize  z-score each curve first (k-Shape always does); the paper does not
+    points, standardize  as ``trajectories.resample`` has them; the paper does not standardize
 
     Returns ``cluster`` (seed, head, algorithm, n_clusters), ``score`` (seed, scope, algorithm, n_clusters,
     index) and ``agreement`` (seed, scope, algorithm, other_algorithm, n_clusters), with the coordinate

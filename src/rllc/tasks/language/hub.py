@@ -19,13 +19,8 @@ def documents(
 ) -> Iterator[Document]:
     """The first ``documents`` rows (all, where None) of a split, as ``datasets.load_dataset`` gives them.
 
-    name       of the data set on the hub, or a local folder of .jsonl, .parquet, .csv or .txt files
-    config     the data set's configuration, where it has several
-    field      the column that holds the text
-    revision   commit, tag or branch; give a commit for a run that can be repeated
-    streaming  read rows as they come rather than downloading the whole split first
-
-    Rows are named ``<name>/<split>/<number>``.
+    Settings are the keys of ``rllc.study.distributions.Hub``; ``name`` may also be a local folder of .jsonl,
+    .parquet, .csv or .txt files. Rows are named ``<name>/<split>/<number>``.
 
     Raises ValueError where the data set cannot be reached or has no such configuration, split or column.
     """
