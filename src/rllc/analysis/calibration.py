@@ -21,6 +21,7 @@ from rllc.vocabulary import STATUS, describe
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = (
     "shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise",
+    "exponent",
 )  # fmt: skip
 COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
 ALL = "all distributions"
@@ -76,11 +77,10 @@ def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
 def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Apply the rule to every kind of component, on each distribution and on all together.
 
-    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se``, ``acceptance``,
-                 ``acceptance_null`` (seed, step, component, distribution, localization, n_beta,
-                 step_size), ``status`` (.., chain), ``relaxed`` (component, localization, step_size),
-                 ``hessian_trace``, ``gradient_square``, ``gradient_curvature`` (seed, step, component,
-                 distribution)
+    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``llc_centred``, ``llc_walked``, ``rhat``,
+                 ``drift``, ``drift_se``, ``acceptance``, ``acceptance_null`` (seed, step, component,
+                 distribution, localization, n_beta, step_size), ``status`` (.., chain), ``relaxed``
+                 (component, localization, step_size), ``hessian_trace`` (seed, step, component, distribution)
     thresholds   any of ``rllc.analysis.rule.THRESHOLDS``
 
     Returns, per (kind, distribution): ``recommended_n_beta``, ``recommended_localization``,
@@ -253,14 +253,14 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
 
     At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is drift_prediction / |llc|, so that its sign says which way; ``trusted`` is 1
+    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``trusted`` is 1
     where all required criteria of the rule hold there, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
     known = used.notnull()
     terms = quantities(calibration)
-    terms["drift_term"] = terms["drift_prediction"] / np.abs(calibration["llc"])
+    terms["drift_term"] = calibration["llc_walked"] / np.abs(calibration["llc"])
     terms["llc"] = calibration["llc"]
     at = used.fillna(calibration["step_size"].values[0])
     names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
