@@ -53,21 +53,21 @@ def swept():
     )
     on = 10 * n_beta * curvature / (n_beta * curvature + pull)
     slope = xr.DataArray([0.0, 0.2], dims="distribution", coords={"distribution": DISTRIBUTIONS})
-    llc = ones * (on - n_beta**2 * slope**2 / (n_beta * curvature + pull)).transpose(
-        *[d for d in cell if d in ("component", "distribution", "localization", "n_beta")]
-    )
+    order = [d for d in cell if d in ("component", "distribution", "localization", "n_beta")]
+    walked = ones * (-(n_beta**2) * slope**2 / (n_beta * curvature + pull)).transpose(*order)
+    centred = ones * on.transpose(*[d for d in order if d != "distribution"])
+    llc = centred + walked
     center = ones.isel(localization=0, n_beta=0, step_size=0, drop=True)
     shape = [len(sizes[d]) for d in (*cell, "chain", "draw")]
     noise = xr.DataArray(random.normal(0, 0.02, shape), dims=(*cell, "chain", "draw"))
     ramp = xr.DataArray(1 - np.exp(-np.arange(20) / 4), dims="draw", coords={"draw": sizes["draw"]})
     data = xr.Dataset(
         {
-            "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_gradient_off": ones * 10 * n_beta * curvature / pull,
+            "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_gradient_off": ones * 10 * n_beta * curvature / pull, "llc_centred": centred, "llc_walked": walked,
             "rhat": ones, "relaxed": ones.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
             "status": (ones.expand_dims(chain=[0, 1], axis=-1) * 0).astype(np.int8).copy(deep=True),
             "paired_loss": (llc / n_beta * ramp + noise / np.sqrt(n_beta)).transpose(*cell, "chain", "draw").astype(np.float32),
-            "hessian_trace": center * 20 * curvature, "gradient_square": center * slope**2,
-            "gradient_curvature": center * curvature,
+            "hessian_trace": center * 20 * curvature,
         }
     )  # fmt: skip
     data["drift"].loc[{"step_size": 1e-4, "localization": 200.0}] = 40.0

@@ -21,6 +21,7 @@ from rllc.vocabulary import STATUS, describe
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = (
     "shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise",
+    "exponent",
 )  # fmt: skip
 COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
 ALL = "all distributions"
@@ -252,13 +253,13 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
 
     At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is drift_prediction / |llc|, so that its sign says which way; ``trusted`` is 1
+    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``trusted`` is 1
     where all required criteria of the rule hold there, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
     known, terms = used.notnull(), quantities(calibration).assign(llc=calibration["llc"])
-    terms["drift_term"] = terms["drift_prediction"] / np.abs(terms["llc"])
+    terms["drift_term"] = calibration["llc_walked"] / np.abs(terms["llc"])
     at = used.fillna(calibration["step_size"].values[0])
     names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
     middle = terms[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")

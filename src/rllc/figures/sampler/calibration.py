@@ -71,7 +71,7 @@ def regime_map(
     seed, step     default the first seed, the last step
     main_setting   what the setting of rllc.nc is called
     """
-    calibration = need(datasets, "calibration", "llc", "gradient_square")
+    calibration = need(datasets, "calibration", "llc", "llc_centred")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
     names = distribution_names(calibration, distributions, calibration["distribution"].values.tolist())
     labels, limits = distribution_labels(calibration), _rule(chosen)

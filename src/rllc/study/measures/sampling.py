@@ -50,6 +50,11 @@ class Sampling(Section):
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
     control_chains: Count = key("chains of the gradient-off control")
+    centred_chains: Step = key(
+        "chains of the centred control, whose force is the gradient less that at the checkpoint: no drift, "
+        "no heating by minibatches; 0: none",
+        default=0,
+    )
     seeded: bool = key(
         "the same noise at every step: differences between late steps have half the error, but the errors "
         "along a curve are then alike, and its smoothness says nothing",
@@ -72,8 +77,13 @@ class Sampling(Section):
     def _consistent(self) -> Sampling:
         if self.burn_in >= self.draws:
             raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        if self.control_chains > self.chains:
-            raise ValueError(f"control_chains {self.control_chains} exceeds chains {self.chains}")
+        for name in ("control_chains", "centred_chains"):
+            if getattr(self, name) > self.chains:
+                raise ValueError(f"{name} {getattr(self, name)} exceeds chains {self.chains}")
+        if self.centred_chains and self.sampler != "sgld":
+            raise ValueError(
+                f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
+            )
         curvature = self.step_size * self.localization
         if curvature >= 4:
             raise ValueError(
@@ -133,7 +143,9 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
             "other": lambda: len(section.components),
         }
         count = components.get(kind, lambda: 1)()
-        passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
+        each = 3 * section.chains + section.control_chains
+        each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
+        passes = section.draws * section.thinning * each * count
         one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
         memory = 900 + 10 * logits(work.study, work.experiment, *size)
         return Cost(START + len(work.steps) * passes * one, memory)
@@ -158,8 +170,13 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
         "heidelberger_welch_halfwidth", "raftery_lewis_factor",
     )  # fmt: skip
+    centred = {
+        variable: Variable("", "", dims, optional="where asked for")
+        for variable in (f"{name}_centred", f"{name}_centred_se")
+    }
     return (
         {variable: Variable("", "", dims) for variable in each}
+        | centred
         | {"init_loss": Variable("", "")}
         | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
     )
