@@ -46,6 +46,7 @@ class Panel(NamedTuple):
     look         of the title
     under, over  draw on the axes before and after the curves
     steps        of the horizontal axis; default those of the first curve
+    x            label of a horizontal axis that is not of training steps
     """
 
     title: str
@@ -54,6 +55,7 @@ class Panel(NamedTuple):
     under: Callable[[Axes], object] | None = None
     over: Callable[[Axes], object] | None = None
     steps: np.ndarray | None = None
+    x: str | None = None
 
 
 class Row(NamedTuple):
@@ -91,7 +93,7 @@ def sheet(
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """One panel over training steps."""
+    """One panel, over training steps where it has no ``x``."""
     if panel.under is not None:
         panel.under(ax)
     for curve in panel.curves:
@@ -101,7 +103,10 @@ def draw(ax: Axes, panel: Panel) -> None:
     if panel.over is not None:
         panel.over(ax)
     ax.set_title(panel.title, loc="left", **panel.look)
-    style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    if panel.x is None:
+        style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    else:
+        ax.set_xlabel(panel.x)
 
 
 def curve(data: xr.Dataset, name: str, look: Mapping[str, Any]) -> Curve:
@@ -130,6 +135,13 @@ def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:
     """Draws a thin horizontal line, by default at 0."""
     return partial(Axes.axhline, y=value, **({"color": "#333333", "linewidth": 0.8, "zorder": 1} | look))
+
+
+def ticks_at(ax: Axes, values: np.ndarray) -> None:
+    """A logarithmic horizontal axis with a label at each of ``values`` and nowhere else."""
+    ax.set_xscale("log")
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.minorticks_off()
 
 
 def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:
