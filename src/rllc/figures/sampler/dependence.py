@@ -64,10 +64,7 @@ def _figure(
 
 @style.styled
 def stage_figA1(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
-    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
-
-    datasets      ``dependence`` with ``paired_loss``
-    """
+    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component."""
     data, one, label = _measured(datasets, distribution, seed, "paired_loss")
     settings = json.loads(data.attrs["dependence"])["settings"]
     parts, looks = one["component"].values.tolist(), _looks(one["step"])
@@ -103,10 +100,7 @@ def stage_figA1(datasets: Datasets, *, distribution: str | None = None, seed: in
 
 @style.styled
 def stage_figD3(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
-    """LLC against the number of contexts that minibatches are drawn from, a line per checkpoint.
-
-    datasets      ``dependence`` with ``llc_by_dataset_size``
-    """
+    """LLC against the number of contexts that minibatches are drawn from, a line per checkpoint."""
     name = "llc_by_dataset_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
     sizes, looks = one["dataset_size"].values, _looks(one["step"], marker="o")
@@ -134,10 +128,7 @@ def stage_figD3(datasets: Datasets, *, distribution: str | None = None, seed: in
 
 @style.styled
 def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
-    """LLC against training step by minibatch size: losses on the same minibatch (top), on a new one (bottom).
-
-    datasets      ``dependence`` with ``llc_by_batch_size``
-    """
+    """LLC against training step by minibatch size: losses on the same minibatch, on a new one below."""
     name = "llc_by_batch_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
     looks = _looks(one["batch_size"])
@@ -169,10 +160,7 @@ def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: in
 
 @style.styled
 def stage_figD5(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
-    """LLC against training step with the same noise and minibatches at every checkpoint, and with fresh ones.
-
-    datasets      ``dependence`` with ``llc_by_noise_seed``
-    """
+    """LLC against training step with the same noise and minibatches at every checkpoint, and fresh ones."""
     name = "llc_by_noise_seed"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
     markers = dict(zip(one["noise_seed"].values.tolist(), cycle(style.MARKERS), strict=False))

@@ -13,6 +13,7 @@ from rllc.figures.panels import Panel, Row, all_of, sheet
 from rllc.vocabulary import STATUS
 
 RUNNING = "The running estimate is n_beta times the mean paired loss up to each draw, burn-in included."
+FAILED = [STATUS.index(name) for name in ("nonfinite", "diverged")]
 CHAIN_COLOR = "#8899BB"
 MEAN = {"color": "#22335E", "linewidth": 1.8}
 
@@ -26,10 +27,7 @@ def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataA
 
 @style.styled
 def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # noqa: N802
-    """Failure modes: chains of the sweep itself, each the clearest of its kind.
-
-    datasets  ``calibration``
-    """
+    """Failure modes: chains of the sweep itself, each the clearest of its kind."""
     calibration = of_seeds(
         need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),
         None if seed is None else [seed],
@@ -74,9 +72,9 @@ def _chains(ax: Axes, trace: xr.DataArray) -> None:
 def _cases(calibration: xr.Dataset) -> dict[str, dict]:
     """Coordinates of the clearest cell of each failure that occurs, and of a sound one."""
     llc, error, drift = calibration["llc"], calibration["llc_se"], np.abs(calibration["drift"])
-    codes = {name: calibration["status"] == code for code, name in enumerate(STATUS)}
-    tried = calibration["llc_gradient_off"].notnull() & (~codes["missing"]).any("chain")
-    failed = (codes["nonfinite"] | codes["diverged"]).any("chain")
+    sampled = (calibration["status"] != STATUS.index("missing")).any("chain")
+    tried = calibration["llc_gradient_off"].notnull() & sampled
+    failed = calibration["status"].isin(FAILED).any("chain")
     ok = tried & ~failed
     positive = ok & (llc > 0)
     scores = {
