@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need
-from rllc.figures.sorting.inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
+from rllc.figures.sorting.inputs import first_accurate, head_color, holders, llc_peak, on_lists, one_seed
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
@@ -36,9 +36,8 @@ def sort_circuits(
 ) -> Drawing:
     """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
 
-    datasets  ``circuits``; ``metrics`` and ``llc`` to choose the checkpoints, where they were given
-    steps     default: the first with token accuracy ``accurate``, that of the largest LLC, about twice and
-              four times as late, and the last
+    steps     default, where ``metrics`` and ``llc`` were given: the first with token accuracy ``accurate``,
+              that of the largest LLC, about twice and four times as late, and the last
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
               norm the scale of a circuit is free, and weight decay makes it smaller by orders of magnitude
     """
@@ -78,14 +77,22 @@ def sort_circuits(
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
+    ends = {
+        kind: f"{limit_text(each[0])} in the first column to {limit_text(each[-1])} in the last"
+        for kind, each in limits.items()
+    }
+    held = holders(data.isel(step=-1))
+    counts = ", ".join(f"{head} {(held == n).sum()}" for n, head in enumerate(heads))
     steps_shown = "; ".join(f"step {step:,}" + (why and f" ({why})") for step, why in chosen.items())
     return captions.drawing(
         figure,
         data,
-        _strips(data) if len(heads) > 1 else "",
+        captions.when(
+            len(heads) > 1, f"At the last step drawn the OV diagonal is largest in {counts} numbers (strips)."
+        ),
         f"Circuits of each head at {steps_shown}.",
         f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
-        f"each panel: from {_ends(limits['qk'])} (QK) and from {_ends(limits['ov'])} (OV).",
+        f"each panel: from {ends['qk']} (QK) and from {ends['ov']} (OV).",
         conditions=["No uncertainty is drawn: a circuit is a product of weights."],
         details=[
             "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
@@ -115,7 +122,7 @@ def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:
 
 def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
     """What a row shows, beside its first panel: the head, in its colour, and the circuit."""
-    color = "#222222" if head is None else HEAD_COLORS[int(head.split(":")[1]) % len(HEAD_COLORS)]
+    color = "#222222" if head is None else head_color(int(head.split(":")[1]))
     parts = ([] if head is None else [f"head {head}"]) + ([] if kind is None else [KINDS[kind][0]])
     ax.annotate(
         "  ".join(parts), (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
@@ -137,17 +144,14 @@ def strip(ax: Axes, circuits: xr.Dataset, index: int) -> AxesImage:
 
 def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
     """Colours [token, 1, 3] of the strip of the head number ``index``."""
-    return np.array(
-        [
-            [NOBODY if holder < 0 else _shade(holder, 0.0 if holder == index else FADED)]
-            for holder in holders(circuits)
-        ]
-    )
 
+    def color(holder: int) -> tuple[float, float, float]:
+        if holder < 0:
+            return NOBODY
+        own = head_color(holder)
+        return to_rgb(own) if holder == index else style.lightness(own, FADED)
 
-def _shade(holder: int, amount: float) -> tuple[float, float, float]:
-    color = HEAD_COLORS[holder % len(HEAD_COLORS)]
-    return style.lightness(color, amount) if amount else to_rgb(color)
+    return np.array([[color(holder)] for holder in holders(circuits)])
 
 
 def color_limit(values: xr.DataArray, quantile: float) -> float:
@@ -182,12 +186,10 @@ def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
     """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
     known = one["circuits"]["step"].values
     steps: dict[int, str] = {}
-    if "metrics" in one:
-        right = one["metrics"]["accuracy"].dropna("step")
-        enough = right["step"].values[right.values >= accurate]
-        if enough.size:
-            steps[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
-    peak = llc_peak(one["llc"]) if "llc" in one else None
+    first = first_accurate(one["metrics"], accurate) if "metrics" in one else None
+    if first is not None:
+        steps[_nearest(known, first)] = f"accuracy {accurate:g}"
+    peak = llc_peak(one)
     if peak is not None:
         for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
             step = factor * float(peak["step"])
@@ -205,14 +207,3 @@ def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
 def _nearest(known: np.ndarray, step: float) -> int:
     """The checkpoint nearest to ``step`` on the logarithmic axis."""
     return int(known[np.abs(np.log1p(known) - np.log1p(step)).argmin()])
-
-
-def _ends(limits: Sequence[float]) -> str:
-    return f"{limit_text(limits[0])} in the first column to {limit_text(limits[-1])} in the last"
-
-
-def _strips(data: xr.Dataset) -> str:
-    """How many numbers each head handles at the last step drawn."""
-    held = holders(data.isel(step=-1))
-    counts = [f"{head} {(held == n).sum()}" for n, head in enumerate(data["head"].values.tolist())]
-    return f"At the last step drawn the OV diagonal is largest in {', '.join(counts)} numbers (strips)."
