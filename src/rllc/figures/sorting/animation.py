@@ -107,16 +107,15 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:
     last = circuits.isel(step=-1)
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
         column[0].set_title(" ")
-        for n, ax in enumerate(column):
+        for n, (ax, head) in enumerate(zip(column, heads, strict=True)):
             heat_map(ax, last[kind].isel(head=n), 1.0)
             ax.set_ylabel(down, labelpad=1)
-            if kind == "ov" and len(heads) > 1:
+            if len(heads) > 1 and kind == "ov":
                 strip(ax, last, n)
+            elif len(heads) > 1:
+                name_row(ax, head, None)
         column[-1].set_xlabel(across)
         color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)
-    if len(heads) > 1:
-        for ax, head in zip(axes[:, 0], heads, strict=True):
-            name_row(ax, head, None)
     return axes
 
 

@@ -1,6 +1,7 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -8,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
@@ -58,16 +58,11 @@ def sort_circuits(
     for line, (head, kind) in zip(axes, rows, strict=True):
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
             heat_map(ax, data[kind].sel(step=step, head=head), limit)
-            ax.annotate(
-                f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), xycoords="axes fraction",
-                textcoords="offset points", ha="right", fontsize=6.5, color="#666666",
-            )  # fmt: skip
+            note = partial(ax.annotate, xycoords="axes fraction", fontsize=6.5, color="#666666")
+            note(f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), textcoords="offset points", ha="right")
             largest = float(np.abs(data[kind].sel(step=step, head=head)).max())
             if largest < DEAD * limit:
-                ax.text(
-                    0.5, 0.5, f"largest |W|\n{largest:.0e}", transform=ax.transAxes, ha="center", va="center",
-                    fontsize=6.5, color="#666666",
-                )  # fmt: skip
+                note(f"largest |W|\n{largest:.0e}", (0.5, 0.5), ha="center", va="center")
             if len(heads) > 1 and kind == "ov":
                 strip(ax, data.sel(step=step), heads.index(head))
             if ax.get_subplotspec().is_first_row():
@@ -103,43 +98,36 @@ def sort_circuits(
     )
 
 
-def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:
+def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> None:
     """``values`` (token, other_token) as an image, first number on top, colours from -limit to limit."""
     tokens, others = values["token"].values, values["other_token"].values
     extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
-    image = ax.imshow(
+    ax.imshow(
         values.transpose("token", "other_token").values,
         cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest", aspect="equal",
     )  # fmt: skip
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)
-    for side in ax.spines.values():
-        side.set_color("#999999")
+    ax.spines[:].set_color("#999999")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
-    return image
 
 
 def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
     """What a row shows, beside its first panel: the head, in its colour, and the circuit."""
     color = "#222222" if head is None else head_color(int(head.split(":")[1]))
-    parts = ([] if head is None else [f"head {head}"]) + ([] if kind is None else [KINDS[kind][0]])
+    shown = "  ".join(filter(None, (head and f"head {head}", kind and KINDS[kind][0])))
     ax.annotate(
-        "  ".join(parts), (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
+        shown, (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
         rotation=90, ha="center", va="center", fontsize=10, fontweight="bold", color=color,
     )  # fmt: skip
 
 
-def strip(ax: Axes, circuits: xr.Dataset, index: int) -> AxesImage:
+def strip(ax: Axes, circuits: xr.Dataset, index: int) -> None:
     """Beside an OV circuit, for each source number, the head that handles it; other heads than this pale."""
     beside = ax.inset_axes((1.025, 0, 0.06, 1))
-    image = beside.imshow(strip_colors(circuits, index), aspect="auto", interpolation="nearest")
-    beside.set_xticks([])
-    beside.set_yticks([])
-    beside.grid(False)
-    for side in beside.spines.values():
-        side.set_visible(False)
-    return image
+    beside.imshow(strip_colors(circuits, index), aspect="auto", interpolation="nearest")
+    beside.axis("off")
 
 
 def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:

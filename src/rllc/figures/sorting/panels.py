@@ -1,6 +1,7 @@
 """The statistics of a sorting transformer over training, a panel each; figure and animation draw them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -143,21 +144,14 @@ def _controls(datasets: Datasets) -> Statistic:
     """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
     others = [name for name in datasets if name.startswith("llc.")]
     look = dots(COLORS["llc"]) | {"markersize": 2.0, "linewidth": 1.1}
+    looks = zip(others, cycle(OTHERS), cycle(style.LINES[1:6]), cycle("s^Dv"), strict=False)
     curves = [
         Variable(
-            name,
-            "llc",
-            look
-            | {
-                "color": OTHERS[n % len(OTHERS)],
-                "linestyle": style.LINES[1 + n % 5],
-                "marker": "s^Dv"[n % 4],
-            },
-            name.removeprefix("llc."),
-            relative=True,
+            name, "llc", look | {"color": color, "linestyle": dash, "marker": marker},
+            name.removeprefix("llc."), relative=True,
         )
-        for n, name in enumerate(others)
-    ]
+        for name, color, dash, marker in looks
+    ]  # fmt: skip
     norm = {"color": "#7F7F7F", "linewidth": 1.1}
     if others:
         own = Variable("llc", "llc", look, "as above", relative=True)
@@ -195,7 +189,7 @@ def of_seed(
     look: Mapping[str, Any] = MappingProxyType({}),
 ) -> Panel:
     """The panel of one seed: all curves, what lies beyond its limits, and where the LLC peaks."""
-    curves, peak = [each.of(one) for each in statistic.curves], llc_peak(one)
+    curves = [each.of(one) for each in statistic.curves]
 
     def frame(ax: Axes) -> None:
         if statistic.scale == "log":
@@ -209,10 +203,16 @@ def of_seed(
         if statistic.name in ("regions", "rank"):
             ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
             style.from_zero(ax)
-        if peak is not None:
-            ax.axvline(float(peak["step"]), zorder=1, **PEAK)
+        mark_peak(ax, one, zorder=1, **PEAK)
 
     return Panel(title, curves, look, over=frame, steps=steps)
+
+
+def mark_peak(ax: Axes, one: Datasets, **look: Any) -> None:
+    """An upright line where the LLC of one seed is largest, if it is anywhere."""
+    peak = llc_peak(one)
+    if peak is not None:
+        ax.axvline(float(peak["step"]), **look)
 
 
 def _few_decades(ax: Axes) -> None:
@@ -247,6 +247,6 @@ def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) ->
         reasons = ring_reasons((datasets[statistic.name], statistic.name))
         if brief and reasons:
             listed.append(style.key("cannot be trusted", **(style.DISTRUST | RING)))
-        elif reasons:
+        else:
             listed += style.ring_keys(reasons, **RING)
     return listed

@@ -1,6 +1,5 @@
 """Which head handles which number, over training: how heads divide the vocabulary (the list-sorting post)."""
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,7 @@ from rllc.figures.sorting.inputs import (
     on_lists,
     one_seed,
 )
-from rllc.figures.sorting.panels import PEAK, dots
+from rllc.figures.sorting.panels import PEAK, dots, mark_peak
 
 ON_MAP = PEAK | {"color": "white", "linewidth": 1.6}
 _LOOK = dots(COLORS["regions"])
@@ -43,20 +42,29 @@ def sort_specialization(
     measured = {"circuits": data}
     if "llc" in datasets:
         measured["llc"] = on_lists(datasets["llc"], distribution).reindex(seed=data["seed"].values)
-    runs = data["seed"].values.tolist()
-    ones, looks = [one_seed(measured, seed) for seed in runs], head_looks(data)
-    marked = has_peak(measured)
+    runs, marked, looks = data["seed"].values.tolist(), has_peak(measured), head_looks(data)
+    ones = {seed: one_seed(measured, seed) for seed in runs}
+    maps, regions, shares = [], [], []
+    for seed, one in ones.items():
+        drawn, suffix = one["circuits"], seed_suffix(runs, seed)
+        dark, white = (partial(mark_peak, one=one, **look) for look in (PEAK, ON_MAP))
+        under = all_of(partial(_map, circuits=drawn), white)
+        steps = drawn["step"].values
+        maps.append(Panel(f"head that handles each number{suffix}", under=under, steps=steps))
+        curves = [curve(drawn, name, look) for name, look in REGIONS.items() if name in drawn]
+        over = all_of(_whole_numbers, style.from_zero, dark)
+        regions.append(Panel(f"vocabulary regions{suffix}", curves, over=over))
+        curves = of_heads(
+            drawn, "vocabulary_share", {h: look | {"markersize": 2.4} for h, look in looks.items()}
+        )
+        shares.append(Panel(f"share of the vocabulary{suffix}", curves, over=all_of(style.from_zero, dark)))
     patches = [Patch(color=look["color"], label=f"head {head}") for head, look in looks.items()]
-    keys = [
-        [*patches, *([style.key("largest LLC", **PEAK)] if marked else [])],
-        [style.key(LENGTHS[name], **look) for name, look in REGIONS.items()]
-        if "regions_min3" in data
-        else [],
-        [style.key(f"head {head}", **look) for head, look in looks.items()],
+    lengths = [style.key(LENGTHS[name], **look) for name, look in REGIONS.items()]
+    rows = [
+        Row("number", maps, [*patches, *([style.key("largest LLC", **PEAK)] if marked else [])]),
+        Row("regions", regions, lengths if "regions_min3" in data else []),
+        Row("share of numbers", shares, [style.key(f"head {h}", **look) for h, look in looks.items()]),
     ]
-    columns = [_panels(one, looks, seed_suffix(runs, seed)) for one, seed in zip(ones, runs, strict=True)]
-    labels = ("number", "regions", "share of numbers")
-    rows = [Row(*row) for row in zip(labels, zip(*columns, strict=True), keys, strict=True)]
     share = {"sharex": True, "sharey": "row", "height_ratios": (2.4, 1, 1)}
     figure, axes = sheet(rows, panel=(3.6, 4.9 / 3), margin=1.7, title=title, **share)
     axes[0, 0].invert_yaxis()
@@ -65,40 +73,13 @@ def sort_specialization(
     return captions.drawing(
         figure,
         data,
-        *map(_outcome, ones),
+        *map(_outcome, ones.values()),
         "For each number the head with the largest entry on the diagonal of its OV circuit, at each "
         "checkpoint; below, how many runs of neighbouring numbers that makes and which share each head has.",
         "The dotted line is where the LLC is largest." if marked else "",
         conditions=["No uncertainty is drawn: the map is of the checkpoint's weights."],
         title=title,
     )
-
-
-def _panels(one: Datasets, looks: Mapping[str, dict], suffix: str) -> list[Panel]:
-    """The map, the regions and the shares of one seed, with the peak of its LLC."""
-    circuits, peak = one["circuits"], llc_peak(one)
-    dark, white = (
-        [] if peak is None else [partial(Axes.axvline, x=float(peak["step"]), **look)]
-        for look in (PEAK, ON_MAP)
-    )
-    small = {head: look | {"markersize": 2.4} for head, look in looks.items()}
-    return [
-        Panel(
-            f"head that handles each number{suffix}",
-            under=all_of(partial(_map, circuits=circuits), *white),
-            steps=circuits["step"].values,
-        ),
-        Panel(
-            f"vocabulary regions{suffix}",
-            [curve(circuits, name, look) for name, look in REGIONS.items() if name in circuits],
-            over=all_of(_whole_numbers, style.from_zero, *dark),
-        ),
-        Panel(
-            f"share of the vocabulary{suffix}",
-            of_heads(circuits, "vocabulary_share", small),
-            over=all_of(style.from_zero, *dark),
-        ),
-    ]
 
 
 def _whole_numbers(ax: Axes) -> None:
@@ -136,9 +117,7 @@ def _edges(steps: np.ndarray) -> np.ndarray:
 
 def _outcome(one: Datasets) -> str:
     """How one seed ends, and how many regions there are where the LLC is largest."""
-    circuits = one["circuits"]
-    peak = llc_peak(one)
-    before = ""
+    circuits, peak, before = one["circuits"], llc_peak(one), ""
     if peak is not None and int(peak["step"]) in circuits["step"].values:
         number = circuits["regions"].sel(step=peak["step"])
         before = f"{float(number):.0f} regions where the LLC is largest (step {int(peak['step']):,}), "
