@@ -14,12 +14,11 @@ from rllc.figures.inputs import need
 from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
     KINDS,
+    circuit,
     color_bar,
     color_limit,
-    heat_map,
     limit_text,
     name_row,
-    strip,
     strip_colors,
 )
 from rllc.figures.sorting.inputs import given, one_seed
@@ -104,15 +103,12 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:
     """Axes [head, kind] of the heat maps."""
     heads = circuits["head"].values.tolist()
     axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
-    last = circuits.isel(step=-1)
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
         column[0].set_title(" ")
-        for n, (ax, head) in enumerate(zip(column, heads, strict=True)):
-            heat_map(ax, last[kind].isel(head=n), 1.0)
+        for ax, head in zip(column, heads, strict=True):
+            circuit(ax, circuits.isel(step=-1), kind, head, 1.0)
             ax.set_ylabel(down, labelpad=1)
-            if len(heads) > 1 and kind == "ov":
-                strip(ax, last, n)
-            elif len(heads) > 1:
+            if kind == "qk" and len(heads) > 1:
                 name_row(ax, head, None)
         column[-1].set_xlabel(across)
         color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)

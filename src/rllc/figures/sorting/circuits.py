@@ -43,7 +43,11 @@ def sort_circuits(
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
     one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
-    chosen = _given(one["circuits"], steps) if steps is not None else _chosen(one, accurate)
+    known = one["circuits"]["step"].values.tolist()
+    absent = [step for step in steps or () if step not in known]
+    if absent:
+        raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
+    chosen = _chosen(one, accurate) if steps is None else {int(step): "" for step in steps}
     data = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
     heads = data["head"].values.tolist()
     rows = [(head, kind) for head in heads for kind in KINDS]
@@ -57,14 +61,12 @@ def sort_circuits(
     limits = {kind: [color_limit(data[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
     for line, (head, kind) in zip(axes, rows, strict=True):
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
-            heat_map(ax, data[kind].sel(step=step, head=head), limit)
+            circuit(ax, data.sel(step=step), kind, head, limit)
             note = partial(ax.annotate, xycoords="axes fraction", fontsize=6.5, color="#666666")
             note(f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), textcoords="offset points", ha="right")
             largest = float(np.abs(data[kind].sel(step=step, head=head)).max())
             if largest < DEAD * limit:
                 note(f"largest |W|\n{largest:.0e}", (0.5, 0.5), ha="center", va="center")
-            if len(heads) > 1 and kind == "ov":
-                strip(ax, data.sel(step=step), heads.index(head))
             if ax.get_subplotspec().is_first_row():
                 ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
@@ -98,19 +100,34 @@ def sort_circuits(
     )
 
 
-def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> None:
-    """``values`` (token, other_token) as an image, first number on top, colours from -limit to limit."""
+def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) -> None:
+    """The heat map of one circuit, first number on top, colours from -limit to limit.
+
+    Beside an OV circuit of several heads, for each source number, the head that handles it; other heads than
+    this pale.
+    """
+    values = circuits[kind].sel(head=head).transpose("token", "other_token")
     tokens, others = values["token"].values, values["other_token"].values
     extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
     ax.imshow(
-        values.transpose("token", "other_token").values,
-        cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest", aspect="equal",
-    )  # fmt: skip
+        values.values,
+        cmap=MAP,
+        vmin=-limit,
+        vmax=limit,
+        extent=extent,
+        interpolation="nearest",
+        aspect="equal",
+    )
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)
     ax.spines[:].set_color("#999999")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+    heads = circuits["head"].values.tolist()
+    if kind == "ov" and len(heads) > 1:
+        beside = ax.inset_axes((1.025, 0, 0.06, 1))
+        beside.imshow(strip_colors(circuits, heads.index(head)), aspect="auto", interpolation="nearest")
+        beside.axis("off")
 
 
 def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
@@ -121,13 +138,6 @@ def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
         shown, (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
         rotation=90, ha="center", va="center", fontsize=10, fontweight="bold", color=color,
     )  # fmt: skip
-
-
-def strip(ax: Axes, circuits: xr.Dataset, index: int) -> None:
-    """Beside an OV circuit, for each source number, the head that handles it; other heads than this pale."""
-    beside = ax.inset_axes((1.025, 0, 0.06, 1))
-    beside.imshow(strip_colors(circuits, index), aspect="auto", interpolation="nearest")
-    beside.axis("off")
 
 
 def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
@@ -160,14 +170,6 @@ def color_bar(figure: Figure | SubFigure, axes: Sequence[Axes], **place) -> None
     )
     bar.set_label("share of the limit above")
     bar.outline.set_visible(False)
-
-
-def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
-    known = circuits["step"].values.tolist()
-    absent = [step for step in steps if step not in known]
-    if absent:
-        raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
-    return {int(step): "" for step in steps}
 
 
 def _chosen(one: Datasets, accurate: float) -> dict[int, str]:

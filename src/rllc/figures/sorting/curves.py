@@ -12,7 +12,6 @@ from rllc.figures.sorting.inputs import first_accurate, given, has_peak, llc_pea
 from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, of_seed, statistics
 
 SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
-ROW = 1.25  # inches
 LEVEL = 5e-4  # a fall by less is 0.0 %
 
 
@@ -34,18 +33,15 @@ def sort_curves(
     datasets = given(datasets, distribution=distribution, seeds=seeds)
     shown, runs = statistics(datasets), datasets["metrics"]["seed"].values.tolist()
     ones = {seed: one_seed(datasets, seed) for seed in runs}
-    steps = {
-        s: np.unique(np.concatenate([data["step"].values for data in one.values()]))
-        for s, one in ones.items()
-    }
+    steps = np.unique(np.concatenate([data["step"].values for data in datasets.values()]))
     rows = []
     for each in shown:
         panels = [
-            of_seed(each, one, steps=steps[seed], title=f"{each.title}{seed_suffix(runs, seed)}")
+            of_seed(each, one, steps=steps, title=f"{each.title}{seed_suffix(runs, seed)}")
             for seed, one in ones.items()
         ]
         rows.append(Row(each.label, panels, entries(each, datasets)))
-    figure, axes = sheet(rows, panel=(3.5, ROW), margin=1.75, title=title, sharex=True, sharey="row")
+    figure, axes = sheet(rows, panel=(3.5, 1.25), margin=1.75, title=title, sharex=True, sharey="row")
     figure.align_ylabels(axes[:, 0])
     llc = datasets.get("llc")
     whole, heads = (_cells(datasets, *of) for of in (("LLC", "llc"), ("Heads", "rllc")))
@@ -106,9 +102,8 @@ def _cells(datasets: Datasets, label: str, name: str) -> list[str]:
     if name not in datasets:
         return []
     data = datasets[name]
-    first = captions.joined(captions.failures(data, name), captions.trust(data, name))
-    caution = captions.cautions(data, name)
-    return [f"{label}: {first}", *([f"{label}: {caution}"] if caution else [])]
+    trust = captions.joined(captions.failures(data, name), captions.trust(data, name))
+    return [f"{label}: {said}" for said in (trust, captions.cautions(data, name)) if said]
 
 
 def _of_circuits(datasets: Datasets) -> str:
@@ -158,11 +153,15 @@ def _reached(metrics: xr.Dataset, accurate: float) -> str:
 
 
 def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
-    known = llc["llc"].dropna("step")
-    plus = f" ± {float(llc['llc_se'].sel(step=peak['step'])):.1f}" if "llc_se" in llc else ""
-    where = (
-        f"the LLC is largest at step {int(peak['step']):,} ({float(peak):.1f}{plus}{_as_large(llc, peak)})"
-    )
+    """How large it is, where else to within a standard error of the difference, and how far it falls."""
+    known, size = llc["llc"].dropna("step"), f"{float(peak):.1f}"
+    if "llc_se" in llc:
+        error = llc["llc_se"].sel(step=peak["step"])
+        near = (peak - llc["llc"] <= np.hypot(llc["llc_se"], error)) & (llc["step"] != peak["step"])
+        steps = ", ".join(f"{step:,}" for step in llc["step"].values[near.values].tolist())
+        also = f"; within a standard error of it at step {steps}" if steps else ""
+        size = f"{size} ± {float(error):.1f}{also}"
+    where = f"the LLC is largest at step {int(peak['step']):,} ({size})"
     if int(known["step"][-1]) == int(peak["step"]):
         return f"{where}, its last checkpoint"
     after = known.sel(step=slice(peak["step"], None))
@@ -174,13 +173,3 @@ def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
         f"{where}, then falls by {fall:.1%} until step {int(lowest['step']):,} "
         f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest at the end"
     )
-
-
-def _as_large(llc: xr.Dataset, peak: xr.DataArray) -> str:
-    """Checkpoints whose estimates are below the largest by at most a standard error of the difference."""
-    if "llc_se" not in llc:
-        return ""
-    error = np.hypot(llc["llc_se"], llc["llc_se"].sel(step=peak["step"]))
-    near = (peak - llc["llc"] <= error) & (llc["step"] != peak["step"])
-    steps = [f"{step:,}" for step in llc["step"].values[near.values].tolist()]
-    return f"; within a standard error of it at step {', '.join(steps)}" if steps else ""
