@@ -20,9 +20,8 @@ MAPS = {  # what is drawn: title, colour map, norm, what a value means
     "curvature_ratio": ("estimate / curvature", "PuOr", TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", "RdBu", TwoSlopeNorm(0, -1, 1)),
 }
-SETTING_MARKERS = ("*", "D", "^", "v", "P")
+SETTING_MARKERS = (("*", 9), ("D", 6), ("^", 6), ("v", 6), ("P", 6))
 RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
-NUMBERS = {1: "#000000", 0: "#ffffff"}
 
 
 def sweeps(
@@ -90,8 +89,8 @@ def regime_map(
         for ax, ((kind, name), drawn) in zip(row, maps.items(), strict=True):
             _map(ax, drawn, variable)
             _mark(ax, drawn, chosen.sel(kind=kind, distribution=name))
-            above = f"{MAPS[variable][0]}\n{KIND_NAMES[kind]}, {style.short(labels[name], 18)}"
-            ax.set_title(above, loc="left")
+            at = f"{KIND_NAMES[kind]}, {style.short(labels[name], 18)}"
+            ax.set_title(f"{MAPS[variable][0]}\n{at}", loc="left")
         row[0].set_ylabel("localization")
     for ax in axes[-1]:
         ax.set_xlabel("n_beta")
@@ -133,9 +132,9 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
     ax.imshow(shown, cmap=colors, norm=norm, origin="lower", aspect="auto")
     for i, j in np.argwhere(np.isfinite(table)):
         red, green, blue, _ = colors(norm(shown[i, j]))
-        light = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
+        color = "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "#ffffff"
         text = _number(table[i, j]) if good[i, j] else f"({_number(table[i, j])})"
-        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=NUMBERS[light])
+        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=color)
     ax.set_xticks(range(columns), [f"{value:g}" for value in drawn["n_beta"].values])
     ax.set_yticks(range(rows), [f"{value:g}" for value in drawn["localization"].values])
     ax.tick_params(axis="x", labelrotation=35)
@@ -148,34 +147,30 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}" if abs(value) < 1000 else f"{value:.0e}"
 
 
-def _place(drawn: xr.Dataset, setting: xr.Dataset, prefix: str) -> tuple[float, ...] | None:
-    """Where a setting lies on the axes of a map, between cells by its logarithm; None outside the grid."""
+def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarray]:
+    """Where settings lie on the axes of a map, between cells by their logarithm; NaN outside the grid."""
     place = []
     for name in ("n_beta", "localization"):
-        value, grid = float(setting[f"{prefix}_{name}"]), drawn[name].values
-        if not np.isfinite(value) or not grid[0] * 0.999 <= value <= grid[-1] * 1.001:
-            return None
-        place.append(float(np.interp(np.log(value), np.log(grid), np.arange(len(grid)))))
-    return tuple(place)
+        value, grid = np.log(chosen[f"{prefix}_{name}"].values), np.log(drawn[name].values)
+        inside = (value > grid[0] - 0.001) & (value < grid[-1] + 0.001)
+        place.append(np.where(inside, np.interp(value, grid, np.arange(len(grid))), np.nan))
+    return place
 
 
 def _mark(ax: Axes, drawn: xr.Dataset, chosen: xr.Dataset) -> None:
     """The settings in use and the recommended one, under the number of their cell."""
-    marks: dict[tuple[float, ...], int] = {}
-    for i in range(chosen.sizes["setting"]):
-        at = _place(drawn, chosen.isel(setting=i), "setting")
-        if at is not None:  # settings that differ in more than the axes show stand side by side
-            beside = marks[at] = marks.get(at, -1) + 1
-            ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
-    at = _place(drawn, chosen, "recommended")
-    if at is not None:
-        for color, width in (("#ffffff", 3.4), ("#000000", 1.6)):
-            ax.plot(at[0] + 0.22, at[1] - 0.2, color=color, markeredgewidth=width, **RECOMMENDED)
+    marks: dict[tuple[float, float], int] = {}
+    for i, at in enumerate(zip(*_place(drawn, chosen, "setting"), strict=True)):
+        # Settings that differ in more than the axes show stand side by side.
+        beside = marks[at] = marks.get(at, -1) + 1
+        ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
+    x, y = _place(drawn, chosen, "recommended")
+    for color, width in (("#ffffff", 3.4), ("#000000", 1.6)):
+        ax.plot(x + 0.22, y - 0.2, color=color, markeredgewidth=width, **RECOMMENDED)
 
 
 def _setting_look(i: int) -> dict:
-    marker = SETTING_MARKERS[i % len(SETTING_MARKERS)]
-    size = 9 if marker == "*" else 6
+    marker, size = SETTING_MARKERS[i % len(SETTING_MARKERS)]
     return {"marker": marker, "markersize": size, "color": "#ffffff", "markeredgecolor": "#000000"}
 
 

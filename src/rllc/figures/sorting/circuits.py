@@ -109,15 +109,7 @@ def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) 
     values = circuits[kind].sel(head=head).transpose("token", "other_token")
     tokens, others = values["token"].values, values["other_token"].values
     extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
-    ax.imshow(
-        values.values,
-        cmap=MAP,
-        vmin=-limit,
-        vmax=limit,
-        extent=extent,
-        interpolation="nearest",
-        aspect="equal",
-    )
+    ax.imshow(values, cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest")
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)
     ax.spines[:].set_color("#999999")
