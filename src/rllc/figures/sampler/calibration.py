@@ -104,7 +104,9 @@ def regime_map(
     ]
     data = xr.combine_nested(nested, ["kind", "distribution"], join="outer", combine_attrs="override")
     heads = len(kinds(calibration).get("heads", []))
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        data,
         *(_outcome(chosen, kind, name, labels[name]) for kind, name in maps),
         conditions=[
             f"{cell(next(iter(swept.values())))}{f'; heads: medians over {heads} heads' if heads else ''}.",
@@ -118,7 +120,6 @@ def regime_map(
         ],
         title=title,
     )
-    return Drawing(figure, data, *words)
 
 
 def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:

@@ -52,7 +52,9 @@ def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # n
     figure, _ = sheet([Row("running LLC estimate", panels, keys)], panel=(2.5, 2.2), margin=1.3)
     index = xr.DataArray(list(cases), dims="mode", name="mode")
     absent = ", ".join(mode for mode in ("divergence", "negative estimate") if mode not in cases)
-    words = captions.compose(
+    return captions.drawing(
+        figure,
+        xr.concat(drawn, index, join="outer").to_dataset(name="running_llc"),
         *map(captions.sentence, cells),
         f"{RUNNING} Chains of the sweep.",
         conditions=[
@@ -60,7 +62,6 @@ def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # n
             captions.seeds(calibration),
         ],
     )
-    return Drawing(figure, xr.concat(drawn, index, join="outer").to_dataset(name="running_llc"), *words)
 
 
 def _chains(ax: Axes, trace: xr.DataArray) -> None:

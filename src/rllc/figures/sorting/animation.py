@@ -122,7 +122,7 @@ def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datase
     marks = []
     for ax, each in zip(axes, shown, strict=True):
         title = SHORT.get(each.name, each.title)
-        draw(ax, of_seed(each, one, steps=steps, title=title, look={"fontsize": 8}))
+        draw(ax, of_seed(each, one, steps=steps, title=title)._replace(look={"fontsize": 8}))
         ax.set_ylabel(each.label)
         listed = entries(each, datasets, brief=True)
         if len(listed) > 1:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,14 +179,7 @@ def _limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | N
     return float(values.min() - room), float(values.max() + room)
 
 
-def of_seed(
-    statistic: Statistic,
-    one: Datasets,
-    *,
-    steps: np.ndarray,
-    title: str,
-    look: Mapping[str, Any] = MappingProxyType({}),
-) -> Panel:
+def of_seed(statistic: Statistic, one: Datasets, *, steps: np.ndarray, title: str) -> Panel:
     """The panel of one seed: all curves, what lies beyond its limits, and where the LLC peaks."""
     curves = [each.of(one) for each in statistic.curves]
 
@@ -205,7 +197,7 @@ def of_seed(
             style.from_zero(ax)
         mark_peak(ax, one, zorder=1, **PEAK)
 
-    return Panel(title, curves, look, over=frame, steps=steps)
+    return Panel(title, curves, over=frame, steps=steps)
 
 
 def mark_peak(ax: Axes, one: Datasets, **look: Any) -> None:

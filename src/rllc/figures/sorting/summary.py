@@ -47,6 +47,7 @@ def sort_summary(
     data = claims[[*shown, *also]].transpose("experiment", "seed")
     called = experiment_titles(claims, titles)
     expected = {name: _expected(claims, name, group) for name in shown}
+    shaded = any(expected.values())
     doubted = any((data[name] > DOUBTED).any() for name in also if name.endswith("_untrusted"))
     names, runs = list(called), data["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
@@ -57,8 +58,8 @@ def sort_summary(
     axes[0].set_yticks(np.arange(len(names)), list(called.values()))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     grey = {"linestyle": "none", "color": "#444444", "markersize": 5}
-    keys = [style.key(f"seed {seed}", marker=_marker(n), **grey) for n, seed in enumerate(runs)]
-    if any(expected.values()):
+    keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
+    if shaded:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
     return captions.drawing(
@@ -68,7 +69,7 @@ def sort_summary(
         conditions=[
             f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
             captions.when(doubted, doubts("Hollow")),
-            captions.when(any(expected.values()), "Shaded: what the claims table expects."),
+            captions.when(shaded, "Shaded: what the claims table expects."),
             "A dash: the statistic does not exist there.",
         ],
         details=[
@@ -79,10 +80,7 @@ def sort_summary(
             ),
             averaged(claims, list(shown)),
             captions.when(doubted, DOUBT),
-            captions.when(
-                any(expected.values()),
-                "Claims about steps that an experiment was not trained to are not shaded.",
-            ),
+            captions.when(shaded, "Claims about steps that an experiment was not trained to are not shaded."),
         ],
     )
 
@@ -106,15 +104,17 @@ def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[f
             (hollow[:, n], {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": 1.2}),
         ):
             if which.any():
-                ax.plot(x[which], y[which], linestyle="none", markersize=5, marker=_marker(n), **look)
+                ax.plot(
+                    x[which], y[which], linestyle="none", markersize=5, marker=style.MARKERS[n % 8], **look
+                )
     error = np.nan_to_num(error)
     limits = [edge for low, high, _ in expected for edge in (low, high)]
     _axis(ax, variable, np.concatenate([(values - error).ravel(), (values + error).ravel(), limits]))
-    for row in np.flatnonzero(~np.isfinite(values).any(1)):
-        at = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        ax.annotate("–", (0.02, row), color="#888888", fontsize=9, **at)
     for row in range(len(names)):
         ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
+        if not np.isfinite(values[row]).any():
+            at = {"xycoords": ("axes fraction", "data"), "va": "center"}
+            ax.annotate("–", (0.02, row), color="#888888", fontsize=9, **at)
     ax.grid(False, axis="y")
     ax.tick_params(axis="y", length=0)
 
@@ -124,10 +124,6 @@ def _errors(data: xr.Dataset, statistic: str) -> np.ndarray:
     if f"{statistic}_se" in data and not statistic.endswith("_step"):
         return data[f"{statistic}_se"].values
     return np.full(data[statistic].shape, np.nan)
-
-
-def _marker(run: int) -> str:
-    return style.MARKERS[run % len(style.MARKERS)]
 
 
 def _expected(claims: xr.Dataset, statistic: str, group: str) -> list[tuple[float, float, str]]:
