@@ -32,23 +32,17 @@ def sweeps(
     Dims are kept; values of the grid at which the kind was never sampled are dropped.
     """
     at = {
-        "seed": calibration["seed"].values[0] if seed is None else seed,
-        "step": calibration["step"].values[-1] if step is None else step,
+        "seed": [calibration["seed"].values[0] if seed is None else seed],
+        "step": [calibration["step"].values[-1] if step is None else step],
     }
-    for dim, value in at.items():
+    for dim, (value,) in at.items():
         known = calibration[dim].values.tolist()
         if value not in known:
             raise ValueError(f"calibration.nc has no {dim} {value}; it has {known}")
     swept = {}
     for kind, components in kinds(calibration).items():
         for name in distribution_names(calibration, distributions, ()):
-            here = {
-                "seed": [at["seed"]],
-                "step": [at["step"]],
-                "component": components,
-                "distribution": [name],
-            }
-            each = calibration.sel(here)
+            each = calibration.sel(at | {"component": components, "distribution": [name]})
             for dim in GRID:
                 tried = each["llc_gradient_off"].notnull().any([d for d in each["llc"].dims if d != dim])
                 each = each.sel({dim: each[dim].values[tried.values]})
@@ -134,18 +128,15 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
     for i, j in np.argwhere(np.isfinite(table)):
         red, green, blue, _ = colors(norm(shown[i, j]))
         color = "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "#ffffff"
-        text = _number(table[i, j]) if good[i, j] else f"({_number(table[i, j])})"
+        value = 0.0 if abs(table[i, j]) < 0.005 else table[i, j]  # no "-0.00"
+        form = ".2f" if abs(value) < 10 else ".0f" if abs(value) < 1000 else ".0e"
+        text = f"{value:{form}}" if good[i, j] else f"({value:{form}})"
         ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=color)
     ax.set_xticks(range(columns), [f"{value:g}" for value in drawn["n_beta"].values])
     ax.set_yticks(range(rows), [f"{value:g}" for value in drawn["localization"].values])
     ax.tick_params(axis="x", labelrotation=35)
     ax.grid(visible=False)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
-
-
-def _number(value: float) -> str:
-    value = 0.0 if abs(value) < 0.005 else value  # no "-0.00"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}" if abs(value) < 1000 else f"{value:.0e}"
 
 
 def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarray]:

@@ -131,9 +131,8 @@ def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: in
     """LLC against training step by minibatch size: losses on the same minibatch, on a new one below."""
     name = "llc_by_batch_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
-    looks = _looks(one["batch_size"])
-    for look, marker in zip(looks.values(), cycle(style.MARKERS), strict=False):
-        look["marker"] = marker
+    shades = zip(_looks(one["batch_size"]).items(), cycle(style.MARKERS), strict=False)
+    looks = {size: look | {"marker": marker} for (size, look), marker in shades}
     rows = []
     for evaluation, which in (("same", "the same"), ("new", "a new")):
         panels = []

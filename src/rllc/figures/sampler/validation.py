@@ -145,7 +145,7 @@ def validation_deep_linear(datasets: Datasets, *, bins: int = 15) -> Drawing:
     _, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
     left, middle, ax = axes[0]
     entries = _networks(left, middle, data, by="layers", name="{:g} layers")
-    errors = _known_errors(data, "coefficient")
+    errors = _errors(data, "coefficient")
     ax.axvline(0.0, color=style.CONTROL_COLOR, linewidth=0.8)
     if errors.size:
         edges = np.linspace(errors.min() - 0.5, errors.max() + 0.5, bins + 1)
@@ -211,7 +211,8 @@ def _bars(ax: Axes, x: xr.DataArray | np.ndarray, one: xr.Dataset, truth: str | 
     """Estimates, or their errors relative to ``truth``, with two standard errors and rings."""
     x, y, error = np.asarray(x), one["llc"].values, one["llc_se"].values
     if truth is not None:
-        y, error = _errors(one, truth), 100 * error / one[truth].values
+        exact = one[truth].values
+        y, error = 100 * ((y - exact) / exact), 100 * error / exact
         ax.axhline(0.0, color=style.CONTROL_COLOR, linewidth=0.8, zorder=1)
         ax.set_ylabel("relative error (%)")
     ax.errorbar(x, y, 2 * error, elinewidth=0.8, **look)
@@ -240,18 +241,14 @@ def _log_axis(ax: Axes, which: str, low: float, high: float) -> None:
 
 
 def _errors(data: xr.Dataset, truth: str) -> np.ndarray:
-    """Relative errors in per cent."""
-    return 100 * ((data["llc"] - data[truth]) / data[truth]).values
-
-
-def _known_errors(data: xr.Dataset, truth: str) -> np.ndarray:
-    errors = _errors(data, truth)
+    """Relative errors in per cent, where they are known."""
+    errors = 100 * ((data["llc"] - data[truth]) / data[truth]).values
     return errors[np.isfinite(errors)]
 
 
 def _agreement(data: xr.Dataset) -> str:
     """Relative errors against the exact values, and how they compare with their standard errors."""
-    sizes = np.abs(_known_errors(data, "exact"))
+    sizes = np.abs(_errors(data, "exact"))
     if not sizes.size:
         return "No estimate has a known exact value."
     scaled = np.abs((data["llc"] - data["exact"]) / data["llc_se"]).values
@@ -265,7 +262,7 @@ def _agreement(data: xr.Dataset) -> str:
 
 def _distance(data: xr.Dataset) -> str:
     """Relative errors against the learning coefficient."""
-    known, sizes = _known_errors(data, "coefficient"), data["parameters"]
+    known, sizes = _errors(data, "coefficient"), data["parameters"]
     if not known.size:
         return "There is no estimate."
     low, middle, high = np.quantile(known, [0.1, 0.5, 0.9])

@@ -117,8 +117,7 @@ def _of_circuits(datasets: Datasets) -> str:
 
 def _outcome(seed: int, one: Datasets, accurate: float) -> str:
     """Where the LLC of a seed is largest, and when the seed sorts."""
-    peak = llc_peak(one)
-    parts = [*([] if peak is None else [_peak(one["llc"], peak)]), _reached(one["metrics"], accurate)]
+    parts = filter(None, (_peak(one), _reached(one["metrics"], accurate)))
     return f"Seed {seed}: {'; '.join(parts)}."
 
 
@@ -152,8 +151,12 @@ def _reached(metrics: xr.Dataset, accurate: float) -> str:
     return f"token accuracy is at least {accurate:g} first at step {first:,}, {last}"
 
 
-def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
+def _peak(one: Datasets) -> str:
     """How large it is, where else to within a standard error of the difference, and how far it falls."""
+    peak = llc_peak(one)
+    if peak is None:
+        return ""
+    llc = one["llc"]
     known, size = llc["llc"].dropna("step"), f"{float(peak):.1f}"
     if "llc_se" in llc:
         error = llc["llc_se"].sel(step=peak["step"])

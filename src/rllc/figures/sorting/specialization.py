@@ -104,15 +104,14 @@ def _map(ax: Axes, circuits: xr.Dataset) -> None:
 
 def _edges(steps: np.ndarray) -> np.ndarray:
     """Borders of checkpoints half way between them on the step axis, log(1 + step / unit)."""
-    steps = np.asarray(steps, dtype=float)
     unit = steps[steps > 0].min() if (steps > 0).any() else 1.0
     where = np.log1p(steps / unit)
-    if len(where) == 1:
-        return unit * np.expm1(where[0] + np.array([-0.05, 0.05]))
-    middle = (where[1:] + where[:-1]) / 2
-    ends = where[0] - (middle[0] - where[0]), where[-1] + (where[-1] - middle[-1])
+    half = np.diff(where) / 2 if len(where) > 1 else np.array([0.05])
+    borders = np.concatenate(
+        [where[:1] - half[0], where[:-1] + half[: len(where) - 1], where[-1:] + half[-1]]
+    )
     # The axis ends shortly before step 0, where its logarithm does.
-    return np.maximum(unit * np.expm1(np.concatenate([[ends[0]], middle, [ends[1]]])), -0.3 * unit)
+    return np.maximum(unit * np.expm1(borders), -0.3 * unit)
 
 
 def _outcome(one: Datasets) -> str:
