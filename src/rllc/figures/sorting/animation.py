@@ -41,7 +41,7 @@ def sort_animation(
 ) -> Animation:
     """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
 
-    curves    names of the panels of ``sorting.panels.panels`` beside the circuits
+    curves    names of ``sorting.panels.statistics`` that are drawn beside the circuits
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
