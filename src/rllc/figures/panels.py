@@ -42,6 +42,7 @@ class Panel(NamedTuple):
     look         of the title
     under, over  draw on the axes before and after the curves
     steps        of the horizontal axis; default those of the first curve
+    x            label of a horizontal axis that is not of training steps
     """
 
     title: str
@@ -50,6 +51,7 @@ class Panel(NamedTuple):
     under: Callable[[Axes], object] | None = None
     over: Callable[[Axes], object] | None = None
     steps: np.ndarray | None = None
+    x: str | None = None
 
 
 class Row(NamedTuple):
@@ -76,6 +78,7 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
 
 
 def draw(ax: Axes, panel: Panel) -> None:
+    """One panel, over training steps where it has no ``x``."""
     if panel.under is not None:
         panel.under(ax)
     for each in panel.curves:
@@ -83,7 +86,10 @@ def draw(ax: Axes, panel: Panel) -> None:
     if panel.over is not None:
         panel.over(ax)
     ax.set_title(panel.title, loc="left", **panel.look)
-    style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    if panel.x is None:
+        style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    else:
+        ax.set_xlabel(panel.x)
 
 
 def draw_curve(ax: Axes, curve: Curve) -> None:
@@ -159,6 +165,13 @@ def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:
     """Draws a thin horizontal line, by default at 0."""
     return partial(Axes.axhline, y=value, **({"color": "#333333", "linewidth": 0.8, "zorder": 1} | look))
+
+
+def ticks_at(ax: Axes, values: np.ndarray) -> None:
+    """A logarithmic horizontal axis with a label at each of ``values`` and nowhere else."""
+    ax.set_xscale("log")
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.minorticks_off()
 
 
 def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:
