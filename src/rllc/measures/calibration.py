@@ -63,7 +63,8 @@ def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
             grid, rest = ({name: section[name] for name in names} for names in (GRID, fixed))
             estimate = estimator(weights, model, labels, batches=batches)
             estimates.append(sweep(estimate, grid=grid, seed=seed, **rest))
-        return xr.merge([joined(estimates), xr.concat(centers, "component")], combine_attrs="drop")
+        parts = [joined(estimates), xr.concat(centers, "component")]
+        return describe(xr.merge(parts, combine_attrs="override").drop_attrs(deep=False), VARIABLES)
 
     return measure
 
@@ -105,7 +106,7 @@ def sweep(
     absent = {name: ABSENT.get(str(name), np.nan) for name in stacked.data_vars}
     table = stacked.unstack("cell", fill_value=absent).reindex(values, fill_value=absent)
     table = table.transpose("component", *GRID, ...)
-    return describe(table.assign(relaxed=_relaxed(values, base)), VARIABLES)
+    return table.assign(relaxed=_relaxed(values, base))
 
 
 def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray:
@@ -190,7 +191,7 @@ def at_center(
     few = [batches[i] for i in range(min(probes, count))]
     traces = hessian_traces(loss, weights, few, heads=heads, probes=probes, seed=seed, masked=True)
     trace, trace_se = (_by_component(traces, name, chosen) for name in ("hessian_trace", "hessian_trace_se"))
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {
             "hessian_trace": ("component", trace),
             "hessian_trace_se": ("component", trace_se),
@@ -200,7 +201,6 @@ def at_center(
         },
         coords={"component": np.asarray(list(chosen), dtype=object)},
     )
-    return describe(dataset, VARIABLES)
 
 
 def _by_component(traces: xr.Dataset, name: str, chosen: Mapping[str, Masks]) -> np.ndarray:
