@@ -17,7 +17,8 @@ from torch import Tensor
 
 from rllc.estimator.choice import estimator
 from rllc.estimator.rllc import Estimate
-from rllc.estimator.samplers.admissible import Loss, to_device
+from rllc.estimator.samplers.admissible import Loss
+from rllc.estimator.samplers.batches import to_device
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_times, hessian_traces
 from rllc.measures.traces import form_of

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rllc.estimator.samplers.admissible import center_loss, check_finite, check_mean
+from rllc.estimator.samplers.admissible import center_loss, check_mean, check_tensors
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, shapes
 from rllc.tasks.batch import Batch
@@ -65,9 +65,9 @@ def test_an_empty_batch_is_refused():
 
 def test_weights_that_are_not_finite_are_named():
     fine = {"a": torch.ones(2), "n": torch.ones(1, dtype=torch.int64)}
-    check_finite(fine)
+    check_tensors(fine)
     with pytest.raises(ValueError, match="'b' has 2 of 3 values that are not finite"):
-        check_finite({**fine, "b": torch.tensor([1.0, float("nan"), float("inf")])})
+        check_tensors({**fine, "b": torch.tensor([1.0, float("nan"), float("inf")])})
 
 
 @pytest.mark.parametrize("value", [torch.zeros(2), 0.5, torch.tensor(float("nan"))])

@@ -1,6 +1,6 @@
 """Chains of any loss, moved by any sampler."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from rllc.estimator.samplers import rmsprop, sgld
-from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
+from rllc.estimator.samplers.admissible import Loss, center_loss
+from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.models.weights import Weights
@@ -53,7 +54,7 @@ def sample(
         wanted = index not in known and (move.drawn or (gradient and move.leaving))
         batch = to_device(batches[index], device) if move.read or wanted else None
         if wanted:
-            known[index] = center_loss(loss, weights, batch).double()
+            known[index] = center_loss(loss, weights, batch, name=f"batches[{index}]").double()
         return batch, known.get(index)
 
     def evaluate(walkers: Walkers, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -96,7 +97,7 @@ def losses_and_gradients(
 
     with torch.set_grad_enabled(gradient):
         w = positions.detach().requires_grad_(gradient)
-        values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
+        values = _together(at, w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
         if not gradient:
             return values, None
         slopes = None  # the gradient of the sum: the loss of a chain depends on its own position alone
@@ -108,6 +109,18 @@ def losses_and_gradients(
             "from the weights it is given (as torch.func.functional_call does), or no such component"
         )
     return values.detach(), slopes
+
+
+def _together(at: Callable[[Tensor], Tensor], w: Tensor) -> Tensor:
+    try:
+        return torch.func.vmap(at)(w)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"vectorize is True, and the loss fails under torch.func.vmap: {type(error).__name__}: {error}; "
+            "expected a loss that it takes, or vectorize=False"
+        ) from error
 
 
 def _groups(
