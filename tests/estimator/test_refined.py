@@ -111,12 +111,14 @@ def test_chains_together_are_chains_one_by_one(n_layers, max_memory):
         )
 
 
-def test_thinning_is_that_of_the_generic_path():
-    fast, slow = both(SMALL, language(SMALL), dtype=torch.float64, thinning=2)
+@pytest.mark.parametrize("gradient", [True, False])
+def test_thinning_is_that_of_the_generic_path(gradient):
+    fast, slow = both(SMALL, language(SMALL), dtype=torch.float64, thinning=2, gradient=gradient)
     assert_same(fast, slow, tolerance=1e-8)
     every = estimate_heads(
-        model(SMALL, dtype=torch.float64), SMALL, language(SMALL), setting=replace(SETTING, draws=9)
-    )
+        model(SMALL, dtype=torch.float64), SMALL, language(SMALL),
+        setting=replace(SETTING, draws=9, gradient=gradient),
+    )  # fmt: skip
     assert np.array_equal(fast.loss, every.loss[..., ::2])
 
 
@@ -239,6 +241,15 @@ def test_a_loss_that_is_not_finite_at_the_centre_is_refused():
     weights["unembed.W_U"] = weights["unembed.W_U"] * 1e38
     with pytest.raises(ValueError, match="the loss at the centre is"):
         estimate_heads(weights, SMALL, language(SMALL), setting=SETTING)
+
+
+@pytest.mark.parametrize("gradient", [True, False])
+def test_a_later_batch_whose_loss_is_not_finite_at_the_centre_is_refused(gradient):
+    weights, batches = model(SMALL), language(SMALL)
+    wrong = torch.full((*batches[1].targets.shape, SMALL.d_vocab), float("nan"))
+    spoiled = [batches[0], batches[1]._replace(targets=wrong), batches[2]]
+    with pytest.raises(ValueError, match="the loss at the centre is nan on one of the batches"):
+        estimate_heads(weights, SMALL, spoiled, setting=replace(SETTING, gradient=gradient))
 
 
 def test_a_label_out_of_an_array_has_the_noise_of_its_name():
