@@ -241,6 +241,7 @@ WRONG = {
     "components: empty": ({"components": {}}, "components is {}, there is nothing to sample"),
     "components: None": ({"components": None}, "components is None, there is nothing to sample: expected"),
     "components: names alone": ({"components": ["full"]}, r"components is \['full'\], .*: expected boolean masks"),
+    "components: names that read alike": ({"components": {1: None, "1": None}}, r"components \[1, '1'\] read the same"),
     "components: text": ({"components": "full"}, "components is 'full', .*: expected boolean masks"),
     "components: a list of weights": ({"components": {"a": ["w"]}}, r"components\['a'\] is \['w'\]: expected boolean"),
     "components: a bare mask": (

@@ -55,7 +55,8 @@ def estimate(
     (Lau et al. 2023, arXiv 2308.12108; refined: arXiv 2410.02984, sec. 2.2.) The loss of draw t is taken
     before the move, so draw 0 is at w*, and counts when ``burn_in`` is 0.
 
-    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible
+    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible; a
+                  function of these two alone, so with a torch module in eval mode
     weights       the centre w*, by name, float32 or float64 where selected
     batches       move m of every chain and component uses ``batches[m % len(batches)]``, fetched once per
                   move (the first once more, to check the loss). With fewer batches than moves the result is
@@ -90,10 +91,12 @@ def estimate(
     ``llc_chain``, ``status`` (component, chain), ``loss`` (component, chain, draw; burn-in included),
     ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches); the settings as attributes.
 
-    Raises ValueError where an argument is out of range, a weight is not finite, a mask does not fit, there
-    is nothing to sample, or the loss is not a finite scalar at w*, is a sum over the batch instead of a mean,
-    or does not read the weights of a component (found by its gradients: not without them), or where
-    ``control_of`` has another number of draws.
+    Raises ValueError, naming the argument and what was expected: where a number is none or out of range,
+    batches are no sequence or not of one kind, a weight is not finite, a mask does not fit, there is nothing
+    to sample; where the loss is not a finite scalar at w*, is a sum over the batch instead of a mean, is
+    another number when evaluated again (twice on the first batch), changes what it reads (found before it
+    does), or does not read the weights of a component (found by its gradients: not without them); where
+    ``control_of`` has another setting, or another loss of the first batch at w*.
     """
     options = {} if sampler_options is None else sampler_options
     setting = Setting(
@@ -126,6 +129,8 @@ def estimate_components(
             f"components is {shown(components)}, there is nothing to sample: expected boolean masks by "
             "weight name, or None for all weights, for each component by name"
         )
+    if len(set(map(str, components))) < len(components):
+        raise ValueError(f"components {list(components)} read the same: expected a name for each")
     vectorize = truth("vectorize", vectorize)
 
     def prepare(weights: Weights, at_center: Tensor | None) -> tuple[Callable[..., Traces], dict[str, int]]:
