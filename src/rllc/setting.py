@@ -1,6 +1,6 @@
 """How chains are sampled and read: what config, scripts and estimators hand on as one object."""
 
-import math
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple, Self
@@ -27,7 +27,8 @@ class Number(NamedTuple):
         """
         plain = value.item() if getattr(value, "shape", None) == () else value
         known = isinstance(plain, int | float) and not isinstance(plain, bool)
-        if known and _finite(plain) and self.holds(plain) and not (self.whole and plain % 1):
+        finite = known and abs(plain) <= sys.float_info.max
+        if finite and self.holds(plain) and not (self.whole and plain % 1):
             return int(plain) if self.whole else plain
         raise ValueError(f"{name} is {shown(value)}: expected {self.expected}")
 
@@ -65,13 +66,6 @@ def shown(value: Any) -> str:
     """A value in a message: one line, cut short."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
-        return False
 
 
 def _among(name: str, value: Any, known: Collection[str]) -> None:

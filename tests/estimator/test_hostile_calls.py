@@ -234,7 +234,7 @@ WRONG = {
     "weights: on meta": ({"weights": weights_of(w=torch.ones(3, device="meta"))}, r"weights\['w'\] is meta"),
     "weights: sparse": ({"weights": weights_of(w=torch.eye(3).to_sparse())}, r"weights\['w'\] is meta or sparse"),
     "weights: half precision": (
-        {"weights": {name: w.half() for name, w in weights_of().items()}}, "torch.float16: expected one"
+        {"weights": {name: w.half() for name, w in weights_of().items()}}, "torch.float16: expected one floating-point dtype, torch.float32 or torch.float64"
     ),
     "weights: of two precisions": ({"weights": weights_of(v=torch.zeros(1).double())}, "expected one floating-point"),
     "weights: integers": ({"weights": {"w": torch.ones(3, dtype=torch.int64)}}, "'all' selects no coordinate"),

@@ -229,15 +229,9 @@ def _check_batch(batch: Any, architecture: Architecture) -> None:
         raise ValueError(f"batches hold {kind_of(batch)}: expected an rllc.tasks.batch.Batch in each place")
     contexts, positions, targets = batch
     vocabulary, longest = architecture.d_vocab, architecture.n_ctx
-    scored = (len(contexts), len(positions))
-    fits = (
-        contexts.ndim == 2
-        and not contexts.is_floating_point()
-        and contexts.shape[1] <= longest
-        and bool(((contexts >= 0) & (contexts < vocabulary)).all())
-        and tuple(targets.shape) == ((*scored, vocabulary) if targets.is_floating_point() else scored)
-    )
-    if not fits:
+    known = contexts.ndim == 2 and bool(((contexts >= 0) & (contexts < vocabulary)).all())
+    scored = (len(contexts), len(positions), *([vocabulary] if targets.is_floating_point() else []))
+    if not known or contexts.is_floating_point() or contexts.shape[1] > longest or targets.shape != scored:
         raise ValueError(
             f"batches hold contexts {list(contexts.shape)} of {contexts.dtype}, {len(positions)} positions "
             f"and targets {list(targets.shape)}: expected contexts [batch, up to {longest}] of tokens below "

@@ -110,10 +110,8 @@ def summarise(
     init_loss  mean loss at the centre over the init batches
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
-    Returns (component): ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
-    ``acceptance``, ``acceptance_null``, ``verdict``; (component, chain): ``llc_chain``, ``status``,
-    ``geweke``, ``heidelberger_welch_start``, ``heidelberger_welch_p``, ``heidelberger_welch_halfwidth``,
-    ``raftery_lewis_factor``; ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
+    Returns ``VARIABLES``, ``status`` and ``verdict``: (component), of single chains (component, chain);
+    ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
     coordinates = list(sizes.values())
