@@ -167,7 +167,7 @@ WRONG = {
     "vectorize: text": ({"vectorize": "no"}, "vectorize is 'no': expected True or False"),
     "vectorize: a number": ({"vectorize": 2}, "vectorize is 2: expected True or False"),
     "vectorize: a loss of .item()": (
-        {"vectorize": True, "loss": one_chain_alone}, r"vectorize is True, and the loss fails under torch\.func"
+        {"vectorize": True, "loss": one_chain_alone}, r"fails for the chains of component 'all' together \(vectorize"
     ),
     "baseline: unknown": ({"baseline": "mean"}, "unknown baseline 'mean': expected one of paired, init"),
     "baseline: no text": ({"baseline": ["init"]}, r"unknown baseline \['init'\]: expected one of"),
@@ -262,6 +262,10 @@ WRONG = {
     "loss: None": ({"loss": None}, "loss is None: expected a function of the weights and a batch"),
     "loss: its value": ({"loss": torch.tensor(1.0)}, r"loss is tensor\(1.\): expected a function"),
     "loss: of other arguments": ({"loss": lambda w: w["w"].sum()}, r"the loss fails on batches\[0\].*expected a func"),
+    "loss: by way of NumPy": (
+        {"loss": lambda w, b: torch.as_tensor(np.square(w["w"].numpy() - b.numpy()).mean())},
+        "the loss fails for the chains of component 'all': RuntimeError: .*expected a function.*torch's operations",
+    ),
     "loss: a number": ({"loss": lambda w, b: 1.0}, "must return a scalar tensor.*it returned float"),
     "loss: None returned": ({"loss": lambda w, b: None}, "it returned NoneType"),
     "loss: a pair returned": ({"loss": lambda w, b: (well(w, b), 0)}, "it returned tuple"),

@@ -1,6 +1,7 @@
 """What can be sampled: checks of weights and losses, each saying what was expected."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -80,21 +81,28 @@ def check_mean(loss: Loss, weights: Weights, batch: Any) -> None:
         )
 
 
+@contextmanager
+def blamed(where: str) -> Iterator[None]:
+    """Whatever a loss raises as a ValueError that says ``where``, with the loss's own as its cause."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, Changed):
+        raise
+    except Exception as error:
+        what = " ".join(str(error).split())
+        raise ValueError(
+            f"the loss fails {where}: {type(error).__name__}: {what}; expected a function of the weights and "
+            "a batch, of torch's operations"
+        ) from error
+
+
 def center_loss(loss: Loss, weights: Weights, batch: Any, *, name: str = "a batch") -> Tensor:
     """The batch's loss at the centre; ``name`` of the batch, for messages.
 
     Raises ValueError where it is not a finite scalar, or where the loss raises an error.
     """
-    try:
-        with torch.no_grad():
-            value = loss(dict(weights), batch)
-    except (torch.OutOfMemoryError, Changed):
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"the loss fails on {name}, {kind_of(batch)}, at the centre: {type(error).__name__}: {error}; "
-            "expected a function of the weights and a batch"
-        ) from error
+    with torch.no_grad(), blamed(f"on {name}, {kind_of(batch)}, at the centre"):
+        value = loss(dict(weights), batch)
     if not isinstance(value, Tensor) or value.ndim or not value.is_floating_point():
         returned = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(

@@ -1,6 +1,6 @@
 """Chains of any loss, moved by any sampler."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rllc.estimator.samplers import rmsprop, sgld
-from rllc.estimator.samplers.admissible import Loss, center_loss
+from rllc.estimator.samplers.admissible import Loss, blamed, center_loss
 from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
@@ -95,9 +95,10 @@ def losses_and_gradients(
     def at(w: Tensor) -> Tensor:
         return loss(selected.insert(weights, w), batch)
 
-    with torch.set_grad_enabled(gradient):
+    how = " together (vectorize: by torch.func.vmap)" if vectorize else ""
+    with torch.set_grad_enabled(gradient), blamed(f"for the chains of component {component!r}{how}"):
         w = positions.detach().requires_grad_(gradient)
-        values = _together(at, w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
+        values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
         if not gradient:
             return values, None
         slopes = None  # the gradient of the sum: the loss of a chain depends on its own position alone
@@ -109,18 +110,6 @@ def losses_and_gradients(
             "from the weights it is given (as torch.func.functional_call does), or no such component"
         )
     return values.detach(), slopes
-
-
-def _together(at: Callable[[Tensor], Tensor], w: Tensor) -> Tensor:
-    try:
-        return torch.func.vmap(at)(w)
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"vectorize is True, and the loss fails under torch.func.vmap: {type(error).__name__}: {error}; "
-            "expected a loss that it takes, or vectorize=False"
-        ) from error
 
 
 def _groups(
