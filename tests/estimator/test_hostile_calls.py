@@ -5,6 +5,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import xarray as xr
@@ -200,6 +201,7 @@ WRONG = {
     "batches: a generator": ({"batches": (b for b in POINTS)}, "batches is a generator: expected a sequence"),
     "batches: an iterator": ({"batches": iter(POINTS)}, "batches is a list_iterator: expected a sequence"),
     "batches: a dict": ({"batches": dict(enumerate(POINTS))}, "batches is a dict: expected a sequence"),
+    "batches: a table": ({"batches": pd.DataFrame({"x": [1.0, 2.0]})}, "batches is a DataFrame: expected a sequence"),
     "batches: a set": ({"batches": {1.0, 2.0}}, "batches is a set: expected a sequence"),
     "batches: text": ({"batches": "train"}, "batches is a str: expected a sequence"),
     "batches: a number": ({"batches": 8}, "batches is a int: expected a sequence"),

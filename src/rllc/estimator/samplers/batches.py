@@ -29,7 +29,8 @@ def check_batches(setting: Setting, batches: Sequence[Any], *, init_batches: Seq
 def _counted(name: str, batches: Any) -> int:
     """The number of batches. Raises ValueError where they are no sequence, none, or of different kinds."""
     kind = type(batches)
-    other = isinstance(batches, Mapping | str | bytes | torch.nn.Module) or hasattr(batches, "_fields")
+    other = isinstance(batches, str | bytes | torch.nn.Module)
+    other |= any(hasattr(batches, name) for name in ("keys", "_fields"))  # a table, one batch
     try:
         count = None if other or not hasattr(kind, "__getitem__") else len(batches)
     except TypeError:  # of what has items and no length
