@@ -20,7 +20,7 @@ for _ in range(500):
 
 
 def loss(weights, batch):
-    """Mean loss of the batch, as a function of the weights."""
+    """Mean loss of the batch, as a function of the weights; with dropout, after model.eval()."""
     inputs, targets = batch
     return torch.nn.functional.mse_loss(torch.func.functional_call(model, weights, (inputs,)), targets)
 

@@ -1,8 +1,9 @@
 """How chains are sampled and read: what config, scripts and estimators hand on as one object."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 DIVERGENCE_FACTOR = 5.0
 BASELINES = ("paired", "init")
@@ -10,6 +11,66 @@ BASELINES = ("paired", "init")
 # remembered for about 100 moves); with this stabilizer a step is at most ten times that of sgld, the paper's
 # 1e-5 lets it be 1e5 times as long where a gradient vanishes.
 SAMPLERS: dict[str, dict[str, float]] = {"sgld": {}, "rmsprop": {"decay": 0.99, "stabilizer": 0.1}}
+
+
+class Number(NamedTuple):
+    """What a number has to be: in words, as a condition, and whether without a fraction."""
+
+    expected: str
+    holds: Callable[[float], bool]
+    whole: bool = False
+
+    def of(self, name: str, value: Any) -> float | int:
+        """``value`` as a plain number: of Python, or of an array or tensor without axes.
+
+        Raises ValueError, naming it, where it is no such number: truth, text and complex numbers are none.
+        """
+        plain = value.item() if getattr(value, "shape", None) == () else value
+        known = isinstance(plain, int | float) and not isinstance(plain, bool)
+        finite = known and abs(plain) <= sys.float_info.max
+        if finite and self.holds(plain) and not (self.whole and plain % 1):
+            return int(plain) if self.whole else plain
+        raise ValueError(f"{name} is {shown(value)}: expected {self.expected}")
+
+
+POSITIVE = Number("a positive finite number", lambda x: x > 0)
+COUNT = Number("a whole number, 1 or more", lambda x: x >= 1, whole=True)
+NUMBERS = {
+    "n_beta": POSITIVE,
+    "localization": Number("0 (no pull) or more, finite", lambda x: x >= 0),
+    "step_size": POSITIVE,
+    "chains": COUNT,
+    "draws": COUNT,
+    "burn_in": Number("a whole number of draws, 0 or more", lambda x: x >= 0, whole=True),
+    "thinning": Number(
+        "the number of moves per draw, a whole number, 1 or more", lambda x: x >= 1, whole=True
+    ),
+    "seed": Number("a whole number, 0 or more", lambda x: x >= 0, whole=True),
+    "divergence_factor": POSITIVE,
+}
+CONSTANTS = {
+    "decay": Number("0 (no memory) or more, below 1", lambda x: 0 <= x < 1),
+    "stabilizer": POSITIVE,
+}
+
+
+def truth(name: str, value: Any) -> bool:
+    """``value`` as True or False. Raises ValueError, naming it, where it is neither."""
+    plain = value.item() if getattr(value, "shape", None) == () else value
+    if not isinstance(plain, bool):
+        raise ValueError(f"{name} is {shown(value)}: expected True or False")
+    return plain
+
+
+def shown(value: Any) -> str:
+    """A value in a message: one line, cut short."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _among(name: str, value: Any, known: Collection[str]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"unknown {name} {shown(value)}: expected one of {', '.join(known)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,44 +103,30 @@ class Setting:
         return cls(**{name: value for name, value in section.items() if name in own} | changes)
 
     def __post_init__(self) -> None:
-        for name in ("n_beta", "step_size", "divergence_factor"):
-            value = getattr(self, name)
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name} is {value}: expected a positive finite number")
-        if not 0 <= self.localization < float("inf"):
-            raise ValueError(f"localization is {self.localization}: expected 0 (no pull) or more, finite")
-        if self.chains < 1 or self.draws < 1:
-            raise ValueError(f"{self.chains} chains of {self.draws} draws: expected at least one of each")
-        if self.thinning < 1:
-            raise ValueError(f"thinning is {self.thinning}: expected the number of moves per draw, 1 or more")
-        if not 0 <= self.burn_in < self.draws:
-            raise ValueError(
-                f"burn_in {self.burn_in} leaves none of the {self.draws} draws, or is negative: "
-                f"expected 0 to {self.draws - 1}"
-            )
-        if self.baseline not in BASELINES:
-            raise ValueError(f"unknown baseline {self.baseline!r}: expected one of {', '.join(BASELINES)}")
+        changed = {name: NUMBERS[name].of(name, getattr(self, name)) for name in NUMBERS}
+        _among("baseline", self.baseline, BASELINES)
+        _among("sampler", self.sampler, SAMPLERS)
+        changed |= {name: truth(name, getattr(self, name)) for name in ("gradient", "centred")}
+        changed |= {"sampler_options": self._own_options()}
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
+        if self.burn_in >= self.draws:
+            leaves = f"burn_in {self.burn_in} leaves none of the {self.draws} draws"
+            raise ValueError(f"{leaves}: expected 0 to {self.draws - 1}")
         if self.centred and not (self.gradient and self.sampler == "sgld"):
-            raise ValueError(
-                "centred is the gradient less that at the centre: it needs gradient=True and sampler sgld"
-            )
-        self._check_sampler()
+            raise ValueError("centred is the gradient less that at w*: expected gradient=True, sampler sgld")
 
-    def _check_sampler(self) -> None:
-        if self.sampler not in SAMPLERS:
-            raise ValueError(f"unknown sampler {self.sampler!r}: expected one of {', '.join(SAMPLERS)}")
-        defaults = SAMPLERS[self.sampler]
-        unknown = sorted(set(self.sampler_options) - set(defaults))
+    def _own_options(self) -> dict[str, float]:
+        given, known = self.sampler_options, SAMPLERS[self.sampler]
+        if not isinstance(given, Mapping):
+            raise ValueError(f"sampler_options is {shown(given)}: expected constants by name")
+        unknown = [name for name in given if name not in known]
         if unknown:
             raise ValueError(
                 f"sampler {self.sampler!r} has no option {', '.join(map(repr, unknown))}: "
-                f"expected {', '.join(defaults) or 'none'}"
+                f"expected {', '.join(known) or 'none'}"
             )
-        decay, stabilizer = (self.options.get(name, 0.5) for name in ("decay", "stabilizer"))
-        if not 0 <= decay < 1:
-            raise ValueError(f"decay is {decay}: expected 0 (no memory) or more, below 1")
-        if not 0 < stabilizer < float("inf"):
-            raise ValueError(f"stabilizer is {stabilizer}: expected a positive finite number")
+        return {name: CONSTANTS[name].of(name, value) for name, value in given.items()}
 
     @property
     def options(self) -> dict[str, float]:

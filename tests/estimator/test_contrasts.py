@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 from rllc.analysis.contrasts import contrast, difference, gain
 from rllc.estimator.llc import estimate
@@ -78,3 +79,28 @@ def test_with_traces_the_errors_are_the_spread_over_minibatches_too():
     assert (np.abs(differences - differences.mean()) <= widths).mean() >= 0.87
     given = [judged(v.isel(head=0), v.isel(head=1), shared_noise=False, anew=False) for v in values]
     assert np.mean([one["contrast_se"].item() ** 2 for one in given]) < 0.5 * squares.mean()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("failed", [0, 1])
+def test_with_traces_the_degrees_of_freedom_are_welch_and_satterthwaites_of_all_terms(shared, failed):
+    random = np.random.default_rng(2)
+    common = random.normal(size=DRAWS)
+    a, b = (common * size + random.normal(size=(CHAINS, DRAWS)) for size in (3, 1))
+    a[:failed] = np.nan
+    traces = [xr.DataArray(each, dims=("chain", "draw")) for each in (a, b)]
+    found = judged(*traces, shared_noise=shared, anew=True)
+    a, both = a[failed:], CHAINS - failed
+    apart = a - b[failed:]
+    means = [apart.mean(1)] if shared else [a.mean(1), b.mean(1)]
+    terms = [(each.var(ddof=1) / len(each), len(each) - 1) for each in means]
+    moves = np.diff(apart, axis=1)
+    between = (moves.mean(0) ** 2).mean() / (2 * DRAWS)
+    within = moves.var(0, ddof=1).mean() / (2 * DRAWS * both)
+    of_moves = 2 * (DRAWS - 1) ** 2 / (3 * DRAWS - 4)  # of successive differences: von Neumann's
+    square = sum(variance for variance, _ in terms) + between - within
+    terms += [(between, of_moves), (within, of_moves * (both - 1))]
+    assert between > within
+    assert found["contrast_se"].item() ** 2 == pytest.approx(square)
+    expected = square**2 / sum(variance**2 / freedom for variance, freedom in terms)
+    assert found["degrees_of_freedom"].item() == pytest.approx(expected)

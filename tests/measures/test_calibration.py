@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from rllc.estimator.llc import estimate_components
-from rllc.measures.calibration import at_center, joined, sweep
+from rllc.measures.calibration import at_center, calibration, joined, sweep
 from rllc.setting import Setting
 from rllc.vocabulary import STATUS
 
@@ -63,18 +64,19 @@ def test_every_cell_is_the_estimate_at_its_setting(sample):
         )
 
 
-def test_how_far_the_control_has_relaxed_is_exact():
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_how_far_the_control_has_relaxed_is_exact(thinning):
     """Mean loss of many controls at one draw, on a well without slope, against the share of the stationary one."""
     center, count = {"w": torch.zeros(4)}, 2000
     setting = {"n_beta": 1.0, "localization": 50.0, "step_size": 1e-2}
     run = partial(estimate_components, well, center, [torch.zeros(4)], components={"full": None})
-    fixed = {"draws": 4, "burn_in": 3, "seed": 1}
+    fixed = {"draws": 4, "burn_in": 3, "seed": 1, "thinning": thinning}
     grid = {name: [value] for name, value in setting.items()}
     found = sweep(run, grid=grid, control_chains=1, chains=2, **fixed)
     off = run(setting=Setting(**setting, **fixed, chains=count, gradient=False))
     stationary = 0.5 * 6.5 / (50.0 * (1 - 0.5 / 4))  # tr H / 2 times step_size / (1 - a^2), a = 1 - 0.25
-    assert float(found["relaxed"].squeeze()) == pytest.approx(1 - 0.75**6)
-    assert float(off["llc"].squeeze()) / stationary == pytest.approx(1 - 0.75**6, rel=0.06)
+    assert float(found["relaxed"].squeeze()) == pytest.approx(1 - 0.75 ** (6 * thinning))
+    assert float(off["llc"].squeeze()) / stationary == pytest.approx(1 - 0.75 ** (6 * thinning), rel=0.06)
 
 
 def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
@@ -105,6 +107,19 @@ def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
     assert (whole["status"].sel(component="1:0", chain=2) == STATUS.index("missing")).all()
     assert whole["status"].dtype == np.int8
     assert whole["verdict"].dtype == np.int16
+
+
+def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):
+    data = SimpleNamespace(seed=lambda step: step, batches=lambda purpose, count, **size: batches[:count])
+    model = SimpleNamespace(loss=well, heads=["0:0"], masks=MASKS.get)
+    section = {**GRID, "chains": 2, "draws": 10, "burn_in": 4, "divergence_factor": 5.0, "control_chains": 1}
+    section |= {"components": None, "batch_size": 1, "scored_positions": None}
+    ds = calibration(data, probes=2, heads=section, full={**section, "n_beta": [10.0]})(weights, model, 5)
+    assert ds["component"].values.tolist() == ["0:0", "full"]
+    for name, variable in ds.data_vars.items():
+        assert {"long_name", "flag_meanings" if name in ("status", "verdict") else "units"} <= set(
+            variable.attrs
+        )
 
 
 def test_the_centre_of_a_quadratic_well(weights, batches):

@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from rllc.estimator.llc import estimate_components
-from rllc.measures.dependence import by_batch_size, by_dataset_size, by_noise_seed, on_new_batches
+from rllc.measures.dependence import dependence, on_new_batches
+from rllc.seeds import derive
 from rllc.setting import Setting
 
 MASKS = {"w": {"w": torch.ones(3, dtype=torch.bool)}}
@@ -54,33 +55,91 @@ def test_new_minibatches_measure_the_same_chain_elsewhere():
     assert not np.allclose(up, down)
 
 
-def test_a_data_set_of_few_contexts_is_seen_again_and_again():
-    found = by_dataset_size(SAME, BATCHES, batch_size=4, sizes=[8, 32], setting=SETTING)
-    again = SAME(batches=[BATCHES[i % 2] for i in range(8)], setting=SETTING)
-    np.testing.assert_array_equal(found["llc_by_dataset_size"].sel(dataset_size=8), again["llc"])
+class Points:
+    """Points to be near to, in place of a distribution: those of a purpose and size are always the same."""
+
+    stream = 7
+
+    def batches(self, purpose, *, count, batch_size, scored):
+        random = torch.Generator().manual_seed(derive(0, purpose, batch_size))
+        return [torch.randn(3, generator=random) for _ in range(count)]
+
+    def seed(self, step, *, seeded=False):
+        return self.stream if seeded else derive(self.stream, step)
+
+
+class Near:
+    """A model of no heads: its loss is the well."""
+
+    heads = ()
+    loss = staticmethod(well)
+
+    def masks(self, component):
+        return {"w": torch.arange(3) < 2} if component == "0:0" else None
+
+
+BASE = {**asdict(SETTING), "batch_size": 4, "scored_positions": None}
+EXTENT = {"chains": 2, "draws": 8, "burn_in": 2}
+VARIED = {"dataset_sizes": [8, 32], "batch_sizes": [4, 8], "noise_seeds": [0, 5]}
+DATA = Points()
+
+
+def measured(step=3, **changes):
+    settings = {"heads": BASE | {"n_beta": 50.0}, "full": BASE}
+    given = {"components": ["full", "0:0"], "settings": settings, **VARIED, **EXTENT, **changes}
+    return dependence(DATA, **given)(WEIGHTS, Near(), step)
+
+
+def alone(purpose="draws", *, size=4, seed=None, component="full", loss=well, few=8, n_beta=20.0):
+    batches = DATA.batches(purpose, count=8, batch_size=size, scored=None)[:few]
+    if loss is not well:
+        others = DATA.batches("batch size, new", count=8, batch_size=size, scored=None)
+        batches = list(zip(batches, others, strict=True))
+    seed = derive(7, 3) if seed is None else seed
+    components = {component: Near().masks(component)}
+    setting = replace(SETTING, n_beta=n_beta, seed=seed)
+    return estimate_components(loss, WEIGHTS, batches, components=components, setting=setting)
+
+
+def test_every_variation_is_the_estimate_with_one_thing_changed():
+    ds, new = measured(), on_new_batches(well)
+    full = ds.sel(component="full")
+    expected = {
+        "llc": ({}, alone()),
+        "llc_by_dataset_size": ({"dataset_size": 8}, alone(few=2)),
+        "llc_by_batch_size": ({"evaluation": "same", "batch_size": 8}, alone("batch size", size=8)),
+        "llc_by_noise_seed": (
+            {"seeding": "shared", "noise_seed": 5}, alone("noise 5", seed=derive(7, "noise", 5))
+        ),
+    }  # fmt: skip
+    further = {
+        "llc_by_dataset_size": ({"dataset_size": 32}, alone()),
+        "llc_by_batch_size": ({"evaluation": "new", "batch_size": 4}, alone("batch size", loss=new)),
+        "llc_by_noise_seed": (
+            {"seeding": "fresh", "noise_seed": 5}, alone("noise 5 3", seed=derive(7, "noise", 5, 3))
+        ),
+    }  # fmt: skip
+    for name, (where, one) in [*expected.items(), *further.items()]:
+        for variable, of in ((name, "llc"), (f"{name}_se", "llc_se")):
+            np.testing.assert_array_equal(full[variable].sel(where), one[of].item(), err_msg=variable)
+            assert full[variable].attrs["long_name"] and full[variable].attrs["units"] == "1"
+    assert ds["component"].values.tolist() == ["full", "0:0"]
     np.testing.assert_array_equal(
-        found["llc_by_dataset_size_se"].sel(dataset_size=32), SAME(batches=BATCHES, setting=SETTING)["llc_se"]
+        ds["llc"].sel(component="0:0"), alone(component="0:0", n_beta=50.0)["llc"].item()
     )
+    rise = alone()["loss"] - alone()["loss_at_center"]
+    np.testing.assert_array_equal(full["paired_loss"], rise[0].astype(np.float32))
+    dims = {"evaluation": ["same", "new"], "seeding": ["shared", "fresh"]} | {"batch_size": [4, 8]}
+    assert {name: ds[name].values.tolist() for name in dims} == dims
+
+
+def test_seeds_shared_by_all_checkpoints_share_noise_and_minibatches():
+    one, other = (measured(step)["llc_by_noise_seed"] for step in (3, 4))
+    np.testing.assert_array_equal(one.sel(seeding="shared"), other.sel(seeding="shared"))
+    assert (one.sel(seeding="fresh") != other.sel(seeding="fresh")).all()
 
 
 @pytest.mark.parametrize("size", [6, 36, 0])
 def test_a_data_set_size_that_cannot_be_had_is_refused(size):
     with pytest.raises(ValueError, match="multiple of the batch size 4, at most 32"):
-        by_dataset_size(SAME, BATCHES, batch_size=4, sizes=[size], setting=SETTING)
-
-
-def test_batch_sizes_and_seeds_have_their_dims():
-    found = by_batch_size(
-        SAME, NEW, batches={4: BATCHES, 8: OTHERS}, new_batches={4: OTHERS, 8: BATCHES}, setting=SETTING
-    )
-    assert dict(found["llc_by_batch_size"].sizes) == {"evaluation": 2, "batch_size": 2, "component": 1}
-    same = SAME(batches=OTHERS, setting=SETTING)["llc"]
-    np.testing.assert_array_equal(found["llc_by_batch_size"].sel(evaluation="same", batch_size=8), same)
-    new = NEW(batches=list(zip(OTHERS, BATCHES, strict=True)), setting=SETTING)["llc"]
-    np.testing.assert_array_equal(found["llc_by_batch_size"].sel(evaluation="new", batch_size=8), new)
-    seeds = [replace(SETTING, seed=seed) for seed in range(5)]
-    shared = {0: {"batches": BATCHES, "setting": seeds[1]}, 5: {"batches": BATCHES, "setting": seeds[2]}}
-    fresh = {0: {"batches": OTHERS, "setting": seeds[3]}, 5: {"batches": OTHERS, "setting": seeds[4]}}
-    found = by_noise_seed(SAME, shared=shared, fresh=fresh)
-    np.testing.assert_array_equal(found["llc_by_noise_seed"].sel(seeding="fresh", noise_seed=5), same)
-    assert found["llc_by_noise_seed"].attrs["units"] == "1"
+        measured(dataset_sizes=[size])

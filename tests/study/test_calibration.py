@@ -113,6 +113,9 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
     assert varied["settings"]["full"]["localization"] == full.localization
     assert not {"checkpoints", "seeds", "distributions"} & set(varied)
     assert measured(study.experiments["language"])["calibration"].steps == [1342, 3000]
+    other = read(changed(chunked, "dependence.checkpoints", [0]))
+    assert measured(other.experiments["language"])["dependence"].steps == [0]
+    assert measured(other.experiments["language"])["calibration"].steps == [1342, 3000]
     known = settings(study, "recommendation")["known"]
     assert known["heads"]["likelihood"] == {"step_size": 1e-4, "n_beta": 3000, "localization": 1000}
     assert "likelihood" not in known["full"]

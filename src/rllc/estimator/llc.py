@@ -1,18 +1,23 @@
 """The local learning coefficient of any loss at any weights, by SGLD around them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 import xarray as xr
+from torch import Tensor
 
-from rllc.estimator.samplers.admissible import Loss, check_mean, to_device
+from rllc.estimator.control import check_center
+from rllc.estimator.samplers.admissible import Loss, center_loss, check_mean, check_tensors
+from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.deterministic import check_deterministic
 from rllc.estimator.samplers.sample import sample
 from rllc.estimator.summary import estimated
 from rllc.models.weights import Masks, Weights
-from rllc.setting import DIVERGENCE_FACTOR, Setting
+from rllc.setting import DIVERGENCE_FACTOR, Setting, shown, truth
 
 
 def estimate(
@@ -51,7 +56,8 @@ def estimate(
     (Lau et al. 2023, arXiv 2308.12108; refined: arXiv 2410.02984, sec. 2.2.) The loss of draw t is taken
     before the move, so draw 0 is at w*, and counts when ``burn_in`` is 0.
 
-    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible
+    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible; a
+                  function of these two alone, so with a torch module in eval mode
     weights       the centre w*, by name, float32 or float64 where selected
     batches       move m of every chain and component uses ``batches[m % len(batches)]``, fetched once per
                   move (the first once more, to check the loss). With fewer batches than moves the result is
@@ -85,19 +91,24 @@ def estimate(
                   ``centred``, and with any number of chains. What it found at w* is not computed again;
                   without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
 
-    Returns the variables of ``summary.summarise``: ``llc``, ``llc_se`` (component) and their diagnostics,
-    ``llc_chain``, ``status`` (component, chain), ``loss`` (component, chain, draw; burn-in included),
-    ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches); the settings as attributes.
+    Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
+    ``acceptance_null``, ``verdict`` (component); ``llc_chain``, ``status``, ``geweke``,
+    ``heidelberger_welch_start``, ``_p`` and ``_halfwidth``, ``raftery_lewis_factor`` (component, chain);
+    ``loss`` (component, chain, draw; burn-in included), ``loss_at_center`` (draw), ``init_loss`` (NaN without
+    init batches): ``summary.VARIABLES`` says what each is. Attributes are the setting.
 
-    Raises ValueError where an argument is out of range, a weight is not finite, a mask does not fit, there
-    is nothing to sample, or the loss is not a finite scalar at w*, is a sum over the batch instead of a mean,
-    or does not read the weights of a component (found by its gradients: not without them), or where
-    ``control_of`` has another number of draws.
+    Raises ValueError, naming the argument and what was expected: where a number is none or out of range,
+    batches are no sequence or not of one kind, a weight is not finite, a mask does not fit, there is nothing
+    to sample; where the loss is not a finite scalar at w*, is a sum over the batch instead of a mean, is
+    another number when evaluated again (twice on the first batch), changes what it reads (found before it
+    does), or does not read the weights of a component (found by its gradients: not without them); where
+    ``control_of`` has another setting, or another loss of the first batch at w*.
     """
+    options = {} if sampler_options is None else sampler_options
     setting = Setting(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
         burn_in=burn_in, thinning=thinning, seed=seed, gradient=gradient, centred=centred, baseline=baseline,
-        sampler=sampler, sampler_options=sampler_options or {}, divergence_factor=divergence_factor,
+        sampler=sampler, sampler_options=options, divergence_factor=divergence_factor,
     )  # fmt: skip
     return estimate_components(
         loss, weights, batches, components=components, setting=setting, init_batches=init_batches,
@@ -116,13 +127,30 @@ def estimate_components(
     **rest: Any,
 ) -> xr.Dataset:
     """``estimate`` at a setting; the rest are arguments of ``summary.estimated``."""
-    if not weights or not components:
-        raise ValueError("nothing to sample: expected at least one weight and one component")
+    if not callable(loss):
+        raise ValueError(f"loss is {shown(loss)}: expected a function of the weights and a batch")
+    check_tensors(weights)
+    if not isinstance(components, Mapping) or not components:
+        raise ValueError(
+            f"components is {shown(components)}, there is nothing to sample: expected boolean masks by "
+            "weight name, or None for all weights, for each component by name"
+        )
+    if len(set(map(str, components))) < len(components):
+        raise ValueError(f"components {list(components)} read the same: expected a name for each")
+    vectorize = truth("vectorize", vectorize)
 
-    def sampler(weights: Weights, batches: Sequence[Any], **how: Any) -> tuple[Traces, dict[str, int]]:
+    def prepare(weights: Weights, at_center: Tensor | None) -> tuple[Callable[..., Traces], dict[str, int]]:
         selected = {name: coordinates(weights, masks, component=name) for name, masks in components.items()}
-        check_mean(loss, weights, to_device(batches[0], next(iter(weights.values())).device))
-        traces = sample(loss, weights, batches, components=selected, vectorize=vectorize, **how)
-        return traces, {name: part.size for name, part in selected.items()}
+        device = next(iter(weights.values())).device
+        batch = to_device(batches[0], device)
+        evaluate = partial(center_loss, loss, weights, batch, name="batches[0]")
+        if at_center is None:
+            check_deterministic(evaluate, device)
+            check_mean(loss, weights, batch)
+        else:
+            check_center(evaluate(), at_center[0])
+        given = {"components": selected, "vectorize": vectorize, "at_center": at_center}
+        sizes = {name: part.size for name, part in selected.items()}
+        return partial(sample, loss, weights, batches, **given), sizes
 
-    return estimated(loss, weights, batches, sampler=sampler, setting=setting, **rest)
+    return estimated(loss, weights, batches, prepare=prepare, setting=setting, **rest)

@@ -6,7 +6,7 @@ head's own tensors are state; logits, and in the last layer queries, exist at sc
 (kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,19 +15,21 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.estimator.control import check_center
 from rllc.estimator.kernels.attention import asked_at
 from rllc.estimator.kernels.cross_entropy import Targets, loss_of, targets_of
 from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
 from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_read
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
-from rllc.estimator.samplers.admissible import check_at_center, to_device
+from rllc.estimator.samplers.admissible import check_at_center, check_tensors
+from rllc.estimator.samplers.batches import kind_of, to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.sgld import advance
 from rllc.estimator.summary import estimated
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
 from rllc.models.weights import Weights, check_weights
-from rllc.setting import Setting
+from rllc.setting import Setting, shown
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels
 
@@ -61,19 +63,23 @@ def estimate_heads(
     Raises ValueError as ``estimate``, and where a weight is missing or misshapen, a head is not there, or the
     setting has another sampler.
     """
+    for name, value, kind in (("setting", setting, Setting), ("architecture", architecture, Architecture)):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} is {shown(value)}: expected an {kind.__module__}.{kind.__name__}")
     if setting.sampler != "sgld":
         raise ValueError(f"heads are sampled here by sgld alone: use llc.estimate for {setting.sampler!r}")
     labels = _check_heads(heads, architecture)
     expected = shapes(architecture)
+    check_tensors(weights)
     own = {name: w for name, w in weights.items() if name in expected}
     check_weights(own, expected, f"what is given for {architecture}")
 
-    def sampler(weights: Weights, batches: Sequence[Batch], **how: Any) -> tuple[Traces, dict[str, int]]:
-        traces = sample_heads(weights, architecture, batches, heads=labels, **how)
-        return traces, dict.fromkeys(labels, len(gather(weights, 0, 0)))
+    def prepare(weights: Weights, at_center: Tensor | None) -> tuple[Callable[..., Traces], dict[str, int]]:
+        run = partial(sample_heads, weights, architecture, batches, heads=labels, at_center=at_center)
+        return run, dict.fromkeys(labels, len(gather(weights, 0, 0)))
 
     loss = next_token_loss(architecture)
-    return estimated(loss, weights, batches, sampler=sampler, setting=setting, **rest)
+    return estimated(loss, weights, batches, prepare=prepare, setting=setting, **rest)
 
 
 class Folded(NamedTuple):
@@ -121,14 +127,20 @@ def sample_heads(
     if at_center is not None:
         traces.at_center.copy_(at_center)
 
+    first = 0 if at_center is None else setting.burn_in * setting.thinning
+
     def visit(move: Move) -> tuple[Any, Tensor | None]:
         if not move.read and (not move.drawn or at_center is not None):
             return None, None
         batch = to_device(batches[move.number % len(batches)], device)
+        if move.number == first:
+            _check_batch(batch, architecture)
         targets = targets_of(batch.targets, model.unembedding)
         layers, center_loss = forward_at_center(model, batch, targets, limits)
-        if move.number == 0:  # later ones are looked at in the end, so that no host waits for a draw
+        if move.number == first:  # later ones are looked at in the end, so that no host waits for a draw
             check_at_center(center_loss)
+            if at_center is not None:
+                check_center(center_loss, at_center[move.draw])
         return (layers, targets), center_loss if at_center is None or setting.centred else None
 
     def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -205,8 +217,23 @@ def _place(head: str) -> tuple[int, int]:
 
 def _check_heads(heads: Sequence[str] | None, architecture: Architecture) -> list[str]:
     known = head_labels(architecture.n_layers, architecture.n_heads)
-    chosen = known if heads is None else list(heads)
+    chosen = known if heads is None else list(heads) if isinstance(heads, Iterable) else [heads]
     unknown = [head for head in chosen if head not in known]
     if unknown or not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"heads {chosen}: expected different labels among {', '.join(known)}")
     return chosen
+
+
+def _check_batch(batch: Any, architecture: Architecture) -> None:
+    if not isinstance(batch, Batch):
+        raise ValueError(f"batches hold {kind_of(batch)}: expected an rllc.tasks.batch.Batch in each place")
+    contexts, positions, targets = batch
+    vocabulary, longest = architecture.d_vocab, architecture.n_ctx
+    known = contexts.ndim == 2 and bool(((contexts >= 0) & (contexts < vocabulary)).all())
+    scored = (len(contexts), len(positions), *([vocabulary] if targets.is_floating_point() else []))
+    if not known or contexts.is_floating_point() or contexts.shape[1] > longest or targets.shape != scored:
+        raise ValueError(
+            f"batches hold contexts {list(contexts.shape)} of {contexts.dtype}, {len(positions)} positions "
+            f"and targets {list(targets.shape)}: expected contexts [batch, up to {longest}] of tokens below "
+            f"{vocabulary}, and targets [batch, scored] or [batch, scored, {vocabulary}]"
+        )

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import xarray as xr
 
+from rllc.estimator.control import known_at_center
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.drift import drift
 from rllc.estimator.diagnostics.geweke import geweke
@@ -16,12 +17,14 @@ from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
-from rllc.estimator.samplers.admissible import Loss, check_batches, check_finite, mean_center_loss
+from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
+from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
 from rllc.models.weights import Weights
-from rllc.setting import Setting
+from rllc.setting import COUNT, Setting
 from rllc.vocabulary import NATS, describe, status_attributes
 
+BYTES = COUNT._replace(expected="a number of bytes, 1 or more, or None")
 VARIABLES = {
     "llc": ("local learning coefficient, mean over the ok chains", "1"),
     "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; it holds no data-sampling error", "1"),
@@ -53,44 +56,32 @@ def estimated(
     weights: Weights,
     batches: Sequence[Any],
     *,
-    sampler: Callable[..., tuple[Traces, Mapping[str, int]]],
+    prepare: Callable[[Weights, torch.Tensor | None], tuple[Callable[..., Traces], Mapping[str, int]]],
     setting: Setting,
     init_batches: Sequence[Any] | None = None,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
     control_of: xr.Dataset | None = None,
 ) -> xr.Dataset:
-    """The estimate from what ``sampler(weights, batches, setting=, max_memory=, at_center=)`` samples.
+    """The estimate from what is sampled; what is refused, as of ``llc.estimate``.
 
-    sampler  returns the traces and, by name, the number of coordinates of each component
-
-    The rest, and what is refused, as of ``llc.estimate``; ``at_center`` are the losses there that
-    ``control_of`` holds (None: it is None).
+    prepare  ``prepare(weights, at_center)`` refuses what cannot be sampled, and gives what samples it,
+             ``(setting=, max_memory=) -> traces``, with the number of coordinates of each component.
+             ``at_center`` are the losses there that ``control_of`` holds (None: it is None)
     """
-    check_batches(setting, batches, init_batches=init_batches, max_memory=max_memory)
-    at_center = None
+    check_batches(setting, batches, init_batches=init_batches)
+    max_memory = None if max_memory is None else BYTES.of("max_memory", max_memory)
+    weights = placed(weights, device)
+    at_center, init_loss, unread = None, float("nan"), 0
     if control_of is not None:
-        if control_of.sizes["draw"] != setting.draws:
-            raise ValueError(
-                f"control_of has {control_of.sizes['draw']} draws, its control {setting.draws}: "
-                "expected the same setting"
-            )
-        at_center = torch.from_numpy(control_of["loss_at_center"].values)
-        setting = setting if setting.centred else replace(setting, gradient=False)
-    weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
-    check_finite(weights)
-    traces, sizes = sampler(weights, batches, setting=setting, max_memory=max_memory, at_center=at_center)
+        at_center, init_loss = known_at_center(control_of, setting)
+        if not setting.centred:
+            setting, unread = replace(setting, gradient=False), setting.burn_in
+    run, sizes = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
-        return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss)
-    init_loss = float(control_of["init_loss"])
-    return summarise(
-        traces,
-        sizes=sizes,
-        setting=setting,
-        init_loss=init_loss,
-        unread=0 if setting.gradient else setting.burn_in,
-    )
+    traces = run(setting=setting, max_memory=max_memory)
+    return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
 
 
 def summarise(
@@ -120,10 +111,8 @@ def summarise(
     init_loss  mean loss at the centre over the init batches
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
-    Returns (component): ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
-    ``acceptance``, ``acceptance_null``, ``verdict``; (component, chain): ``llc_chain``, ``status``,
-    ``geweke``, ``heidelberger_welch_start``, ``heidelberger_welch_p``, ``heidelberger_welch_halfwidth``,
-    ``raftery_lewis_factor``; ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
+    Returns ``VARIABLES``, ``status`` and ``verdict``: (component), of single chains (component, chain);
+    ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
     coordinates = list(sizes.values())

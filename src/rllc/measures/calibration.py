@@ -61,7 +61,8 @@ def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
             grid, rest = ({name: section[name] for name in names} for names in (GRID, fixed))
             estimate = estimator(weights, model, labels, batches=batches)
             estimates.append(sweep(estimate, grid=grid, seed=seed, **rest))
-        return xr.merge([joined(estimates), xr.concat(centers, "component")], combine_attrs="drop")
+        parts = [joined(estimates), xr.concat(centers, "component")]
+        return describe(xr.merge(parts, combine_attrs="override").drop_attrs(deep=False), VARIABLES)
 
     return measure
 
@@ -112,7 +113,7 @@ def sweep(
     absent = {name: ABSENT.get(str(name), np.nan) for name in stacked.data_vars}
     table = stacked.unstack("cell", fill_value=absent).reindex(values, fill_value=absent)
     table = table.transpose("component", *GRID, ...)
-    return describe(table.assign(relaxed=_relaxed(values, base)), VARIABLES)
+    return table.assign(relaxed=_relaxed(values, base))
 
 
 def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray:
@@ -171,11 +172,10 @@ def at_center(
     traces = hessian_traces(loss, weights, few, heads=heads, probes=probes, seed=seed, masked=True)
     names = ("hessian_trace", "hessian_trace_se")
     variables = {name: ("component", _by_component(traces, name, components)) for name in names}
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {**variables, "loss_at_center": ("component", np.full(len(components), level))},
         coords={"component": np.asarray(list(components), dtype=object)},
     )
-    return describe(dataset, VARIABLES)
 
 
 def _by_component(traces: xr.Dataset, name: str, components: Iterable[str]) -> np.ndarray:

@@ -1,7 +1,4 @@
-"""What an estimate depends on beside its setting: the data, the minibatches, the noise.
-
-The kernels are given an estimator, ``estimate(batches=, setting=)`` with everything else given.
-"""
+"""What an estimate depends on beside its setting: the data, the minibatches, the noise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +10,6 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.choice import estimator
-from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
@@ -47,12 +43,17 @@ def dependence(
 ) -> Measurement:
     """What arXiv 2402.02364 varies in Figs. D.3 to D.5, and the traces of the base setting (Fig. A.1).
 
-    settings  kind of component (heads, full) -> the base setting that is varied around; its seed is that of
-              the noise in all but ``by_noise_seed``
-    extent    what replaces its ``chains``, ``draws`` and ``burn_in``
+    settings       kind of component (heads, full) -> the base setting that is varied around; its seed is that
+                   of the noise in all but ``noise_seeds``
+    dataset_sizes  minibatches from the first so many contexts only, seen again and again
+    batch_sizes    the loss taken on the minibatch that moves the chain, or on a new one
+    noise_seeds    noise and minibatches of all checkpoints, or each with its own (App. D.3.2)
+    extent         what replaces the settings' ``chains``, ``draws`` and ``burn_in``
 
-    Measures ``llc``, ``llc_se`` (component), ``paired_loss`` (component, chain, draw) and the variables of
-    ``by_dataset_size``, ``by_batch_size`` and ``by_noise_seed``.
+    Measures ``llc`` (component), ``paired_loss`` (component, chain, draw), ``llc_by_dataset_size``
+    (dataset_size, component), ``llc_by_batch_size`` (evaluation: same | new, batch_size, component) and
+    ``llc_by_noise_seed`` (seeding: shared | fresh, noise_seed, component), with the errors ``.._se``. Raises
+    ValueError where a data set size is no multiple of the batch size, or more than there are contexts.
     """
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
@@ -69,28 +70,39 @@ def dependence(
         base = same(batches=usual, setting=setting)
         rise = (base["loss"] - base["loss_at_center"]).astype(np.float32)
 
-        def seeded(*which: int) -> dict[str, Any]:
+        def first(size: int) -> Sequence[Any]:
+            if size % batch_size or not 0 < size <= batch_size * len(usual):
+                raise ValueError(
+                    f"data set size {size}: expected a multiple of the batch size {batch_size}, at most "
+                    f"{batch_size * len(usual)}"
+                )
+            return [usual[i] for i in range(size // batch_size)]
+
+        def pairs(size: int) -> Sequence[Any]:
+            moves, measures = (take(f"batch size{of}", batch_size=size) for of in ("", ", new"))
+            return [(moves[i], measures[i]) for i in range(len(moves))]
+
+        def seeded(*which: int) -> xr.Dataset:
             purpose = " ".join(map(str, ("noise", *which)))
             own = replace(setting, seed=derive(data.stream, "noise", *which))
-            return {"batches": take(purpose, batch_size=batch_size), "setting": own}
+            return same(batches=take(purpose, batch_size=batch_size), setting=own)
 
+        sizes = {size: same(batches=first(size), setting=setting) for size in dataset_sizes}
+        evaluations = {
+            "same": {b: same(batches=take("batch size", batch_size=b), setting=setting) for b in batch_sizes},
+            "new": {b: new(batches=pairs(b), setting=setting) for b in batch_sizes},
+        }
+        seedings = {
+            "shared": {number: seeded(number) for number in noise_seeds},
+            "fresh": {number: seeded(number, step) for number in noise_seeds},
+        }
         varied = [
-            describe(base[["llc", "llc_se"]].assign(paired_loss=rise), VARIABLES),
-            by_dataset_size(same, usual, batch_size=batch_size, sizes=dataset_sizes, setting=setting),
-            by_batch_size(
-                same,
-                new,
-                batches={size: take("batch size", batch_size=size) for size in batch_sizes},
-                new_batches={size: take("batch size, new", batch_size=size) for size in batch_sizes},
-                setting=setting,
-            ),
-            by_noise_seed(
-                same,
-                shared={number: seeded(number) for number in noise_seeds},
-                fresh={number: seeded(number, step) for number in noise_seeds},
-            ),
+            base[["llc", "llc_se"]].assign(paired_loss=rise),
+            _stacked(sizes, "llc_by_dataset_size", "dataset_size"),
+            _stacked(evaluations, "llc_by_batch_size", "evaluation", "batch_size"),
+            _stacked(seedings, "llc_by_noise_seed", "seeding", "noise_seed"),
         ]
-        return xr.merge(varied, combine_attrs="drop")
+        return describe(xr.merge(varied, combine_attrs="drop"), VARIABLES)
 
     return measure
 
@@ -109,80 +121,11 @@ def on_new_batches(loss: Loss) -> Loss:
     return of_pair
 
 
-def by_dataset_size(
-    estimate: Estimate, batches: Sequence[Any], *, batch_size: int, sizes: Sequence[int], setting: Setting
-) -> xr.Dataset:
-    """Estimates with minibatches from the first ``size`` contexts only, seen again and again.
-
-    batches  different contexts in each; ``size // batch_size`` of them are used, so data sets are nested
-
-    Returns ``llc_by_dataset_size``, ``.._se`` (component, dataset_size). Raises ValueError where a size is no
-    multiple of the batch size, or is more than there are contexts.
-    """
-    for size in sizes:
-        if size % batch_size or not 0 < size <= batch_size * len(batches):
-            raise ValueError(
-                f"data set size {size}: expected a multiple of the batch size {batch_size}, at most "
-                f"{batch_size * len(batches)}"
-            )
-    few = {size: [batches[i] for i in range(size // batch_size)] for size in sizes}
-    estimates = {size: estimate(batches=some, setting=setting) for size, some in few.items()}
-    return _varied(estimates, name="llc_by_dataset_size", dim="dataset_size")
-
-
-def by_batch_size(
-    same: Estimate,
-    new: Estimate,
-    *,
-    batches: Mapping[int, Sequence[Any]],
-    new_batches: Mapping[int, Sequence[Any]],
-    setting: Setting,
-) -> xr.Dataset:
-    """Estimates by minibatch size, the loss taken on the minibatch that moves the chain or on a new one.
-
-    new  an estimator of ``on_new_batches(loss)``, whose minibatches are pairs
-
-    Returns ``llc_by_batch_size``, ``.._se`` (component, evaluation: same | new, batch_size).
-    """
-    same_of = {size: same(batches=some, setting=setting) for size, some in batches.items()}
-    new_of = {
-        size: new(batches=[(some[i], new_batches[size][i]) for i in range(len(some))], setting=setting)
-        for size, some in batches.items()
-    }
-    rows = {
-        kind: _varied(row, name="llc_by_batch_size", dim="batch_size")
-        for kind, row in (("same", same_of), ("new", new_of))
-    }
-    return _stacked(rows, "evaluation")
-
-
-def by_noise_seed(
-    estimate: Estimate, *, shared: Mapping[int, Mapping[str, Any]], fresh: Mapping[int, Mapping[str, Any]]
-) -> xr.Dataset:
-    """Estimates by seed: with the noise and minibatches of all checkpoints, or with this one's own.
-
-    shared, fresh  for each seed what the estimator is given: ``batches`` and ``setting``. Of ``shared`` the
-                   caller gives the same at every checkpoint (arXiv 2402.02364, App. D.3.2).
-
-    Returns ``llc_by_noise_seed``, ``.._se`` (component, seeding: shared | fresh, noise_seed).
-    """
-    rows = {
-        kind: _varied(
-            {seed: estimate(**how) for seed, how in given.items()}, name="llc_by_noise_seed", dim="noise_seed"
-        )
-        for kind, given in (("shared", shared), ("fresh", fresh))
-    }
-    return _stacked(rows, "seeding")
-
-
-def _varied(estimates: Mapping[int, xr.Dataset], *, name: str, dim: str) -> xr.Dataset:
-    """``<name>`` and ``<name>_se`` (component, dim): one estimate per value of ``dim``."""
-    names = {"llc": name, "llc_se": f"{name}_se"}
-    each = {at: one[[*names]].rename(names).drop_attrs() for at, one in estimates.items()}
-    return describe(_stacked(each, dim), VARIABLES)
-
-
-def _stacked(each: Mapping[Any, xr.Dataset], dim: str) -> xr.Dataset:
-    labels = list(each)
-    kind = object if isinstance(labels[0], str) else np.int64
-    return xr.concat(each.values(), xr.DataArray(np.asarray(labels, dtype=kind), dims=dim, name=dim))
+def _stacked(estimates: Mapping[Any, Any], name: str, *dims: str) -> xr.Dataset:
+    """``<name>`` and ``<name>_se`` (.., component) of estimates, each under a label of every dim."""
+    if not dims:
+        names = {"llc": name, "llc_se": f"{name}_se"}
+        return estimates[[*names]].rename(names).drop_attrs()
+    labels = np.asarray(list(estimates), dtype=object if isinstance(next(iter(estimates)), str) else np.int64)
+    each = [_stacked(some, name, *dims[1:]) for some in estimates.values()]
+    return xr.concat(each, xr.DataArray(labels, dims=dims[0], name=dims[0]))

@@ -8,7 +8,6 @@ import numpy as np
 from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 ALPHA = 0.05
-HALFWIDTH = 0.1  # eps of the published settings: a half-width test passes up to this ratio
 SHORTEST = 20  # draws: with fewer, the half from which the spectral density is fitted is too short
 
 
@@ -33,7 +32,8 @@ def heidelberger_welch(trace: np.ndarray, *, alpha: float = ALPHA) -> Heidelberg
     start      share of the draws dropped when the test passed; NaN where it never did (p says so) or where
                there was no test
     p          of the last test made
-    halfwidth  1.96 sqrt(S / n) / |mean| of what passed, S of those draws; at most ``HALFWIDTH`` is good
+    halfwidth  1.96 sqrt(S / n) / |mean| of what passed, S of those draws; at most 0.1, the published
+               eps, is good
 
     As ``heidel.diag`` of the package coda. NaN with fewer than 20 draws or where the chain is constant or
     not finite.

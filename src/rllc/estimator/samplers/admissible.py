@@ -1,52 +1,58 @@
-"""What can be sampled: checks of batches, weights and losses, each saying what was expected."""
+"""What can be sampled: checks of weights and losses, each saying what was expected."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rllc.estimator.samplers.batches import kind_of, map_tensors, to_device
+from rllc.estimator.samplers.deterministic import Changed
 from rllc.models.weights import Weights
-from rllc.setting import Setting
+from rllc.setting import shown
 
 Loss = Callable[[dict[str, Tensor], Any], Tensor]
 
 
-def check_batches(
-    setting: Setting,
-    batches: Sequence[Any],
-    *,
-    init_batches: Sequence[Any] | None,
-    max_memory: int | None,
-) -> None:
-    """Raises ValueError, saying what was expected, where batches do not fit the setting."""
-    if not len(batches):
-        raise ValueError("there are no batches: expected at least one")
-    if init_batches is not None and not len(init_batches):
-        raise ValueError("init_batches is empty: give at least one batch, or None")
-    if setting.baseline == "init" and init_batches is None:
-        raise ValueError('baseline "init" needs init_batches: give them, or use baseline "paired"')
-    common = math.gcd(setting.thinning, len(batches))
-    if common > 1 and setting.moves >= len(batches):
+def check_tensors(weights: Weights) -> None:
+    """Raises ValueError, naming the first, where weights are no finite tensors by name."""
+    if not isinstance(weights, Mapping):
         raise ValueError(
-            f"with thinning {setting.thinning} and {len(batches)} batches, draws see only every {common}th "
-            "batch: expected a number of batches without a common factor with the thinning, or one for every "
-            "move"
+            f"weights is a {type(weights).__name__}: expected a dict of tensors by name, as "
+            "dict(model.named_parameters()) of a torch module"
         )
-    if max_memory is not None and max_memory < 1:
-        raise ValueError(f"max_memory is {max_memory}: expected a number of bytes, or None")
-
-
-def check_finite(weights: Weights) -> None:
-    """Raises ValueError naming the first weight that is not finite everywhere."""
+    if not weights:
+        raise ValueError("weights is empty, there is nothing to sample: expected at least one tensor")
     for name, w in weights.items():
+        if not isinstance(name, str) or not isinstance(w, Tensor):
+            raise ValueError(f"weights[{name!r}] is a {type(w).__name__}: expected tensors by name")
+        if w.is_meta or w.layout != torch.strided:
+            raise ValueError(
+                f"weights[{name!r}] is meta or sparse: expected a dense tensor that holds numbers"
+            )
         if w.is_floating_point() and not w.isfinite().all():
             bad = int((~w.isfinite()).sum())
             raise ValueError(
                 f"the weight {name!r} has {bad} of {w.numel()} values that are not finite: "
                 "expected a centre w* that is finite; has training diverged?"
             )
+
+
+def placed(weights: Weights, device: str | torch.device | None) -> dict[str, Tensor]:
+    """The weights without their graph, on the device (None: where they are). Raises ValueError without it."""
+    if device is None:
+        return {name: w.detach() for name, w in weights.items()}
+    try:
+        on = torch.empty(0, device=device).device
+        if on.type == "meta":
+            raise RuntimeError("meta tensors hold no numbers")
+        return {name: w.detach().to(on) for name, w in weights.items()}
+    except (RuntimeError, AssertionError, TypeError) as error:
+        first = str(error).partition("\n")[0]
+        raise ValueError(
+            f"device is {shown(device)}: expected a device that torch finds here: {first}"
+        ) from error
 
 
 def check_mean(loss: Loss, weights: Weights, batch: Any) -> None:
@@ -75,24 +81,43 @@ def check_mean(loss: Loss, weights: Weights, batch: Any) -> None:
         )
 
 
-def center_loss(loss: Loss, weights: Weights, batch: Any) -> Tensor:
-    """The batch's loss at the centre. Raises ValueError where it is not a finite scalar."""
-    with torch.no_grad():
-        value = loss(dict(weights), batch)
-    if not isinstance(value, Tensor) or value.ndim:
-        returned = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+@contextmanager
+def blamed(where: str) -> Iterator[None]:
+    """Whatever a loss raises as a ValueError that says ``where``, with the loss's own as its cause."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, Changed):
+        raise
+    except Exception as error:
+        what = " ".join(str(error).split())
         raise ValueError(
-            f"the loss must return a scalar tensor, the mean over the batch: it returned {returned}"
+            f"the loss fails {where}: {type(error).__name__}: {what}; expected a function of the weights and "
+            "a batch, of torch's operations"
+        ) from error
+
+
+def center_loss(loss: Loss, weights: Weights, batch: Any, *, name: str = "a batch") -> Tensor:
+    """The batch's loss at the centre; ``name`` of the batch, for messages.
+
+    Raises ValueError where it is not a finite scalar, or where the loss raises an error.
+    """
+    with torch.no_grad(), blamed(f"on {name}, {kind_of(batch)}, at the centre"):
+        value = loss(dict(weights), batch)
+    if not isinstance(value, Tensor) or value.ndim or not value.is_floating_point():
+        returned = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(
+            "the loss must return a scalar tensor, the mean over the batch, as a floating-point number: it "
+            f"returned {returned}"
         )
-    return check_at_center(value)
+    return check_at_center(value, name)
 
 
-def check_at_center(values: Tensor) -> Tensor:
+def check_at_center(values: Tensor, name: str = "one of the batches") -> Tensor:
     """``values``, losses at the centre. Raises ValueError, naming the first, where one is not finite."""
     wrong = values[~values.isfinite()]
     if len(wrong):
         raise ValueError(
-            f"the loss at the centre is {wrong[0].item()}, not a finite number: "
+            f"the loss at the centre is {wrong[0].item()} on {name}, not a finite number: "
             "check the weights and the batch"
         )
     return values
@@ -103,35 +128,20 @@ def mean_center_loss(loss: Loss, weights: Weights, batches: Sequence[Any] | None
     if batches is None:
         return float("nan")
     device = next(iter(weights.values())).device
-    each = [center_loss(loss, weights, to_device(batches[i], device)) for i in range(len(batches))]
+    each = [
+        center_loss(loss, weights, to_device(batches[i], device), name=f"init_batches[{i}]")
+        for i in range(len(batches))
+    ]
     return float(torch.stack(each).double().mean())
-
-
-def to_device(batch: Any, device: torch.device) -> Any:
-    """The batch with every tensor in it (nested in tuples, lists, dicts) on ``device``."""
-    return _map_tensors(lambda tensor: tensor.to(device), batch)
 
 
 def _repeat(batch: Any, size: int, times: int) -> Any:
     """The first of the batch's ``size`` examples, ``times`` times."""
-    return _map_tensors(lambda x: torch.cat([x[:1]] * times) if x.ndim and len(x) == size else x, batch)
+    return map_tensors(lambda x: torch.cat([x[:1]] * times) if x.ndim and len(x) == size else x, batch)
 
 
 def _examples(batch: Any) -> int | None:
     """Leading size of the first tensor in the batch that has axes; None where there is none."""
     sizes: list[int] = []
-    _map_tensors(lambda x: sizes.append(len(x)) if x.ndim else None, batch)
+    map_tensors(lambda x: sizes.append(len(x)) if x.ndim else None, batch)
     return sizes[0] if sizes else None
-
-
-def _map_tensors(function: Callable[[Tensor], Any], batch: Any) -> Any:
-    """The batch with ``function`` of every tensor in it (nested in tuples, lists, dicts) in its place."""
-    if isinstance(batch, Tensor):
-        return function(batch)
-    if isinstance(batch, Mapping):
-        return {key: _map_tensors(function, value) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(_map_tensors(function, value) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(_map_tensors(function, value) for value in batch)
-    return batch

@@ -1,5 +1,6 @@
 """The coordinates of a dict of weights that a component moves, as one flat vector."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rllc.models.weights import Masks, Weights, check_masks
+from rllc.setting import shown
 
 DTYPES = (torch.float32, torch.float64)
 
@@ -64,6 +66,11 @@ def coordinates(weights: Weights, masks: Masks | None, *, component: str) -> Coo
             for name, w in weights.items()
             if w.is_floating_point()
         }
+    if not isinstance(masks, Mapping) or not all(isinstance(mask, Tensor) for mask in masks.values()):
+        raise ValueError(
+            f"components[{component!r}] is {shown(masks)}: expected boolean tensors by weight name, or None "
+            "for all weights"
+        )
     check_masks(masks, weights, component)
     parts, stop = [], 0
     for name in sorted(masks):

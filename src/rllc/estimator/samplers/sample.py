@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from rllc.estimator.samplers import rmsprop, sgld
-from rllc.estimator.samplers.admissible import Loss, center_loss, to_device
+from rllc.estimator.samplers.admissible import Loss, blamed, center_loss
+from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.models.weights import Weights
@@ -53,7 +54,7 @@ def sample(
         wanted = index not in known and (move.drawn or (gradient and move.leaving))
         batch = to_device(batches[index], device) if move.read or wanted else None
         if wanted:
-            known[index] = center_loss(loss, weights, batch).double()
+            known[index] = center_loss(loss, weights, batch, name=f"batches[{index}]").double()
         return batch, known.get(index)
 
     def evaluate(walkers: Walkers, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
@@ -94,7 +95,8 @@ def losses_and_gradients(
     def at(w: Tensor) -> Tensor:
         return loss(selected.insert(weights, w), batch)
 
-    with torch.set_grad_enabled(gradient):
+    how = " together (vectorize: by torch.func.vmap)" if vectorize else ""
+    with torch.set_grad_enabled(gradient), blamed(f"for the chains of component {component!r}{how}"):
         w = positions.detach().requires_grad_(gradient)
         values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
         if not gradient:
