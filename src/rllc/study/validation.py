@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from pydantic import model_validator
 
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Positive, Step
+from rllc.study.values import BurnIn, Count, Positive
 
 FURMAN = "arXiv 2402.03698"
 PotentialName = Literal[
@@ -21,13 +21,7 @@ class Chains(Section):
     replicas: Count = key("copies of each model in a chain")
     chains: int = key("independent chains", ge=2)
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
-
-    @model_validator(mode="after")
-    def _keeps_draws(self) -> "Chains":
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        return self
+    burn_in: BurnIn = key("draws left out of the estimate")
 
 
 class Wells(Chains):

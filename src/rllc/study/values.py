@@ -2,11 +2,26 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo
+
+
+def _under_draws(burn_in: int, info: ValidationInfo) -> int:
+    if burn_in >= (draws := info.data.get("draws", burn_in + 1)):  # absent where it is wrong itself
+        raise ValueError(f"burn_in {burn_in} leaves none of the {draws} draws")
+    return burn_in
+
+
+def _up_to_chains(control_chains: int, info: ValidationInfo) -> int:
+    if control_chains > (chains := info.data.get("chains", control_chains)):
+        raise ValueError(f"control_chains {control_chains} exceeds chains {chains}")
+    return control_chains
+
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 Count = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=0)]
+BurnIn = Annotated[Step, AfterValidator(_under_draws)]  # of a section with `draws` before it
+ControlChains = Annotated[Count, AfterValidator(_up_to_chains)]  # of one with `chains`
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]

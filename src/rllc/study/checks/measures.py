@@ -8,6 +8,7 @@ from rllc.study.families import lacking
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Work
+from rllc.study.section import Section
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study
 
@@ -22,13 +23,8 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
         yield from _extent(where, experiment, dataset, known)
-        scored = getattr(dataset.section, "scored_positions", None)
-        tokens = study.tokenizers.get(experiment.tokenizer)
-        if tokens and scored and scored > tokens.predictions:
-            yield (
-                f"{where}.scored_positions: {scored} of the {tokens.predictions} "
-                "predictions of a context; null scores them all"
-            )
+        if tokens := study.tokenizers.get(experiment.tokenizer):
+            yield from _scored(where, dataset.section, tokens.predictions)
         yield from dataset.row.checks(where, Work(study, experiment, dataset.section, []))
     for row in ANALYSES:
         if section := row.declared(experiment):
@@ -44,6 +40,17 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
     needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
     if needing and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
+
+
+def _scored(place: str, section: Section, predictions: int) -> Iterator[str]:
+    """More positions than a context has, in a section or in one that it holds."""
+    for name, value in section:
+        if isinstance(value, Section):
+            yield from _scored(f"{place}.{name}", value, predictions)
+        elif name == "scored_positions" and value and value > predictions:
+            yield (
+                f"{place}.{name}: {value} of the {predictions} predictions of a context; null scores them all"
+            )
 
 
 def _section(name: str, dataset: Dataset) -> str:

@@ -13,7 +13,7 @@ from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Name, Positive, Step
+from rllc.study.values import RLLC, BurnIn, ControlChains, Count, Name, Positive
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -37,7 +37,7 @@ class Sampling(Section):
         default=None,
     )
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
+    burn_in: BurnIn = key("draws left out of the estimate")
     thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
     sampler: Literal["sgld", "rmsprop"] = key(
         "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
@@ -49,7 +49,7 @@ class Sampling(Section):
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
-    control_chains: Count = key("chains of the gradient-off control")
+    control_chains: ControlChains = key("chains of the gradient-off control")
     seeded: bool = key(
         "the same noise at every step: differences between late steps have half the error, but the errors "
         "along a curve are then alike, and its smoothness says nothing",
@@ -70,10 +70,6 @@ class Sampling(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Sampling:
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        if self.control_chains > self.chains:
-            raise ValueError(f"control_chains {self.control_chains} exceeds chains {self.chains}")
         curvature = self.step_size * self.localization
         if curvature >= 4:
             raise ValueError(
