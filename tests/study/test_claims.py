@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from rllc.analysis.claims import judge
 from rllc.analysis.columns import RESERVED
 from rllc.analysis.curves import OPTIONS
-from rllc.study.claims import Claim, Statistic, refuse_unknown
+from rllc.study.claims import Claim, Statistic
 
 STATISTIC = {"label": "fall", "of": "llc.llc", "statistic": "fall"}
 CLAIM = {"text": "t", "source": "s", "experiment": "a", "statistic": "x"}
@@ -54,25 +54,3 @@ def test_a_claim_that_cannot_be_judged_is_refused(change, said):
     Claim(**CLAIM, at_least=1, at_most=1)
     with pytest.raises(ValidationError, match=said):
         Claim(**CLAIM, **change)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"statistic": "y"}, "claims.c: there is no statistic 'y'"),
-        ({"experiment": "sort_1heads"}, "did you mean 'sort_1head'"),
-        ({"versus": "b"}, "claims.c: there is no experiment 'b'"),
-    ],
-)
-def test_a_claim_about_what_is_not_there_is_refused(change, said):
-    statistics, experiments = {"x": Statistic(**STATISTIC)}, ["sort_1head"]
-    good = {**CLAIM, "experiment": "sort_1head", "at_least": 1}
-    refuse_unknown(statistics, {"c": Claim(**good)}, experiments)
-    with pytest.raises(ValueError, match=said):
-        refuse_unknown(statistics, {"c": Claim(**{**good, **change})}, experiments)
-    with pytest.raises(ValueError, match="cannot be called 'verdict'"):
-        refuse_unknown({"verdict": Statistic(**STATISTIC)}, {}, experiments)
-    for taken in ("x_se", "x_untrusted"):
-        refuse_unknown({taken: Statistic(**STATISTIC)}, {}, experiments)
-        with pytest.raises(ValueError, match=f"cannot be called '{taken}': x has a variable of that name"):
-            refuse_unknown({**statistics, taken: Statistic(**STATISTIC)}, {}, experiments)

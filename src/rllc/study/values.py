@@ -1,8 +1,17 @@
 """Kinds of values that several sections use."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo
+
+T = TypeVar("T")
+
+
+def _different(values: list[T]) -> list[T]:
+    if len({*map(repr, values)}) < len(values):
+        twice = next(value for i, value in enumerate(values) if value in values[:i])
+        raise ValueError(f"lists {f'{twice:g}' if isinstance(twice, float) else twice} twice")
+    return values
 
 
 def _under_draws(burn_in: int, info: ValidationInfo) -> int:
@@ -20,6 +29,7 @@ def _up_to_chains(control_chains: int, info: ValidationInfo) -> int:
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 Count = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=0)]
+Distinct = Annotated[list[T], AfterValidator(_different)]  # a list that has nothing twice
 BurnIn = Annotated[Step, AfterValidator(_under_draws)]  # of a section with `draws` before it
 ControlChains = Annotated[Count, AfterValidator(_up_to_chains)]  # of one with `chains`
 Seed = Annotated[int, Field(ge=0)]

@@ -15,7 +15,7 @@ from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
 from rllc.study.rows import Finish, Measure, Work
 from rllc.study.section import Section, key
-from rllc.study.values import BurnIn, ControlChains, Count, Name, Positive, Seed, Step
+from rllc.study.values import BurnIn, ControlChains, Count, Distinct, Name, Positive, Seed, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -26,12 +26,12 @@ STAGE = "arXiv 2402.02364"
 class Sweep(Section):
     """A grid of settings for one kind of component: every step_size x n_beta x localization."""
 
-    components: list[str] | None = key(
-        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", default=None
+    components: Distinct[str] | None = key(
+        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", min_length=1, default=None
     )
-    step_size: list[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
-    n_beta: list[Positive] = key("inverse temperatures times sample size tried", min_length=1)
-    localization: list[Positive] = key(
+    step_size: Distinct[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size tried", min_length=1)
+    localization: Distinct[Positive] = key(
         "strengths of the pull tried; pairs with step_size x localization of 4 or more are left out",
         min_length=1,
     )
@@ -44,10 +44,6 @@ class Sweep(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Sweep:
-        for name in ("step_size", "n_beta", "localization"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values):
-                raise ValueError(f"{name} lists a value twice: {values}")
         if min(self.step_size) * min(self.localization) >= 4:
             raise ValueError("no pair has step_size x localization under 4; every setting would be unstable")
         return self
@@ -56,29 +52,29 @@ class Sweep(Section):
 class Dependence(Section):
     """How estimates at the base setting (`sampling`) depend on the data, the minibatches and the noise."""
 
-    checkpoints: list[Step] = key("steps measured", unit="steps", min_length=1)
-    seeds: list[Seed] | None = key("null: those of the calibration", default=None)
-    distributions: list[Name] | None = key("null: those of the calibration", default=None)
-    components: list[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
+    checkpoints: Distinct[Step] = key("steps measured", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: those of the calibration", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: those of the calibration", min_length=1, default=None)
+    components: Distinct[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
     chains: int = key("chains per estimate", ge=2)
     draws: Count = key("draws per chain, burn-in included")
     burn_in: BurnIn = key("draws left out of the estimate")
-    dataset_sizes: list[Count] = key(
+    dataset_sizes: Distinct[Count] = key(
         "distinct contexts that minibatches are drawn from: multiples of the base setting's batch_size",
         unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.3",
     )  # fmt: skip
-    batch_sizes: list[Count] = key(
+    batch_sizes: Distinct[Count] = key(
         "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
     )
-    noise_seeds: list[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
+    noise_seeds: Distinct[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
 
 
 class Calibration(Section):
     """`snakemake calibrate`: makes calibration.nc, dependence.nc, recommendation.nc and their figures."""
 
-    checkpoints: list[Step] = key("steps swept", unit="steps", min_length=1)
-    seeds: list[Seed] | None = key("null: all of the experiment's", default=None)
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    checkpoints: Distinct[Step] = key("steps swept", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
     heads: Sweep | None = key("every listed head alone", default=None)
     full: Sweep | None = key("the whole model", default=None)
     probes: int = key("Rademacher probes of the Hessian trace of each component", ge=2)

@@ -13,7 +13,7 @@ from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, BurnIn, ControlChains, Count, Name, Positive
+from rllc.study.values import RLLC, BurnIn, ControlChains, Count, Distinct, Name, Positive
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -56,8 +56,8 @@ class Sampling(Section):
         source="arXiv 2402.02364, App. D.5",
         default=False,
     )
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
-    components: list[str] | None = key(
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    components: Distinct[str] | None = key(
         "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
     )
     divergence_factor: Positive = key(
