@@ -43,7 +43,11 @@ ROOT = Path(workflow.basedir)
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
+    if not PLAN:
+        defaults.refuse(workflow.configfiles)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
+    AT = Layout(STUDY.results)
+    AT.refuse_file()
 except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 
@@ -57,7 +61,6 @@ if problems:
         + "\n".join(f"  - {problem}" for problem in problems)
     )
 
-AT = Layout(STUDY.results)
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}
