@@ -1,5 +1,6 @@
 """An experiment: names that refer to nothing, and sections that contradict each other."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,6 +76,12 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     known = [name for name, entry in study.distributions.items() if entry.source in sources]
     what = f"distribution that {experiment.task} is trained on"
     yield from refer(f"{place}.training.distribution", training.distribution, known, what)
+    tokens = study.tokenizers.get(experiment.tokenizer)
+    if tokens and training.batch_size > (tokens.train_blocks or math.inf):
+        yield (
+            f"{place}.training.batch_size: {training.batch_size} of at most {tokens.train_blocks} contexts; "
+            "lower it, or raise the tokenizer's train_blocks"
+        )
     for problem in family_of(experiment.model).unlawful(experiment.model, experiment.initial):
         yield f"{place}.initial.{problem}"
     for step in checkpoints.extra:
