@@ -89,12 +89,6 @@ def test_the_cost_grows_with_the_grid(chunked):
     assert seconds(chunked, "dependence", 1250) > cost.START
 
 
-def test_the_dependence_refuses_a_base_setting_that_it_does_not_run(config):
-    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 2
-    with pytest.raises(ConfigError, match=r"sampling[.]heads has sampler sgld and thinning 2"):
-        read(config)
-
-
 def test_without_a_calibration_its_figures_go_too(config):
     config["experiments"]["language"]["calibration"] = None
     config["validation"] = None

@@ -48,32 +48,6 @@ def test_all_problems_are_listed_at_once(config):
     assert str(caught.value).count("\n  - ") == 2
 
 
-def test_components_must_be_in_the_model(config):
-    other = {
-        **copy.deepcopy(config["experiments"]["language"]["sampling"]["heads"]),
-        "components": ["1:0+1:9"],
-    }
-    put(config, "experiments.language.sampling.other", other)
-    with pytest.raises(
-        ConfigError, match=r"'1:0\+1:9' is not in this model: its layers are 0 to 1, its heads 0 to 3"
-    ):
-        read(config)
-    other["components"] = ["head 3"]
-    with pytest.raises(ConfigError, match="unknown component"):
-        read(config)
-
-
-@pytest.mark.parametrize(("component", "kind"), [("full", "full"), ("1:0", "heads")])
-def test_other_leaves_to_heads_and_full_what_is_theirs(config, component, kind):
-    heads = config["experiments"]["language"]["sampling"]["heads"]
-    other = {**copy.deepcopy(heads), "components": ["1:0+1:1", component]}
-    put(config, "experiments.language.sampling.other", other)
-    with pytest.raises(ConfigError, match=f"lists '{component}', which the kind `{kind}` samples"):
-        read(config)
-    other["components"] = ["1:0+1:1", "layer:0", "embedding"]
-    assert read(config).experiments["language"].sampling.other
-
-
 def test_experiments_are_not_called_like_folders_of_the_study(config):
     at = Layout("results")
     patterns = [
