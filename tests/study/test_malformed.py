@@ -196,6 +196,13 @@ def test_results_are_no_file_and_in_none(tmp_path):
             Layout(f"{tmp_path}/{results}").refuse_file()
 
 
+def test_formulas_and_escaped_dollars_are_shown():
+    for label in "$x_{ind}$", r"$\frac{1}{2}$ {LaTeX}", r"costs \$5", r"\$5 of $x$":
+        assert (
+            read(put(DEFAULT, "distributions.english.label", label)).distributions["english"].label == label
+        )
+
+
 def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
     overlay = tmp_path / "mine.yaml"
     overlay.write_text(

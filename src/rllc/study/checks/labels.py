@@ -17,20 +17,27 @@ SHOWN = {
 
 
 def label_problems(study: Study) -> Iterator[str]:
-    """Texts with an even number of dollars, which matplotlib reads as mathematics, and cannot."""
+    """Texts with dollars that are no pairs around mathematics."""
     shown = study.model_dump(include={table: {"__all__": keys} for table, keys in SHOWN.items()})
-    formulas = {place: text for place, text in _texts("", shown) if _is_formula(text)}
-    if not formulas or find_spec("matplotlib") is None:
-        return
+    formulas = {place: text for place, text in _texts("", shown) if "$" in text.replace(r"\$", "")}
+    for place, text in formulas.items():
+        if why := _misset(text):
+            yield f"{place}: {text!r} is no mathematics: {why}; write \\$ where a dollar is meant"
+
+
+def _misset(text: str) -> str:
+    """Why matplotlib cannot set a text with formulas; "": it can, or is not here."""
+    if text.replace(r"\$", "").count("$") % 2:
+        return "a dollar opens it and none closes it"  # beside another such text it would
+    if find_spec("matplotlib") is None:
+        return ""
     from matplotlib.mathtext import MathTextParser  # half a second that a study without formulas is spared
 
-    parser = MathTextParser("agg")
-    for place, text in formulas.items():
-        try:
-            parser.parse(text)
-        except ValueError as error:
-            why = str(error).strip().splitlines()[-1]
-            yield f"{place}: {text!r} is no mathematics ({why}); write \\$ where a dollar is meant"
+    try:
+        MathTextParser("agg").parse(text)
+    except ValueError as error:
+        return str(error).strip().splitlines()[-1].removeprefix("ParseFatalException: ")
+    return ""
 
 
 def _texts(place: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -39,9 +46,3 @@ def _texts(place: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, dict | list):
         for name, entry in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _texts(f"{place}.{name}" if place else str(name), entry)
-
-
-def _is_formula(text: str) -> bool:
-    """As matplotlib decides."""
-    dollars = text.count("$") - text.count(r"\$")
-    return dollars > 0 and dollars % 2 == 0
