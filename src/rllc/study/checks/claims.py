@@ -53,7 +53,6 @@ def statistic_problems(study: Study) -> Iterator[str]:
 
 def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     """Datasets, settings and variables that there are not."""
-    settings = dict.fromkeys(name for each in study.experiments.values() for name in each.settings)
     for key, (read, variable) in zip(("of", "against"), curves(entry), strict=False):
         base, dot, setting = read.partition(".")
         yield from refer(f"{place}.{key}", base, ROWS, "dataset with curves")
@@ -62,7 +61,9 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         if dot and not ROWS[base].datasets:
             yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
         elif dot:
-            yield from refer(f"{place}.{key}", setting, settings, "setting of an experiment")
+            made = {name for each in study.experiments.values() for name in datasets(each)}
+            known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
+            yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
         yield from refer(f"{place}.{key}", variable, ROWS[base].variables, f"variable of {base}.nc")
 
 
