@@ -203,6 +203,15 @@ def test_formulas_and_escaped_dollars_are_shown():
         )
 
 
+def test_tables_in_themselves_and_lists_of_lists_of_the_same_come_to_an_end():
+    loop, many = {}, [0]
+    loop["b"] = loop
+    for _ in range(20):
+        many = [many] * 9
+    assert "tables lie more than 30 deep, or in themselves" in refusal(put(DEFAULT, "experiments.a", loop))
+    assert "config: more than 200,000 values" in refusal(put(DEFAULT, "figures.a", many))
+
+
 def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
     overlay = tmp_path / "mine.yaml"
     overlay.write_text(

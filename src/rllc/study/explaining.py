@@ -12,6 +12,7 @@ from rllc.study.tasks import TASKS, TOKENS
 
 LARGEST = 2**63 - 1  # integer that arrays hold
 DEEPEST = 30  # tables and lists within each other; the config itself has eight
+MOST = 200_000  # values; the config itself has some 700
 # that pydantic puts into the place of a problem: table -> how many places behind it, and which
 TAGS = {
     "distributions": (2, {source for row in TASKS.values() for source in row.sources}),
@@ -25,10 +26,13 @@ TRIED = re.compile(r"(str|int|list\[str\]|function-after\[.*)$")
 
 def unstorable(config: Any) -> Iterator[str]:
     """Values that no key takes: integers beyond 64 bits, tables without end, keys that are no text."""
-    waiting = [((), config)]
+    waiting, count = [((), config)], 0
     while waiting:
         loc, value = waiting.pop()
-        place = ".".join(loc)
+        place, count = ".".join(loc), count + 1
+        if count > MOST:
+            yield f"config: more than {MOST:,} values; look for anchors of anchors, as in {'.'.join(loc[:4])}"
+            return
         if len(loc) > DEEPEST:
             yield f"{'.'.join(loc[:4])}...: tables lie more than {DEEPEST} deep, or in themselves"
             return
