@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from snakemake.utils import update_config
 
-from rllc.study.explaining import DEEPEST
+from rllc.study.problems import DEEPEST
 from rllc.study.section import ConfigError
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/claims.yaml", "config/validation.yaml")

@@ -12,10 +12,10 @@ from rllc.study.checks.labels import label_problems
 from rllc.study.checks.names import refer
 from rllc.study.datasets import is_text, summarised
 from rllc.study.distributions import Predictions, TextTokens
-from rllc.study.explaining import explained, unstorable
 from rllc.study.figures import FIGURES, OF_CLAIMS, VALIDATION
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.overlays import resolved, with_own_figures
+from rllc.study.problems import explained, unstorable
 from rllc.study.section import ConfigError
 from rllc.study.study import Figure, Study
 
