@@ -25,8 +25,7 @@ class Statistic(Section):
         "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
     )
     window: Count = key(
-        "checkpoints in a first running mean, odd: a maximum of noisy values is too large",
-        default=1,
+        "checkpoints in a first running mean, odd: a maximum of noisy values is too large", default=1
     )
     step: Step | None = key("of value_at: the first checkpoint at or after it", unit="steps", default=None)
     threshold: float | None = key("of first_step_reaching", default=None)

@@ -160,7 +160,7 @@ FAMILIES: dict[str, Family] = {
         misfits=_too_long,
         unlawful=_odd,
         misnamed=_misnamed,
-    ),
+    )
 }
 
 

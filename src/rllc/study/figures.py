@@ -110,7 +110,7 @@ OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
 ANIMATIONS: dict[str, FigureRow] = {
     "sort_animation": _sorting(
         "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
-    ),
+    )
 }
 
 FIGURES: dict[str, FigureRow] = {

@@ -117,10 +117,7 @@ ROWS = (
         stream="fisher",
         figures={
             "rllc_fig15_fim_trace": FigureRow(
-                "rllc.figures.heads.curvature:rllc_fig15_fim_trace",
-                ("fisher",),
-                ("hessian",),
-                "baselines",
+                "rllc.figures.heads.curvature:rllc_fig15_fim_trace", ("fisher",), ("hessian",), "baselines"
             )
         },
     ),

@@ -124,10 +124,7 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
         """All components, chains and draws, with the control."""
         section = work.section
         size = (section.batch_size, section.scored_positions)
-        components = {
-            "heads": lambda: heads(work.experiment),
-            "other": lambda: len(section.components),
-        }
+        components = {"heads": lambda: heads(work.experiment), "other": lambda: len(section.components)}
         count = components.get(kind, lambda: 1)()
         passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
         one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
