@@ -140,6 +140,55 @@ def test_every_section_is_a_table_and_refuses_a_key_that_it_does_not_know(place)
         assert f"  - {'.'.join(place)}: unknown key '{known}x'; did you mean '{known}'?" in said
 
 
+REFERENCES = [
+    ("distributions.one_layer.experiment", "language_1layer"),
+    ("distributions.one_layer.contexts", "mixture"),
+    ("distributions.english.source", "installed"),
+    ("tokenizers.bpe.corpus", "mixture"),
+    ("compute.gpu_jobs", ["sample_heads"]),
+    ("experiments.sort_1head.like", "sort_2head_baseline"),
+    ("experiments.language.task", "language"),
+    ("experiments.language.tokenizer", "numbers"),
+    ("experiments.language.model.positions", "shortformer"),
+    ("experiments.language.training.distribution", "mixture"),
+    ("experiments.language.distributions", ["english"]),
+    ("experiments.language.sampling.heads.distributions", ["mixture"]),
+    ("experiments.language.sampling.other.distributions", ["mixture"]),
+    ("experiments.language.sampling.other.sampler", "rmsprop"),
+    ("experiments.language.settings.likelihood.heads.distributions", ["mixture"]),
+    ("experiments.language.hessian.distributions", ["english"]),
+    ("experiments.language.fisher.distributions", ["english"]),
+    ("experiments.language.ablation.distributions", ["english"]),
+    ("experiments.language.clusters.distributions", ["mixture"]),
+    ("experiments.language.clusters.algorithms", ["dtw_kmeans"]),
+    ("experiments.language.calibration.distributions", ["english"]),
+    ("experiments.language.calibration.dependence.distributions", ["english"]),
+    ("figures.my_curves.draws", "rllc_by_distribution"),
+    ("figures.my_curves.experiment", "language"),
+    ("figures.my_curves.options.distributions", ["english"]),
+    ("figures.stage_fig1a_lm.options.distribution", "mixture"),
+    ("animations.sort_2head_baseline.draws", "sort_animation"),
+    ("animations.sort_2head_baseline.experiment", "sort_2head_baseline"),
+    ("statistics.lead.of", "metrics.accuracy"),
+    ("statistics.lead.against", "metrics.weight_norm"),
+    ("statistics.lead.statistic", "step_lead"),
+    ("statistics.at_step.at.distribution", "mixture"),
+    ("claims.bounded.experiment", "sort_1head"),
+    ("claims.bounded.versus", "sort_2head_baseline"),
+    ("claims.bounded.statistic", "llc_peak_step"),
+]
+
+
+@pytest.mark.parametrize(("place", "name"), REFERENCES, ids=str)
+def test_a_misspelt_name_is_refused_and_the_right_one_suggested(place, name):
+    right = name[0] if isinstance(name, list) else name
+    wrong = f"{right[:-2]}{right[-1]}{right[-2]}x"
+    said = refusal(put(EVERY_KEY, place, [wrong] if isinstance(name, list) else wrong))
+    key = re.escape(place)
+    suggested = right.rpartition(".")[2] if ".of" in place or "against" in place else right
+    assert re.search(rf"  - {key}(\.0)?: .*; did you mean '{suggested}'\?", said)
+
+
 def test_the_example_has_every_key_of_every_section():
     given = {place[-1] for place, _ in leaves(EVERY_KEY)} | {place[-1] for place in tables(EVERY_KEY)}
     assert {name for section in sections(Study, []) for name in section.model_fields} - given == {"options"}

@@ -84,6 +84,9 @@ def _explain(problem: Any) -> tuple[str, str]:
         )
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         text = "give a table of keys and values"
+    if kind == "literal_error" and isinstance(given, str):
+        near = nearest(given, re.findall(r"'([^']*)'", problem["ctx"]["expected"]))
+        text += near if near.startswith("; did you mean") else ""
     shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
     return place, f"{text[0].lower() + text[1:]}{shown}"
 
