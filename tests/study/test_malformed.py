@@ -67,11 +67,30 @@ def kind(value):
 
 # what a value of each kind may not be
 WRONG = {
-    "number": ["many", True, float("nan"), float("inf"), -float("inf"), [1], {"a": 1}, -1, 10**30, "1e3"],
-    "text": [3, True, 0.5, ["a"], {"a": "b"}],
-    "switch": ["yes", 1, 0.0, [True], {"a": True}],
-    "list": ["many", 3, True, {"a": 1}, [{}], [None], [[{}]]],
+    "number": [
+        "many",
+        True,
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        [1],
+        {"a": 1},
+        -1,
+        10**30,
+        "1e3",
+        None,
+    ],
+    "text": [3, True, 0.5, ["a"], {"a": "b"}, None],
+    "switch": ["yes", 1, 0.0, [True], {"a": True}, None],
+    "list": ["many", 3, True, {"a": 1}, [{}], [None], [[{}]], None],
 }
+# keys for which null means something, in one section at least
+NULLABLE = {
+    "field", "config", "revision", "label", "corpus", "pretrained", "gradient_clip", "embedding_scale", "ratio",
+    "scored_positions", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
+    "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
+    "draws", "experiment",
+}  # fmt: skip
 SIGNED = {"at_least", "at_most", "threshold"}
 FIRST = {"like"}  # is followed before the rest is read
 SEVERAL = {
@@ -86,7 +105,7 @@ SEVERAL = {
 def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
     """All keys of the kind at once, but for those that say how the others are read: each must be named."""
     places = [place for place, value in leaves(EVERY_KEY) if kind(value) == of and place not in SEVERAL]
-    but = FIRST | (SIGNED if wrong == -1 else set())
+    but = FIRST | (SIGNED if wrong == -1 else NULLABLE if wrong is None else set())
     places = [place for place in places if place[-1] not in but]
     leading = [place for place in places if "model" in place or place[-1] == "source"]
     for group in leading, [place for place in places if place not in leading]:
