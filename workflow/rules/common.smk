@@ -46,8 +46,7 @@ try:  # a job of a cluster may start long after the main process read the config
     if not PLAN:
         defaults.refuse(workflow.configfiles)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
-    AT = Layout(STUDY.results)
-    AT.refuse_file()
+    Layout(STUDY.results).refuse_file()
 except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 
@@ -61,6 +60,7 @@ if problems:
         + "\n".join(f"  - {problem}" for problem in problems)
     )
 
+AT = Layout(STUDY.results)
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}
