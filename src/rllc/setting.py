@@ -29,6 +29,7 @@ class Setting:
     thinning: int = 1
     seed: int = 0
     gradient: bool = True
+    centred: bool = False
     baseline: str = "paired"
     sampler: str = "sgld"
     sampler_options: Mapping[str, float] = field(default_factory=dict)
@@ -58,6 +59,10 @@ class Setting:
             )
         if self.baseline not in BASELINES:
             raise ValueError(f"unknown baseline {self.baseline!r}: expected one of {', '.join(BASELINES)}")
+        if self.centred and not (self.gradient and self.sampler == "sgld"):
+            raise ValueError(
+                "centred is the gradient less that at the centre: it needs gradient=True and sampler sgld"
+            )
         self._check_sampler()
 
     def _check_sampler(self) -> None:
@@ -89,4 +94,4 @@ class Setting:
     def facts(self) -> dict[str, float | int | str]:
         """All of it as a dataset records it: the sampler's constants among the rest, truth as 0 or 1."""
         plain = {name: value for name, value in asdict(self).items() if name != "sampler_options"}
-        return {**plain, "gradient": int(self.gradient), **self.options}
+        return {**plain, "gradient": int(self.gradient), "centred": int(self.centred), **self.options}

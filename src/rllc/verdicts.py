@@ -33,6 +33,7 @@ REASONS = (
     Reason("negative", 512, False, "the loss falls below that of the checkpoint, which is no minimum of it"),
     Reason("missing", 1024, True, "no part of the results has this cell"),
     Reason("undiagnosed", 2048, False, "too few chains or draws, or a constant trace: mixing is not known"),
+    Reason("drift_dominated", 4096, False, "what chains walked down the slope at the checkpoint shapes this"),
 )  # fmt: skip
 MASKS = {reason.name: reason.mask for reason in REASONS}
 FAULTS = sum(reason.mask for reason in REASONS if reason.fault)

@@ -26,13 +26,16 @@ def sweep(
     precision = n_beta * curvature + pull
     shift = -n_beta * slope / precision
     whole = xr.DataArray(np.ones([len(coords[dim]) for dim in dims]), dims=dims, coords=coords)
-    on = SIZE * n_beta * curvature / (2 * precision) + n_beta * (slope * shift + curvature * shift**2 / 2)
+    centred = SIZE * n_beta * curvature / (2 * precision)
+    walked = n_beta * (slope * shift + curvature * shift**2 / 2)
     off = SIZE * n_beta * curvature / (2 * pull)
     center = whole.isel(localization=0, n_beta=0, step_size=0, drop=True)
     return xr.Dataset(
         {
-            "llc": whole * on,
+            "llc": whole * (centred + walked),
             "llc_se": error * whole,
+            "llc_centred": whole * centred,
+            "llc_walked": whole * walked,
             "llc_gradient_off": whole * off,
             "rhat": whole,
             "drift": 0.0 * whole,
@@ -42,8 +45,6 @@ def sweep(
             "acceptance_null": 0.6 * whole,
             "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
             "hessian_trace": center * SIZE * curvature,
-            "gradient_square": center * slope**2,
-            "gradient_curvature": center * curvature,
         }
     )
 
@@ -55,18 +56,24 @@ def test_quantities_of_a_quadratic_well_are_the_closed_forms():
     share = n_beta * h / (n_beta * h + pull)
     xr.testing.assert_allclose(found["shrinkage"], share.broadcast_like(found["shrinkage"]))
     xr.testing.assert_allclose(found["curvature_ratio"], (1 - share).broadcast_like(found["curvature_ratio"]))
-    assert (found["drift_prediction"] == 0).all()
+    assert (found["drift_ratio"] == 0).all()
 
 
 @pytest.mark.parametrize("curvature", [1e-6, 2.0, 50.0])
-def test_the_drift_term_is_what_a_slope_adds_and_no_shrinkage(curvature):
+def test_a_slope_leaves_what_curvature_takes_away(curvature):
     flat, sloped = sweep(curvature), sweep(curvature, slope=0.3)
-    added = sloped["llc"] - flat["llc"]
     found = quantities(sloped)
-    np.testing.assert_allclose(*xr.broadcast(found["drift_prediction"], added), rtol=1e-9)
-    assert (found["drift_prediction"] < 0).all()
+    added = abs(sloped["llc"] - flat["llc"]) / abs(sloped["llc"])
+    xr.testing.assert_allclose(found["drift_ratio"], added.broadcast_like(found["drift_ratio"]))
     without = quantities(flat)["shrinkage"]
     xr.testing.assert_allclose(found["shrinkage_without_drift"], without, atol=1e-8)
+
+
+def test_the_exponent_is_one_of_a_curvature_and_zero_of_an_llc():
+    weak, strong = (quantities(sweep(h))["exponent"] for h in (1e-6, 1e6))
+    np.testing.assert_allclose(weak, 1, atol=1e-3)
+    np.testing.assert_allclose(strong, 0, atol=1e-3)
+    assert quantities(sweep().isel(n_beta=[1]))["exponent"].isnull().all()
 
 
 def test_a_slope_is_not_taken_for_a_likelihood():
@@ -74,14 +81,6 @@ def test_a_slope_is_not_taken_for_a_likelihood():
     sloped = sweep(1e-3, slope=8e-4)
     assert quantities(sloped)["shrinkage"].max() > 0.2
     assert chosen(recommend(sloped, max_loss_rise=10.0))[1] == "curvature"
-
-
-def test_the_drift_term_is_nan_where_nothing_holds_the_chain():
-    hollow = sweep()
-    hollow["gradient_curvature"] = hollow["gradient_curvature"] * -1.0
-    found = quantities(hollow)["drift_prediction"].isel(seed=0, step=0, component=0, distribution=0)
-    assert np.isnan(found.sel(n_beta=1000.0, localization=500.0))
-    assert np.isfinite(found.sel(n_beta=10.0, localization=500.0))
 
 
 def chosen(found, kind="heads", distribution="mixture"):

@@ -120,7 +120,7 @@ def test_the_table_survives_a_netcdf_file(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"experiment": "z"}, "claim c: there is no experiment 'z'; expected one of a"),
+        ({"experiment": "z"}, "claim c: no experiment 'z'; expected one of a"),
         ({"statistic": "z"}, "a has no z .it is not among"),
         ({"statistic": "w"}, "a has no w .no such dataset"),
     ],

@@ -63,6 +63,31 @@ def test_shared_noise_and_shared_minibatches_each_make_the_paired_error_smaller(
     assert (with_traces >= given).all()
 
 
+@pytest.mark.parametrize("same_noise", [True, False])
+def test_degrees_of_freedom_with_traces_are_those_of_the_sum_of_its_terms(same_noise):
+    """Satterthwaite: (sum of variances)^2 / sum of variance^2 / degrees, each term computed here by loops."""
+    pair = [
+        trace.isel(repetition=0)
+        for trace in toy(repetitions=1, same_batches=False, same_noise=True, load=(3.0, 0.5))
+    ]
+    a, b = (trace.values for trace in pair)
+    moves = np.diff(a - b, axis=1)
+    between = np.mean(moves.mean(0) ** 2) / (2 * DRAWS)
+    inner = [((moves[:, t] - moves[:, t].mean()) ** 2).sum() / (CHAINS - 1) for t in range(DRAWS - 1)]
+    within = np.mean(inner) / (2 * DRAWS * CHAINS)
+    of_each = [np.var(one.mean(1), ddof=1) / CHAINS for one in (a, b)]
+    of_pairs = np.var((a - b).mean(1), ddof=1) / CHAINS
+    chains = [(v, CHAINS - 1) for v in ([of_pairs] if same_noise else of_each)]
+    own = 2 * (DRAWS - 1) ** 2 / (3 * DRAWS - 4)  # of a mean of squared successive differences
+    terms = [*chains, (between, own), (within, own * (CHAINS - 1))]
+    total = sum(v for v, _ in chains) + between - within
+    result = found(*pair, traces=True, shared_noise=same_noise)
+    assert between > within
+    assert result["contrast_se"].item() == pytest.approx(np.sqrt(total))
+    truth = total**2 / sum(v**2 / degrees for v, degrees in terms)
+    assert result["degrees_of_freedom"].item() == pytest.approx(truth)
+
+
 def test_independent_noise_by_chain_has_fewer_degrees_of_freedom_and_no_smaller_error():
     a, b = toy(repetitions=2000, same_batches=True, same_noise=False)
     by_chain = found(a, b, traces=False, shared_noise=True)
@@ -222,3 +247,9 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
 def test_onset(values, threshold, expected):
     excess = xr.DataArray(values, dims="step", coords={"step": [0, 10, 20, 30]})
     np.testing.assert_equal(onset(excess, threshold=threshold), expected)
+
+
+def test_a_step_whose_threshold_is_missing_is_a_missing_step():
+    excess = xr.DataArray([-1.0, 1, 3, 4], dims="step", coords={"step": [0, 10, 20, 30]})
+    np.testing.assert_equal(onset(excess, threshold=xr.full_like(excess, 0).where(excess != 3)), 10)
+    np.testing.assert_equal(onset(excess, threshold=xr.full_like(excess, 0).where(excess != 1)), 20)

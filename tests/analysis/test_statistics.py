@@ -166,6 +166,22 @@ def test_two_curves_over_the_seeds_of_both():
     assert found["last"].values.tolist() == [1, 3]
 
 
+def test_both_curves_are_smoothed_before_they_are_held_against_each_other():
+    """One spike is the peak of either curve; of a running mean over 3 it is not."""
+    early, late = (9.0, 0, 0, 4, 5, 4, 0, 0), (0.0, 0, 4, 5, 4, 0, 0, 9)
+    curves = xr.Dataset(
+        {"a": (("seed", "step"), [early]), "b": (("seed", "step"), [late])},
+        coords={"seed": [0], "step": [0, 1, 3, 7, 15, 31, 63, 127]},
+    )
+    raw, smoothed = (
+        summary(entry("it.a", "step_lead", against="it.b", window=window), {"it": curves})["it"].item()
+        for window in (1, 3)
+    )
+    assert raw == 7  # 127 against 0
+    assert smoothed == -1  # 7 against 15
+    assert summary(entry("it.b", "step_lead", against="it.a", window=3), {"it": curves})["it"].item() == 1
+
+
 @pytest.mark.parametrize(
     ("statistic", "said"),
     [

@@ -14,11 +14,10 @@ from well import standard_deviation, stationary
 from rllc.estimator.llc import estimate
 from rllc.estimator.samplers.chains import noise_stream
 from rllc.validation import networks, toys, wells
-from rllc.validation.replicated import Table, replicated
+from rllc.validation.replicated import replicated
 from rllc.validation.truths import quadratic as truths
-from rllc.validation.truths.deep_linear import deep_linear
 from rllc.validation.truths.potentials import POTENTIALS, crossing, power_sum
-from rllc.validation.truths.reduced_rank import mean_loss_at_zero, reduced_rank
+from rllc.validation.truths.reduced_rank import mean_loss_at_zero
 
 HESSIAN = np.array([[2.0, 0.5, 0.0, 0.3], [0.5, 1.0, 0.2, 0.0], [0.0, 0.2, 0.5, 0.1], [0.3, 0.0, 0.1, 0.1]])
 SELECTED = np.array([True, False, True, True])
@@ -112,19 +111,16 @@ def test_toy_potentials_have_their_mean_loss_at_finite_n_beta(name):
 @pytest.mark.parametrize("case", [(1, 1, 1), (2, 2, 1), (2, 2, 2), (3, 3, 2)])
 def test_reduced_rank_regression_around_zero_is_the_integral(case):
     inputs, outputs, hidden = case
-    table = Table()
-    networks.sample_network(
-        table, 0, (inputs, hidden, outputs), 0, truth=reduced_rank(inputs=inputs, outputs=outputs, hidden=hidden, rank=0),
-        n_beta=[200.0], localization=10.0, relative_step=0.06, batch_size=None, replicas=400, chains=1, draws=70,
-        burn_in=25, thinning=50, seed=0,
+    (found,) = networks.sampled(
+        [((inputs, hidden, outputs), 0)], n_beta=[200.0], localization=10.0, relative_step=0.06, batch_size=None,
+        replicas=400, chains=1, draws=70, burn_in=25, thinning=50, seed=0,
     )  # fmt: skip
-    found = table.dataset().isel(model=0, n_beta=0)
     exact = mean_loss_at_zero(
         inputs=inputs, outputs=outputs, hidden=hidden, n_beta=200.0, localization=10.0, scale=0.5
     )
-    assert float(found["exact"]) == pytest.approx(exact)
-    assert float(found["llc_se"]) < 0.03 * exact
-    assert float(found["llc"]) == pytest.approx(exact, abs=4 * float(found["llc_se"]) + 0.015 * exact)
+    assert found["exact"] == pytest.approx(exact)
+    assert found["llc_se"] < 0.03 * exact
+    assert found["llc"] == pytest.approx(exact, abs=4 * found["llc_se"] + 0.015 * exact)
 
 
 # shapes whose flat directions are few or none: what is left at n_beta 3e4 of the way to the limit is under 4 %
@@ -141,14 +137,12 @@ def test_reduced_rank_regression_around_zero_is_the_integral(case):
     ],
 )
 def test_linear_networks_at_a_balanced_point_have_aoyagis_coefficient(sizes, rank):
-    truth, table = deep_linear(sizes, rank=rank), Table()
-    networks.sample_network(
-        table, 0, sizes, rank, truth=truth, n_beta=[3e4], localization=10.0, relative_step=0.05, batch_size=None,
+    (found,) = networks.sampled(
+        [(sizes, rank)], n_beta=[3e4], localization=10.0, relative_step=0.05, batch_size=None,
         replicas=100, chains=1, draws=60, burn_in=30, thinning=50, seed=1,
     )  # fmt: skip
-    found = table.dataset().isel(model=0, n_beta=0)
-    assert float(found["llc_se"]) < 0.02 * float(truth.value)
-    assert abs(float(found["relative_error"])) < 0.04
+    assert found["llc_se"] < 0.02 * found["coefficient"]
+    assert found["llc"] == pytest.approx(found["coefficient"], rel=0.04)
 
 
 def test_minibatches_of_inputs_have_the_law_of_the_expected_loss():

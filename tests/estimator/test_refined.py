@@ -164,6 +164,19 @@ def test_control_without_the_gradient():
 
 
 @pytest.mark.parametrize("thinning", [1, 2])
+def test_the_centred_control(thinning):
+    fast, slow = both(SMALL, language(SMALL, count=9), centred=True, thinning=thinning, burn_in=1)
+    assert_same(fast, slow)
+    setting = replace(SETTING, thinning=thinning, burn_in=1)
+    given = (model(SMALL), SMALL, language(SMALL, count=9))
+    on = estimate_heads(*given, setting=setting)
+    assert float(abs(on.llc - fast.llc).min()) > 1e-3
+    control = estimate_heads(*given, setting=replace(setting, centred=True), control_of=on)
+    np.testing.assert_allclose(control.llc_chain, fast.llc_chain, rtol=1e-6)
+    np.testing.assert_allclose(control.acceptance, fast.acceptance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("thinning", [1, 2])
 def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning, monkeypatch):
     setting = replace(SETTING, burn_in=2, thinning=thinning)
     given, how = (model(SMALL), SMALL, language(SMALL, count=9)), {"init_batches": language(SMALL, count=1)}

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -58,21 +56,15 @@ def datasets():
 
 
 @pytest.mark.parametrize("name", ["quadratic", "potentials", "reduced_rank", "deep_linear"])
-def test_every_figure_draws_and_says_what_it_found(name, datasets, tmp_path):
+def test_every_figure_draws_and_says_what_it_found(name, datasets, misplaced, tmp_path):
     drawing = getattr(validation, f"validation_{name}")({name: datasets[name]})
+    assert misplaced(drawing) == []
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
     assert drawing.caption.endswith(".")
     assert "nan" not in words(drawing)
     assert "2.0 %" in words(drawing) or "+2.0 %" in words(drawing)
     assert "not mixed 1" in words(drawing)
-    drawing.figure.draw_without_rendering()
-    whole = drawing.figure.bbox
-    for ax in drawing.figure.axes:
-        for text in (ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label):
-            box = text.get_window_extent()
-            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
-            assert not text.get_text() or inside, text.get_text()
 
 
 def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
@@ -89,4 +81,3 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
 def test_a_dataset_that_is_not_given_is_named(datasets):
     with pytest.raises(ValueError, match=r"draws deep_linear\.nc"):
         validation.validation_deep_linear({"quadratic": datasets["quadratic"]})
-    assert json.dumps(sorted(datasets))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from hooked import as_hooked
+from scipy import stats
 
 from rllc.measures.metrics import evaluate
 from rllc.models.attention_only import AttentionOnly
@@ -37,6 +38,8 @@ def test_equal_to_transformer_lens_whatever_the_batches(contexts):
     assert float(got.loss) == pytest.approx(expected.mean(), rel=1e-5)
     late = expected[:, [6, 8]].mean()
     assert float(got.icl_score) == pytest.approx(late - expected[:, 1].mean(), abs=1e-5)
+    gaps = expected[:, [6, 8]].mean(1) - expected[:, 1]
+    assert float(got.icl_score_se) == pytest.approx(stats.sem(gaps), rel=1e-4)
 
 
 def test_a_model_has_no_loss_against_itself(contexts):

@@ -84,7 +84,7 @@ def test_the_cost_grows_with_the_grid(chunked):
         ).cpu_seconds
 
     few = seconds(changed(chunked, "heads.n_beta", [30]), "calibration", 1250)
-    assert 60 < few < seconds(chunked, "calibration", 1250) < 900
+    assert 60 < few < seconds(chunked, "calibration", 1250) < 1500
     assert seconds(chunked, "calibration", 0) == cost.START
     assert seconds(chunked, "dependence", 1250) > cost.START
 

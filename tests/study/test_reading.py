@@ -9,7 +9,7 @@ import yaml
 from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
-from rllc.study.figures import FIGURES, options
+from rllc.study.figures import FIGURES, misfit, options
 from rllc.study.layout import Layout
 from rllc.study.reading import FOLDERS, ConfigError, read
 from rllc.study.rows import FigureRow
@@ -78,6 +78,7 @@ def test_options_are_those_of_the_drawing_function(name):
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     read = options(FIGURES[name])
     assert list(read) == list(defaults)
+    assert all(misfit(FIGURES[name], option, object()) for option in read)
     assert all(read[option] in (None, default) for option, default in defaults.items())
     assert all(read[option] == default for option, default in defaults.items() if isinstance(default, str))
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from rllc.validation.truths.deep_linear import deep_linear
+from rllc.validation.truths.monomials import Coefficient
 from rllc.validation.truths.potentials import crossing
-from rllc.validation.truths.reduced_rank import mean_loss_at_zero, reduced_rank
+from rllc.validation.truths.reduced_rank import mean_loss_at_zero
 
 WORKED = {
     (5, 5, 3, 0): ("13/2", 2), (5, 5, 4, 0): ("8", 1), (4, 8, 3, 0): ("6", 1), (2, 2, 1, 0): ("1", 2),
@@ -22,6 +23,20 @@ AT_ZERO = {
     (3, 3, 2): (2.3455, 2.4375, 2.4751, 2.4963, 2.4998),
     (4, 2, 2): (1.9309, 1.9780, 1.9930, 1.9993, 2.0),
 }
+
+
+def reduced_rank(*, inputs, outputs, hidden, rank):
+    """Of y = B A x, the smallest over all true parameters (Aoyagi and Watanabe 2005, Main Theorem)."""
+    M, N, H, r = inputs, outputs, hidden, rank
+    if N + r > M + H:
+        return Coefficient(Fraction(H * M - H * r + N * r, 2), 1)
+    if M + r > N + H:
+        return Coefficient(Fraction(H * N - H * r + M * r, 2), 1)
+    if H + r > M + N:
+        return Coefficient(Fraction(M * N, 2), 1)
+    odd = (M + H + N + r) % 2
+    eighths = -((H + r) ** 2) - M**2 - N**2 + 2 * (H + r) * (M + N) + 2 * M * N + odd
+    return Coefficient(Fraction(eighths, 8), 1 + odd)
 
 
 def sizes(largest):
@@ -111,7 +126,7 @@ def test_the_integral_is_an_average_over_random_matrices():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: reduced_rank(inputs=2, outputs=2, hidden=2, rank=3),
+        lambda: deep_linear((2, 2, 2), rank=3),
         lambda: deep_linear((3, 0, 2), rank=0),
         lambda: deep_linear((3,), rank=0),
         lambda: mean_loss_at_zero(inputs=3, outputs=3, hidden=3, n_beta=1, localization=1),

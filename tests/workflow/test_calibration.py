@@ -52,7 +52,7 @@ def test_both_targets_make_their_datasets_and_figures(checkout, rules):
     assert sweep["status"].dtype.kind == sweep["verdict"].dtype.kind == "i"
     assert sound(sweep).dims == sweep["verdict"].dims  # refuses what is no longer an integer
     assert sweep["llc"].sel(component="1:1", n_beta=30, localization=200).notnull().all()
-    for name in ("shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_prediction"):
+    for name in ("shrinkage", "shrinkage_without_drift", "curvature_ratio", "llc_walked"):
         assert sweep[name].attrs["units"] == "1"
     advice = xr.open_dataset(results / "language/recommendation.nc")
     assert set(advice["kind"].values) == {"heads", "full"}

@@ -21,6 +21,7 @@ from rllc.vocabulary import STATUS, describe
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = (
     "shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise",
+    "exponent",
 )  # fmt: skip
 COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
 ALL = "all distributions"
@@ -66,35 +67,45 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
 def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
     """Components by kind, where there are any: ``heads`` (labels L:H) and ``full``."""
     labels = [str(label) for label in calibration["component"].values]
-    members = {
-        "heads": [label for label in labels if ":" in label],
-        "full": [label for label in labels if label == "full"],
-    }
-    return {kind: names for kind, names in members.items() if names}
+    heads, full = [label for label in labels if ":" in label], [label for label in labels if label == "full"]
+    return {kind: names for kind, names in (("heads", heads), ("full", full)) if names}
+
+
+def recommendation(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    rule: Mapping[str, float],
+    known: Mapping[str, Any],
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """Every criterion at every setting of ``calibration``, the choice, and where the known settings stand.
+
+    known  kind of component -> setting -> its step_size, n_beta and localization
+    """
+    sweep = datasets["calibration"]
+    made = recommend(sweep, **rule).merge(at_settings(sweep, known, **rule))
+    if "distribution_label" in sweep.coords:
+        named = dict(zip(sweep["distribution"].values, sweep["distribution_label"].values, strict=True))
+        labels = [str(named.get(name, name)) for name in made["distribution"].values]
+        made = made.assign_coords(distribution_label=("distribution", labels))
+    return made.drop_attrs(deep=False)
 
 
 def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Apply the rule to every kind of component, on each distribution and on all together.
 
-    calibration  ``llc``, ``llc_se``, ``llc_gradient_off``, ``rhat``, ``drift``, ``drift_se``, ``acceptance``,
-                 ``acceptance_null`` (seed, step, component, distribution, localization, n_beta,
-                 step_size), ``status`` (.., chain), ``relaxed`` (component, localization, step_size),
-                 ``hessian_trace``, ``gradient_square``, ``gradient_curvature`` (seed, step, component,
-                 distribution)
+    calibration  the dataset of that name: estimates and ``CELLS`` on the ``GRID``
     thresholds   any of ``rllc.analysis.rule.THRESHOLDS``
 
-    Returns, per (kind, distribution): ``recommended_n_beta``, ``recommended_localization``,
-    ``recommended_step_size`` (NaN without recommendation), ``outcome`` (a flag: none, curvature: the
-    localization dominates, likelihood), medians over cells at that setting, ``excluded_by`` (the required
-    criterion that fails at most settings), ``said`` (one sentence); per setting also ``share`` and ``passes``
-    of each criterion. The last ``distribution`` is "all distributions" where there are several.
+    Returns ``VARIABLES`` per (kind, distribution), NaN without recommendation: medians over cells at the
+    setting that is recommended, ``outcome`` (a flag; curvature: the localization dominates), ``excluded_by``
+    (the required criterion that fails at most settings), ``said`` (one sentence); ``share`` and ``passes``
+    per setting, too. The last ``distribution`` is "all distributions" where there are several.
     """
     limit = limits(thresholds)
     holds, terms = criteria(calibration, **limit), quantities(calibration)
     terms = terms[list(MEDIANS)].assign(llc=calibration["llc"])
-    table = _by_group(
-        calibration, lambda kind, cells: _choose(holds.sel(cells), terms.sel(cells).median(CELLS), limit)
-    )
+    table = _by_group(calibration, lambda kind, cells: _choose(holds.sel(cells), terms.sel(cells), limit))
     table["outcome"].attrs = {
         "long_name": "what the rule comes to",
         "flag_values": np.arange(len(OUTCOMES), dtype=np.int8),
@@ -110,10 +121,9 @@ def at_settings(
 
     settings  kind of component -> name -> n_beta, localization, step_size
 
-    Returns ``setting_n_beta``, ``setting_localization``, ``setting_step_size`` (kind, setting; NaN where a
-    kind has no such setting), and, where the setting is a point of the grid (else NaN, -1),
-    ``setting_shrinkage``, ``setting_curvature_ratio``, ``setting_drift_ratio``, ``setting_relative_error``,
-    ``setting_llc`` (kind, distribution, setting) and ``setting_passes`` (.., criterion).
+    Returns ``setting_`` and each axis of the grid (kind, setting; NaN where a kind has no such setting), and
+    where the setting is a point of the grid (else NaN, -1) ``setting_`` and each of ``MEDIANS``, ``llc``
+    (kind, distribution, setting) and ``passes`` (.., criterion).
     """
     limit = limits(thresholds)
     holds = criteria(calibration, **limit)
@@ -124,25 +134,24 @@ def at_settings(
     def every(kind: str, cells: Mapping[str, list[str]]) -> xr.Dataset:
         passes, middle = _passes(holds.sel(cells), limit), terms.sel(cells).median(CELLS)
         table = middle.where((passes >= 0).all("criterion")).assign(passes=passes)
-        points = [_at_point(table, settings.get(kind, {}).get(name)) for name in names]
-        return xr.concat(points, index) if points else _at_point(table, None).expand_dims(setting=0)
+        points = [_at_point(table, settings.get(kind, {}).get(name, {})) for name in names]
+        return xr.concat(points, index) if points else _at_point(table, {}).expand_dims(setting=0)
 
     table = _by_group(calibration, every).transpose("kind", "distribution", "setting", "criterion")
-    for axis in GRID:
-        points = [
-            [settings.get(kind, {}).get(name, {}).get(axis, np.nan) for name in names]
-            for kind in table["kind"].values
-        ]
-        table[axis] = ("kind", "setting"), np.reshape(points, (table.sizes["kind"], len(names)))
+    table = table.assign({axis: table[axis].isel(distribution=0, drop=True) for axis in GRID})
     return table.rename({name: f"setting_{name}" for name in table.data_vars})
 
 
-def _at_point(table: xr.Dataset, point: Mapping[str, float] | None) -> xr.Dataset:
-    """The grid at one setting; NaN, and -1 in ``passes``, where that is no point of it."""
-    at = {axis: table[axis].values[0] if point is None else point[axis] for axis in GRID}
-    known = point is not None and all(np.isclose(table[axis].values, at[axis]).any() for axis in GRID)
-    here = table.sel(at, method="nearest", drop=True)
-    return here if known else here.where(False).assign(passes=xr.full_like(here["passes"], -1))
+def _at_point(table: xr.Dataset, point: Mapping[str, float]) -> xr.Dataset:
+    """The grid at one setting, and that; NaN, and -1 in ``passes``, where that is no point of it."""
+    known = point and all(np.isclose(table[axis].values, point[axis]).any() for axis in GRID)
+    here = (
+        table.sel(point, method="nearest", drop=True)
+        if point
+        else table.isel(dict.fromkeys(GRID, 0), drop=True)
+    )
+    here = here if known else here.where(False).assign(passes=xr.full_like(here["passes"], -1))
+    return here.assign({axis: point.get(axis, np.nan) for axis in GRID})
 
 
 def _by_group(
@@ -170,9 +179,9 @@ def _passes(holds: xr.DataArray, limit: Mapping[str, float]) -> xr.DataArray:
     return (share >= least - 1e-9).astype(np.int8).where(sampled, -1).astype(np.int8)
 
 
-def _choose(holds: xr.DataArray, middle: xr.Dataset, limit: Mapping[str, float]) -> xr.Dataset:
-    """The rule on the cells of one kind of component; ``middle`` are their medians at every setting."""
-    passes = _passes(holds, limit)
+def _choose(holds: xr.DataArray, terms: xr.Dataset, limit: Mapping[str, float]) -> xr.Dataset:
+    """The rule on the cells of one kind of component."""
+    passes, middle = _passes(holds, limit), terms.median(CELLS)
     required = passes.sel(criterion=list(REQUIRED))
     good, failures = (required == 1).all("criterion"), (required == 0).sum(GRID)
     likely, small = (passes.sel(criterion=name, drop=True) == 1 for name in PREFERRED)
@@ -203,31 +212,22 @@ def _choose(holds: xr.DataArray, middle: xr.Dataset, limit: Mapping[str, float])
 def _first(good: xr.DataArray, rank: xr.DataArray, error: xr.DataArray) -> dict[str, float] | None:
     """The setting that the rule comes to, None where none is good."""
     table = xr.Dataset({"good": good, "rank": rank, "error": error}).to_dataframe().reset_index()
-    table = table[table["good"]]
-    if not len(table):
-        return None
-    table = table.sort_values(
-        ["rank", "error", "localization", "n_beta", "step_size"],
-        ascending=[False, True, True, False, False],
-        na_position="last",
-    )
-    return {name: float(table.iloc[0][name]) for name in GRID}
+    columns = ["rank", "error", *GRID]
+    table = table[table["good"]].sort_values(columns, ascending=[False, True, True, False, False])
+    return {name: float(table[name].iloc[0]) for name in GRID} if len(table) else None
 
 
 def _sentence(row: Mapping[str, Any], outcome: str, small: bool) -> str:
     setting = ", ".join(f"{name} {row[f'recommended_{name}']:g}" for name in ("step_size", "n_beta"))
-    what = (
-        "the likelihood matters"
-        if outcome == "likelihood"
-        else "the localization dominates, so the estimate is close kin of a curvature"
-    )
+    what = {
+        "likelihood": "the likelihood matters",
+        "curvature": "the localization dominates, so the estimate is close kin of a curvature",
+    }
     drift = "small" if small else "not small and must be reported"
     return (
-        f"{setting}, localization {row['recommended_localization']:g}: {what} "
-        f"(median 1 - on/off {row['shrinkage']:.0%}, "
-        f"{row['shrinkage_without_drift']:.0%} without drift); "
-        f"the drift term is {drift} "
-        f"(median {row['drift_ratio']:.0%} of the estimate); {row['candidates']} of {row['tested']} "
+        f"{setting}, localization {row['recommended_localization']:g}: {what[outcome]} (median 1 - on/off "
+        f"{row['shrinkage']:.0%}, {row['shrinkage_without_drift']:.0%} without drift); the drift term is "
+        f"{drift} (median {row['drift_ratio']:.0%} of the estimate); {row['candidates']} of {row['tested']} "
         "settings pass what is required"
     )
 
@@ -253,15 +253,13 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
 
     At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is drift_prediction / |llc|, so that its sign says which way; ``trusted`` is 1
+    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``trusted`` is 1
     where all required criteria of the rule hold there, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
-    known = used.notnull()
-    terms = quantities(calibration)
-    terms["drift_term"] = terms["drift_prediction"] / np.abs(calibration["llc"])
-    terms["llc"] = calibration["llc"]
+    known, terms = used.notnull(), quantities(calibration).assign(llc=calibration["llc"])
+    terms["drift_term"] = calibration["llc_walked"] / np.abs(terms["llc"])
     at = used.fillna(calibration["step_size"].values[0])
     names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
     middle = terms[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")

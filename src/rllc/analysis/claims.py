@@ -27,12 +27,11 @@ def judge(
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
-    Returns ``value``, ``value_se``, ``untrusted``, ``passes`` (claim, seed; a flag: 1, 0, or -1 not reached),
-    ``verdict`` and the claim's own entries (claim), and every statistic and ``last_step`` (experiment, seed),
-    NaN where an experiment lacks it. Seeds that are not reached are in no verdict, and those of ``versus`` in
-    no mean; a claim without a seed that is reached is "not reached". ``passes`` asks for the value alone. To
-    first order the error of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) /
-    |w|, with t = sqrt(sum of squared errors) / n for the mean w over n seeds.
+    Returns the columns of ``rllc.analysis.columns`` (claim, seed) or (claim), and every statistic and
+    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached are in no
+    verdict, and those of ``versus`` in no mean. ``passes`` asks for the value alone. To first order the error
+    of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with
+    t = sqrt(sum of squared errors) / n for the mean w over n seeds.
 
     Raises ValueError where there is no such experiment, or it has no such statistic.
     """
@@ -43,14 +42,14 @@ def judge(
             f"a statistic cannot be called {', '.join(clash)}: the claims table has that; rename it"
         )
     rows = [_row(name, claim, table, summaries) for name, claim in claims.items()]
-    columns = {key: [row[key] for row in rows] for key in VARIABLES}
-    shape = len(rows), table.sizes["seed"]
-    each = {key: np.asarray(columns[key], dtype=float).reshape(shape) for key in PER_SEED}
-    each["passes"] = each["passes"].astype(np.int8)
-    numbers = {key: np.asarray(columns[key], dtype=float) for key in NUMBERS}
-    texts = {key: _text(columns[key]) for key in TEXTS}
-    table = table.assign({key: (("claim", "seed"), values) for key, values in each.items()})
-    table = table.assign({key: ("claim", values) for key, values in (numbers | texts).items()})
+    for key in VARIABLES:
+        column = [row[key] for row in rows]
+        if key in PER_SEED:
+            values = np.asarray(column, dtype=float).reshape(len(rows), table.sizes["seed"])
+            table[key] = ("claim", "seed"), values
+        else:
+            table[key] = "claim", _text(column) if key in TEXTS else np.asarray(column, dtype=float)
+    table["passes"] = table["passes"].astype(np.int8)
     titles = ("experiment", _text((labels or {}).get(name, name) for name in summaries))
     table["passes"].attrs |= {
         "flag_values": np.asarray(list(PASSES.values()), dtype=np.int8),
@@ -107,13 +106,11 @@ def _measured(
     statistic = claim["statistic"]
     if experiment not in summaries:
         raise ValueError(
-            f"claim {name}: there is no experiment {experiment!r}; expected one of {', '.join(summaries)}"
+            f"claim {name}: no experiment {experiment!r}; expected one of {', '.join(summaries)}"
         )
     if statistic not in summaries[experiment]:
         why = summaries[experiment].attrs.get(f"absent.{statistic}", "it is not among the statistics")
-        raise ValueError(
-            f"claim {name}: {experiment} has no {statistic} ({why}); correct the claim or the statistic"
-        )
+        raise ValueError(f"claim {name}: {experiment} has no {statistic} ({why}); correct claim or statistic")
     one = table.sel(experiment=experiment)
     unknown = xr.full_like(one[statistic], np.nan)
     return xr.Dataset(

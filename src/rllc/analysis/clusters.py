@@ -66,10 +66,7 @@ def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init:
 
 
 ALGORITHMS: dict[str, Callable[[np.ndarray, int, int, int], np.ndarray]] = {
-    "euclidean_kmeans": euclidean_kmeans,
-    "ward": ward,
-    "dtw_kmeans": dtw_kmeans,
-    "shape_kmeans": shape_kmeans,
+    f.__name__: f for f in (euclidean_kmeans, ward, dtw_kmeans, shape_kmeans)
 }
 
 
@@ -131,22 +128,16 @@ def distances(curves: np.ndarray, algorithm: str) -> np.ndarray:
 def scores(curves: np.ndarray, labels: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """The three ``INDICES`` of a clustering.
 
-    The silhouette goes by the distances ``apart`` [head, head]; Calinski-Harabasz and Davies-Bouldin are
-    defined by means, so they use the concatenated curves and favour the Euclidean algorithms. NaN where
-    undefined: fewer than 2 clusters, or as many as heads.
+    The silhouette goes by the distances ``apart`` [head, head]; the others are defined by means, so they use
+    the concatenated curves and favour the Euclidean algorithms. NaN for 1 cluster, or as many as heads.
     """
     from sklearn import metrics
 
     if not 2 <= len(np.unique(labels)) < len(labels):
         return np.full(len(INDICES), np.nan)
-    points = concatenated(curves)
-    return np.asarray(
-        [
-            metrics.silhouette_score(apart, labels, metric="precomputed"),
-            metrics.calinski_harabasz_score(points, labels),
-            metrics.davies_bouldin_score(points, labels),
-        ]
-    )
+    points, silhouette = concatenated(curves), metrics.silhouette_score(apart, labels, metric="precomputed")
+    by_means = (metrics.calinski_harabasz_score, metrics.davies_bouldin_score)
+    return np.asarray([silhouette, *(score(points, labels) for score in by_means)])
 
 
 def cluster(
@@ -164,20 +155,28 @@ def cluster(
     rllc         (seed, step, head, distribution) with coordinate ``layer`` (head)
     n_clusters   the numbers of clusters asked for, each at least 2 and below the heads in every scope
     random_seed  starts of the K-means algorithms; each seed and scope is clustered by itself
-    points       size of the uniform grid in log(step + 1) on which curves are compared
-    standardize  z-score each curve first (k-Shape always does); the paper does not
+    points, standardize  as ``trajectories.resample`` has them; the paper does not standardize
 
     Returns ``cluster`` (seed, head, algorithm, n_clusters), ``score`` (seed, scope, algorithm, n_clusters,
     index) and ``agreement`` (seed, scope, algorithm, other_algorithm, n_clusters), with the coordinate
     ``head_scope`` (head). Heads that have a distribution without two measured checkpoints are not clustered
     (-1); what then cannot be computed is NaN. The order of heads changes nothing.
     """
-    chosen = _checked_algorithms(algorithms)
+    unknown = sorted(set(algorithms) - set(ALGORITHMS))
+    if unknown or not algorithms:
+        raise ValueError(f"unknown clustering algorithms {unknown}: choose from {', '.join(ALGORITHMS)}")
+    chosen = list(algorithms)
     ordered = rllc.sortby([rllc["layer"], rllc["head_index"]]) if "head_index" in rllc.coords else rllc
     curves = resample(ordered, points=points, standardize=standardize)
     curves = curves.transpose("seed", "head", "grid", "distribution")
     groups = scopes(ordered["layer"].values)
-    ks = _checked_numbers(n_clusters, groups)
+    smallest = min(int(mask.sum()) for mask in groups.values())
+    if not n_clusters or not all(2 <= k < smallest for k in n_clusters):
+        raise ValueError(
+            f"numbers of clusters must be from 2 to {smallest - 1} (one below the heads of the smallest of "
+            f"{', '.join(groups)}); got {list(n_clusters)}"
+        )
+    ks = sorted({int(k) for k in n_clusters})
     seeds, heads = curves.sizes["seed"], curves.sizes["head"]
     label = np.full((seeds, heads, len(chosen), len(ks)), -1, dtype=np.int32)
     score = np.full((seeds, len(groups), len(chosen), len(ks), len(INDICES)), np.nan)
@@ -191,16 +190,12 @@ def cluster(
         for k, number in enumerate(ks):
             if len(usable) <= number:
                 break
-            clusterings = [
-                canonical(ALGORITHMS[name](data, number, random_seed % 2**32, n_init)) for name in chosen
-            ]
+            found = (ALGORITHMS[name](data, number, random_seed % 2**32, n_init) for name in chosen)
+            clusterings = [canonical(labels) for labels in found]
             for a, labels in enumerate(clusterings):
                 label[s, usable, a, k] = labels
                 score[s, g, a, k] = scores(data, labels, apart[a])
             agreement[s, g, :, :, k] = _agreements(clusterings)
-    scope_of = np.empty(heads, dtype=object)
-    for name, mask in groups.items():
-        scope_of[mask] = name
     result = xr.Dataset(
         {
             "cluster": (("seed", "head", "algorithm", "n_clusters"), label),
@@ -209,7 +204,7 @@ def cluster(
         },
         coords={
             **{name: coord for name, coord in curves.coords.items() if set(coord.dims) <= {"seed", "head"}},
-            "head_scope": ("head", scope_of),
+            "head_scope": ("head", np.select(list(groups.values()), list(groups), "").astype(object)),
             "scope": list(groups),
             "algorithm": chosen,
             "other_algorithm": chosen,
@@ -234,21 +229,3 @@ def _agreements(clusterings: Sequence[np.ndarray]) -> np.ndarray:
     for i, j in itertools.product(np.flatnonzero(complete), repeat=2):
         table[i, j] = adjusted_rand_score(clusterings[i], clusterings[j])
     return table
-
-
-def _checked_algorithms(algorithms: Sequence[str]) -> list[str]:
-    unknown = sorted(set(algorithms) - set(ALGORITHMS))
-    if unknown or not algorithms:
-        raise ValueError(f"unknown clustering algorithms {unknown}: choose from {', '.join(ALGORITHMS)}")
-    return list(algorithms)
-
-
-def _checked_numbers(n_clusters: Sequence[int], groups: dict[str, np.ndarray]) -> list[int]:
-    smallest = min(int(mask.sum()) for mask in groups.values())
-    wrong = [k for k in n_clusters if not 2 <= k < smallest]
-    if wrong or not len(n_clusters):
-        raise ValueError(
-            f"numbers of clusters must be from 2 to {smallest - 1} (one below the heads of the smallest of "
-            f"{', '.join(groups)}); got {list(n_clusters)}"
-        )
-    return sorted({int(k) for k in n_clusters})

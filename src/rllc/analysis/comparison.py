@@ -18,17 +18,9 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
     over = [dim] if isinstance(dim, str) else list(dim)
     if "seed" in over:
         raise ValueError("a head label means another head in another seed: correlate within each seed")
-    a, b = xr.broadcast(*xr.align(a, b, join="inner"))
-    return xr.apply_ufunc(
-        lambda x, y: np.vectorize(spearman, signature="(n),(n)->()")(*(_flat(v, len(over)) for v in (x, y))),
-        a,
-        b,
-        input_core_dims=[over, over],
-    ).rename("rank_correlation")
-
-
-def _flat(values: np.ndarray, axes: int) -> np.ndarray:
-    return values.reshape(*values.shape[: values.ndim - axes], -1)
+    pairs = xr.broadcast(*xr.align(a, b, join="inner"))
+    same = xr.apply_ufunc(spearman, *pairs, input_core_dims=[over, over], vectorize=True)
+    return same.rename("rank_correlation")
 
 
 def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:

@@ -5,9 +5,8 @@ What two estimates share cancels in their difference, and only in an error that 
 - **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
   ``seeded`` at every step. It is paired chain by chain.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
-  them, so the spread over chains holds nothing of what minibatches do to an estimate, with or without
-  pairing: an error from chains is one **given these minibatches**. How far the difference would move with
-  minibatches drawn anew is seen only draw by draw, in traces (``batch_variance``).
+  them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
+  difference would move with others is seen only draw by draw, in traces (``batch_variance``).
 
 With a_c, b_c the estimates of chain c, given the minibatches B the chains are independent and alike, and by
 the law of total variance, for the mean difference D over C chains of T draws::
@@ -53,10 +52,8 @@ def contrast(
 
     dataset       with ``{name}_chain`` (..., chain): one estimate per chain, NaN where the chain failed
     traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
-                  With it the errors also hold the choice of minibatches; without, they are given these
-    shared_noise  whether chain c has the same noise in both; default: along ``distribution``, and along
-                  ``step`` where the dataset's sampling was ``seeded``
-    confidence    of the interval
+                  With it the errors also hold the choice of minibatches
+    shared_noise  whether chain c has the same noise in both; default: as the dataset was sampled
 
     Returns, in the other dims::
 
@@ -66,12 +63,12 @@ def contrast(
                             and with traces       + batch_variance of the difference of the traces
         unpaired_se^2       var(a_c) / C_a + var(b_c) / C_b, and with traces + batch_variance of each
         degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
-        half_width          t quantile times contrast_se: contrast ± half_width is the interval
+        half_width          t quantile times contrast_se
 
-    Without shared noise a_c and b_c are independent given the minibatches, so pairing them by chain would
-    estimate the same error with half the degrees of freedom. None of these holds an error from the choice
-    of held-out text that the minibatches are drawn from, nor one between training seeds. With 4 chains and
-    3 degrees of freedom the 95 % interval is 3.2 standard errors to either side, not 2.
+    Without shared noise, pairing a_c and b_c by chain would estimate the same error with half the degrees of
+    freedom. None of these holds an error from the choice of held-out text that the minibatches are drawn
+    from, nor one between training seeds. With 3 degrees of freedom the 95 % interval is 3.2 standard errors
+    to either side, not 2.
 
     Raises ValueError where there is no such dim, label or variable, and for ``seed``.
     """
@@ -80,28 +77,23 @@ def contrast(
     if dim not in DIMS:
         raise ValueError(f"no contrast along {dim!r}: expected one of {', '.join(DIMS)}")
     if f"{name}_chain" not in dataset:
-        raise ValueError(
-            f"the dataset has no {name}_chain: expected it among {', '.join(map(str, dataset.data_vars))}"
-        )
+        raise ValueError(f"the dataset has no {name}_chain, only {', '.join(map(str, dataset.data_vars))}")
     present = dataset[dim].values.tolist()
     for label in (a, b):
         if label not in present:
             raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
     chains = dataset[f"{name}_chain"]
+    if shared_noise is None:
+        setting = json.loads(dataset.attrs.get("sampling", "{}"))
+        shared_noise = dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
     result = difference(
         _at(chains, dim, a),
         _at(chains, dim, b),
         traces=None if traces is None else (_at(traces, dim, a), _at(traces, dim, b)),
-        shared_noise=_shares_noise(dataset, dim) if shared_noise is None else shared_noise,
+        shared_noise=shared_noise,
         confidence=confidence,
     )
     return result.assign_attrs(dim=dim, a=a, b=b)
-
-
-def _shares_noise(dataset: xr.Dataset, dim: str) -> bool:
-    """Whether chain c of two labels along ``dim`` has one stream of noise."""
-    setting = json.loads(dataset.attrs.get("sampling", "{}"))
-    return dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
 
 
 def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
@@ -122,6 +114,8 @@ def difference(
     confidence: float = 0.95,
 ) -> xr.Dataset:
     """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains."""
+    from scipy.special import stdtrit
+
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}: expected a share between 0 and 1")
     ok = a.notnull(), b.notnull()
@@ -139,9 +133,7 @@ def difference(
         square = square + (between - within).clip(min=0)
         terms += [(between, freedom), (within, freedom * (both.sum("chain") - 1.0))]
         each = [_of_batches(trace, own) for trace, own in zip(traces, ok, strict=True)]
-        unpaired = unpaired + sum(
-            (own_between - own_within).clip(min=0) for own_between, own_within, _ in each
-        )
+        unpaired = unpaired + sum((over - inside).clip(min=0) for over, inside, _ in each)
     freedom = square**2 / sum(variance**2 / count.where(count > 0) for variance, count in terms)
     error = np.sqrt(square)
     result = xr.Dataset(
@@ -150,7 +142,7 @@ def difference(
             "contrast_se": error,
             "unpaired_se": np.sqrt(unpaired),
             "degrees_of_freedom": freedom,
-            "half_width": error * _quantile(freedom, confidence),
+            "half_width": error * xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2),
         },
         attrs={
             "confidence": confidence,
@@ -210,13 +202,6 @@ def _of_mean(chains: xr.DataArray) -> xr.DataArray:
     return square / (count - 1).where(count > 1) / count
 
 
-def _quantile(freedom: xr.DataArray, confidence: float) -> xr.DataArray:
-    """Student's t at (1 + confidence) / 2."""
-    from scipy.special import stdtrit
-
-    return xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2)
-
-
 def lead(
     values: xr.DataArray,
     *,
@@ -254,14 +239,11 @@ def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least:
     """The first step at which ``excess`` (step) is above ``threshold`` and stays above to the end.
 
     Missing steps neither make nor break an onset. At least ``least`` measured steps must stay above, so
-    that the last checkpoint alone is no onset. NaN where there is none.
-    Use with ``lead``: ``onset(lead, threshold=half_width)`` is where a head has left the others by its
-    interval; for a score without error, give a margin.
+    that the last checkpoint alone is no onset. NaN where there is none. ``onset(lead, threshold=half_width)``
+    is where a head has left the others by its interval; for a score without error, give a margin.
     """
-    above = (excess > threshold).transpose("step").values
-    measured = np.isfinite((excess - threshold).transpose("step").values)
-    steps = excess["step"].values
-    steps, above = steps[measured], above[measured]
-    below = np.flatnonzero(~above)
-    first = 0 if below.size == 0 else below[-1] + 1
+    margin = (excess - threshold).transpose("step")
+    measured = margin[np.isfinite(margin.values)]
+    steps, below = measured["step"].values, np.flatnonzero(measured.values <= 0)
+    first = below[-1] + 1 if below.size else 0
     return float(steps[first]) if len(steps) - first >= max(least, 1) else float("nan")

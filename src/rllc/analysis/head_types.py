@@ -33,21 +33,12 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
             raise ValueError(f"head types need {', '.join(SCORES.values())}; the dataset has no {name!r}")
         if not thresholds.get(name, 0.0) > 0.0:
             raise ValueError(f"the threshold of {name!r} must be positive, got {thresholds.get(name)}")
-    last = heads.sortby("step").isel(step=-1)
-    relative = np.stack(
-        [last[name].transpose("seed", "head").values / thresholds[name] for name in SCORES.values()]
-    )
-    known = np.nan_to_num(relative, nan=-np.inf)
-    best = known.argmax(axis=0)
-    below = np.where(np.isnan(relative).any(axis=0), TYPES.index("unknown"), TYPES.index("other"))
-    index = np.where(known.max(axis=0) >= 1.0, best, below)
-    coords = {
-        name: coord
-        for name, coord in last.coords.items()
-        if set(coord.dims) <= {"seed", "head"} and name != "step"
-    }
-    labels = xr.DataArray(
-        np.asarray(TYPES, dtype=object)[index], dims=("seed", "head"), coords=coords, name="head_type"
-    )
+    last = heads[list(SCORES.values())].sortby("step").isel(step=-1, drop=True).transpose("seed", "head")
+    relative = last.map(lambda score: score / thresholds[score.name]).to_dataarray("score")
+    best = relative.fillna(-np.inf).argmax("score")
+    below = xr.where(relative.isnull().any("score"), TYPES.index("unknown"), TYPES.index("other"))
+    index = xr.where(relative.max("score") >= 1.0, best, below)
+    kinds = np.asarray(TYPES, dtype=object)[index.values]
+    labels = xr.DataArray(kinds, index.coords, index.dims, name="head_type")
     labels.attrs["thresholds"] = ", ".join(f"{name} >= {thresholds[name]:g}" for name in SCORES.values())
     return describe(labels.to_dataset(), VARIABLES)["head_type"]

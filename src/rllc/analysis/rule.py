@@ -19,7 +19,5 @@ def limits(thresholds: dict[str, float]) -> dict[str, float]:
     """All thresholds, those given and the others' defaults. Raises ValueError for one that there is not."""
     unknown = set(thresholds) - set(THRESHOLDS)
     if unknown:
-        raise ValueError(
-            f"unknown threshold {', '.join(sorted(unknown))}: expected some of {', '.join(THRESHOLDS)}"
-        )
+        raise ValueError(f"unknown threshold {', '.join(sorted(unknown))}: known are {', '.join(THRESHOLDS)}")
     return {**THRESHOLDS, **thresholds}

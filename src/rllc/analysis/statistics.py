@@ -41,10 +41,9 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     share their noise), ``<statistic>_se`` (seed): the standard deviation of the statistic over curves whose
     checkpoints are normal about the estimates, NaN where an error is not known or such a curve has no value.
     The errors are taken as independent. Checkpoints share their minibatches, though, and what these do to
-    all of them cancels in a fall, whose error is rather too large. It holds nothing of the bias of a maximum
-    (``rllc.analysis.curves``). A statistic whose curve the experiment has not is left out: why stands in the
-    attribute ``absent.<statistic>``. A ``window`` above 1 is in an attribute of the statistic. Curves
-    against each other are taken over seeds that both have.
+    all of them cancels in a fall, whose error is rather too large. A statistic whose curve the experiment has
+    not is left out: why stands in the attribute ``absent.<statistic>``. Curves against each other are taken
+    over seeds that both have.
     """
     columns, reasons = {}, {}
     ends: dict[int, list[float]] = {
@@ -98,9 +97,10 @@ def _table(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray:
         values = values.sel({dim: label})
     if "head" in values.dims and entry.get("over_heads"):
         values = getattr(values, entry["over_heads"])("head")  # max, min or mean
-    values = values.squeeze([d for d in values.dims if d not in ("seed", "step") and values.sizes[d] == 1])
+    others = [dim for dim in values.dims if dim not in ("seed", "step")]
+    values = values.squeeze([dim for dim in others if values.sizes[dim] == 1])
     if set(values.dims) != {"seed", "step"}:
-        more = ", ".join(str(d) for d in values.dims if d not in ("seed", "step"))
+        more = ", ".join(str(dim) for dim in others if dim in values.dims)
         raise Absent(f"{of} has more than one {more or 'value'}: say which in 'at', or 'over_heads'")
     return values.sortby("step").transpose("seed", "step").astype(float)
 

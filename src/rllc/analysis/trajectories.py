@@ -8,11 +8,6 @@ import numpy as np
 import xarray as xr
 
 
-def log_steps(step: np.ndarray) -> np.ndarray:
-    """``log(step + 1)`` as float64: the axis on which training is read."""
-    return np.log1p(np.asarray(step, dtype=np.float64))
-
-
 def resample(values: xr.DataArray, *, points: int, standardize: bool = False) -> xr.DataArray:
     """Linear interpolation of ``values`` onto ``points`` values uniform in ``log(step + 1)``.
 
@@ -30,11 +25,9 @@ def resample(values: xr.DataArray, *, points: int, standardize: bool = False) ->
     """
     if "step" not in values.dims or "step" not in values.coords:
         raise ValueError(f"resample needs a dim 'step' with its coordinate; the dims are {values.dims}")
-    at = log_steps(values["step"].values)
+    at = np.log1p(values["step"].values.astype(np.float64))
     if points < 2 or at.size < 2:
-        raise ValueError(
-            f"a grid needs 2 points and 2 checkpoints; got {points} points, {at.size} checkpoints"
-        )
+        raise ValueError(f"a grid needs 2 points and 2 checkpoints, got {points} and {at.size}")
     if not (np.diff(at) > 0).all():
         raise ValueError(
             "checkpoints must be in ascending order of step, each once: sort the dataset by step"

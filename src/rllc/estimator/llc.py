@@ -34,6 +34,7 @@ def estimate(
     sampler_options: Mapping[str, float] | None = None,
     thinning: int = 1,
     gradient: bool = True,
+    centred: bool = False,
     vectorize: bool = False,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
@@ -71,15 +72,18 @@ def estimate(
                   ``stabilizer``
     thinning      moves per draw
     gradient      False drops the gradient's term: the control, same noise and batches
+    centred       the force is grad L_batch(w) - grad L_batch(w*): w* is then critical on every batch, so the
+                  estimate has neither the drift of a w* that is no minimum nor, to leading order, what the
+                  noise of minibatches adds; one gradient at w* more per move and component
     vectorize     all chains of a component in one call of the loss (``torch.func.vmap``): the same draws to
                   rounding, many times faster where the loss is tiny and Python is what takes the time
     device        where to compute (None: where the weights are)
     max_memory    bytes that the chains' vectors may take; the result does not depend on it (with
                   ``vectorize`` but for rounding)
     divergence_factor  see ``summary.summarise``
-    control_of    an estimate whose control this is: the same arguments, but without the gradient and with any
-                  number of chains. What it found at w* is not computed again; ``loss`` is NaN in the burn-in,
-                  where nothing reads it.
+    control_of    an estimate whose control this is: the same arguments, but without the gradient or
+                  ``centred``, and with any number of chains. What it found at w* is not computed again;
+                  without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
 
     Returns the variables of ``summary.summarise``: ``llc``, ``llc_se`` (component) and their diagnostics,
     ``llc_chain``, ``status`` (component, chain), ``loss`` (component, chain, draw; burn-in included),
@@ -92,8 +96,8 @@ def estimate(
     """
     setting = Setting(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
-        burn_in=burn_in, thinning=thinning, seed=seed, gradient=gradient, baseline=baseline, sampler=sampler,
-        sampler_options=sampler_options or {}, divergence_factor=divergence_factor,
+        burn_in=burn_in, thinning=thinning, seed=seed, gradient=gradient, centred=centred, baseline=baseline,
+        sampler=sampler, sampler_options=sampler_options or {}, divergence_factor=divergence_factor,
     )  # fmt: skip
     return estimate_components(
         loss, weights, batches, components=components, setting=setting, init_batches=init_batches,

@@ -129,7 +129,7 @@ def sample_heads(
         layers, center_loss = forward_at_center(model, batch, targets, limits)
         if move.number == 0:  # later ones are looked at in the end, so that no host waits for a draw
             check_at_center(center_loss)
-        return (layers, targets), center_loss if at_center is None else None
+        return (layers, targets), center_loss if at_center is None or setting.centred else None
 
     def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
         layers, targets = seen

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import judge_against_control
+from rllc.estimator.diagnostics.verdict import judge_against_controls
 from rllc.models.weights import Weights, weight_norm
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
@@ -27,6 +27,7 @@ def with_control(
     setting: Setting,
     name: str,
     control_chains: int,
+    centred_chains: int = 0,
     keep_traces: bool,
 ) -> xr.Dataset:
     """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
@@ -35,28 +36,37 @@ def with_control(
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
                     two are compared over these
+    centred_chains  chains of the centred control, likewise; 0: none
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
 
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
-    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, and ``verdict``, which now also says
-    where the estimate is the localization's alone.
+    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, where asked for ``{name}_centred`` and
+    its error, and ``verdict``, which now also says where the estimate is the localization's alone.
     """
     on = estimate(setting=setting)
     off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
     renamed = {each: each.replace("llc", name) for each in ("llc", "llc_se", "llc_init", "llc_chain")}
     dataset = on.drop_dims("draw").rename(renamed)
-    dataset[f"{name}_gradient_off"] = off["llc"]
-    dataset[f"{name}_gradient_off_se"] = off["llc_se"]
-    both = (on["llc_chain"] - off["llc_chain"]).notnull()  # chains that share their noise with the control
-    pair = [each["llc_chain"].where(both).mean("chain") for each in (on, off)]
-    dataset["verdict"] = judge_against_control(on["verdict"], *pair)
+    controls = {"gradient_off": off}
+    if centred_chains:
+        changes = {"chains": centred_chains, "centred": True}
+        controls["centred"] = estimate(setting=replace(setting, **changes), control_of=on)
+    for control, estimated in controls.items():
+        dataset[f"{name}_{control}"], dataset[f"{name}_{control}_se"] = estimated["llc"], estimated["llc_se"]
+    every = [each["llc_chain"] for each in (on, *controls.values())]
+    shared = sum(every).notnull()  # chains that have their noise in common
+    means = [chains.where(shared).mean("chain") for chains in every]
+    dataset["verdict"] = judge_against_controls(on["verdict"], *means)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
     same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
+    centre = "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift"
     words = {
         f"{name}_gradient_off": (same, "1"),
         f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+        f"{name}_centred": (centre, "1"),
+        f"{name}_centred_se": ("Monte Carlo standard error of the centred control", "1"),
     }
     if name == "rllc":
         for variable in dataset.data_vars.values():

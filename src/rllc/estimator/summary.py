@@ -76,7 +76,7 @@ def estimated(
                 "expected the same setting"
             )
         at_center = torch.from_numpy(control_of["loss_at_center"].values)
-        setting = replace(setting, gradient=False)
+        setting = setting if setting.centred else replace(setting, gradient=False)
     weights = {name: w.detach() if device is None else w.detach().to(device) for name, w in weights.items()}
     check_finite(weights)
     traces, sizes = sampler(weights, batches, setting=setting, max_memory=max_memory, at_center=at_center)
@@ -84,7 +84,13 @@ def estimated(
         init_loss = mean_center_loss(loss, weights, init_batches)
         return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss)
     init_loss = float(control_of["init_loss"])
-    return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=setting.burn_in)
+    return summarise(
+        traces,
+        sizes=sizes,
+        setting=setting,
+        init_loss=init_loss,
+        unread=0 if setting.gradient else setting.burn_in,
+    )
 
 
 def summarise(

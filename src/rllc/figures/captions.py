@@ -4,7 +4,8 @@ A caption says the finding first, then numbers, then conditions, in some 120 wor
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -22,6 +23,7 @@ ERROR = (
     "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
     "choice of minibatches or data and none between training seeds."
 )
+MEASURED = "Measured on {} held-out contexts of each distribution."
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
 SETTING = (*LEVEL, "chains", "draws", "burn_in", "thinning", "batch_size")
 NO_HEADS = "heads.nc was not given, so head types are unknown."
@@ -65,12 +67,12 @@ def drawing(
 
 
 def of_estimates(
-    source: xr.Dataset, drawn: xr.Dataset, name: str, *, beside: Sequence[str] = ()
+    source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str
 ) -> tuple[list[str], list[str]]:
     """Conditions and details of a figure of estimates: errors, setting, missing and doubted cells.
 
-    source        the dataset, with its sampling setting
-    drawn         what of it is drawn: ``name``, and what is drawn ``beside`` it
+    source  the dataset, with its sampling setting
+    drawn   what of it is drawn: ``name``, and what is drawn ``beside`` it
     """
     bands = f"{name}_se" in drawn
     conditions = [
@@ -80,8 +82,8 @@ def of_estimates(
         trust(drawn, name),
     ]
     full = chains(source)
-    details = [f"Sampled with {full}." if full else "", ERROR if bands else ""]
-    return conditions, [*details, cautions(drawn, name)]
+    details = [f"Sampled with {full}." if full else "", ERROR if bands else "", cautions(drawn, name)]
+    return conditions, details
 
 
 def sampling(dataset: xr.Dataset) -> dict[str, float]:
@@ -106,11 +108,11 @@ def setting(dataset: xr.Dataset) -> str:
 def chains(dataset: xr.Dataset) -> str:
     """The setting in full: "n_beta 30, ..., chains 4, ... (240 held-out contexts per chain)"."""
     values = sampling(dataset)
-    seen = ""
-    if {"draws", "batch_size"} <= set(values):
-        read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
-        seen = f" ({read:g} held-out contexts per chain)"
-    return f"{_values(dataset, *SETTING)}{seen}"
+    known = _values(dataset, *SETTING)
+    if not {"draws", "batch_size"} <= set(values):
+        return known
+    read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
+    return f"{known} ({read:g} held-out contexts per chain)"
 
 
 def level(dataset: xr.Dataset) -> str:
@@ -124,15 +126,14 @@ def _values(dataset: xr.Dataset, *names: str) -> str:
     return ", ".join(f"{name} {values[name]:g}" for name in names if values.get(name) is not None)
 
 
-def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
-    """On how many held-out contexts a measure is, as far as the dataset knows.
+def contexts(dataset: xr.Dataset, section: str, *, count: str, of: str = MEASURED) -> str:
+    """On how many held-out contexts a measure is, as far as the dataset knows, said as ``of`` says it.
 
     section, count  attribute (JSON) with ``batch_size``, and its key that is the number of batches
     """
     values = json.loads(dataset.attrs.get(section, "{}"))
-    if not {"batch_size", count} <= set(values):
-        return ""
-    return f"Measured on {values['batch_size'] * values[count]} held-out contexts of each distribution."
+    known = {"batch_size", count} <= set(values)
+    return of.format(values["batch_size"] * values[count]) if known else ""
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
@@ -144,24 +145,22 @@ def seeds(dataset: xr.Dataset | xr.DataArray) -> str:
 
 
 def labels(dataset: xr.Dataset | xr.DataArray) -> list[str]:
-    """That heads of different seeds are not matched, where several are drawn."""
+    """``LABELS`` where several seeds are drawn."""
     return [LABELS] if np.atleast_1d(dataset["seed"].values).size > 1 else []
 
 
 def failures(dataset: xr.Dataset, *names: str) -> str:
-    """How many drawn cells are missing and how many chains failed."""
-    parts = []
-    for name in names:
-        absent, total = int(dataset[name].isnull().sum()), dataset[name].size
-        if absent:
-            parts.append(f"{absent} of {total} cells of {name} are missing and marked with a cross")
+    parts = [
+        f"{absent} of {dataset[name].size} cells of {name} are missing and marked with a cross"
+        for name in names
+        if (absent := int(dataset[name].isnull().sum()))
+    ]
     if "status" in dataset:
         codes = np.bincount(dataset["status"].values.astype(np.int64).ravel(), minlength=len(STATUS))
         bad = [f"{codes[i]} {STATUS[i]}" for i in range(1, len(STATUS)) if codes[i]]
         if bad:
             parts.append(f"chains not ok: {', '.join(bad)} of {codes.sum()}")
-    text = "; ".join(parts)
-    return sentence(text) if text else "No cell drawn is missing."
+    return sentence("; ".join(parts) or "No cell drawn is missing")
 
 
 def trust(dataset: xr.Dataset, name: str) -> str:
@@ -177,14 +176,12 @@ def trust(dataset: xr.Dataset, name: str) -> str:
 
 
 def cautions(dataset: xr.Dataset, name: str) -> str:
-    """How many cells have which caution; nothing without one."""
     counts = counted(dataset, name)[1]
     return f"Not marked, but to be known: {_numbers(counts)}." if counts else ""
 
 
-def _numbers(counts: Mapping[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{reason} {number}" for reason, number in ordered)
+def _numbers(counts: Counter[str]) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in counts.most_common())
 
 
 def types(kinds: xr.DataArray) -> str:
@@ -194,27 +191,28 @@ def types(kinds: xr.DataArray) -> str:
     parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
-        named = [
-            f"{head} {kind}"
-            for head, kind in zip(row["head"].values.tolist(), row.values.tolist(), strict=True)
-            if kind not in ("other", "unknown")
-        ]
-        parts.append(f"seed {seed}: {', '.join(named) or 'none above a threshold'}")
+        named = by_head(row[~row.isin(["other", "unknown"])])
+        parts.append(f"seed {seed}: {named or 'none above a threshold'}")
     return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
 
 
+def by_head(values: xr.DataArray, form: str = "") -> str:
+    """Values (head) after the labels: "0:0 1.02, 0:1 0.98"."""
+    pairs = zip(values["head"].values, values.values, strict=True)
+    return ", ".join(f"{head} {value:{form}}" for head, value in pairs)
+
+
 def highest(values: xr.DataArray) -> str:
-    """The label of the highest head of values (head)."""
     return str(values["head"].values[int(values.fillna(-np.inf).argmax("head"))])
 
 
 def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> str:
     """The highest heads, "1:1 (3.36 ± 0.10), 1:0 (2.27 ± 0.08)", of values (head)."""
-    order = np.argsort(-np.nan_to_num(values.values, nan=-np.inf))[:count]
+    known = values.dropna("head")
     parts = []
-    for i in order[np.isfinite(values.values[order])]:
-        plus = "" if error is None else f" ± {float(error.values[i]):.2f}"
-        parts.append(f"{values['head'].values[i]} ({values.values[i]:.2f}{plus})")
+    for head in known["head"].values[np.argsort(-known.values)[:count]]:
+        plus = "" if error is None else f" ± {float(error.sel(head=head)):.2f}"
+        parts.append(f"{head} ({float(known.sel(head=head)):.2f}{plus})")
     return ", ".join(parts) or "none measured"
 
 
@@ -243,8 +241,7 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
     """
     sentences = []
     if "rllc_gradient_off" in rllc and rllc["rllc_gradient_off"].notnull().any():
-        change = np.abs(change_by_gradient(rllc))
-        median, most = change.quantile([0.5, 0.9]).values
+        median, most = np.abs(change_by_gradient(rllc)).quantile([0.5, 0.9]).values
         if median <= limit:
             sentences.append(
                 f"Without the gradient the estimates change by {median:.1%} in the median cell and by at "
@@ -252,23 +249,19 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
             )
     prediction = predicted(rllc, datasets)
     if prediction is not None and prediction.notnull().any():
-        ratio = (prediction / rllc["rllc"]).quantile([0.1, 0.9]).values
-        if ratio[0] >= 0.75 and ratio[1] <= 1.25:
+        low, high = (prediction / rllc["rllc"]).quantile([0.1, 0.9]).values
+        if low >= 0.75 and high <= 1.25:
             sentences.append(
-                f"n_beta / (2 localization) tr H is {ratio[0]:.2f} to {ratio[1]:.2f} times the estimate in "
-                "eight of ten cells: with the Hessian trace it is nearly one measurement, not two."
+                f"n_beta / (2 localization) tr H is {low:.2f} to {high:.2f} times the estimate in eight of "
+                "ten cells: with the Hessian trace it is nearly one measurement, not two."
             )
     return sentences
 
 
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
-    values, hessian = sampling(rllc), datasets.get("hessian")
-    if (
-        hessian is None
-        or "hessian_trace_head" not in hessian
-        or not {"n_beta", "localization"} <= set(values)
-    ):
+    values, hessian = sampling(rllc), datasets.get("hessian", {})
+    if "hessian_trace_head" not in hessian or not {"n_beta", "localization"} <= set(values):
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])

@@ -1,7 +1,8 @@
 """What every figure function takes and returns, and how a drawing is written.
 
-Options with one meaning everywhere: ``distribution`` (default "mixture", or the dataset's first), ``seed``
-(default the first), ``seeds`` (default all), ``title`` (what the experiment is called).
+Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
+types below), ``title`` (what the experiment is called), ``boundaries`` (ascending steps between which every
+second stage is shaded). Dataset ``heads``, where it is optional, says the types of heads.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,9 @@ from matplotlib.figure import Figure
 from rllc.figures.style import RC
 
 Datasets = Mapping[str, xr.Dataset]  # by name, as "rllc" or "rllc.likelihood"
+Name = str | None  # a distribution; None: "mixture", or the dataset's first
 Names = Sequence[str] | None  # distributions; None: a function's default
+Seed = int | None  # a training seed; None: the first
 Seeds = Sequence[int] | None  # training seeds; None: all
 
 
@@ -51,10 +54,7 @@ class Animation(NamedTuple):
 
 
 def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | None = None) -> None:
-    """Write the figure; equal data gives equal bytes (no date, no version in the metadata).
-
-    The layout is found once, for the first file, and kept for the second.
-    """
+    """Write the figure; equal data gives equal bytes (no date, no version), one layout serves both files."""
     with rc_context(RC):
         if png is not None:
             drawing.figure.savefig(png, format="png", metadata={"Software": None})

@@ -1,51 +1,53 @@
 """What a figure takes from the datasets it is given, with errors that say what is missing."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
-from rllc.figures.drawing import Datasets, Names, Seeds
+from rllc.figures.drawing import Datasets, Names, Seed, Seeds
 from rllc.verdicts import FAULTS, MISSING, REASONS
 
 
 def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
     """``datasets[name]``, which must hold ``variables``."""
     if name not in datasets:
-        raise ValueError(
-            f"this figure draws {name}.nc; it was given {', '.join(sorted(datasets)) or 'nothing'}"
-        )
+        given = ", ".join(sorted(datasets)) or "nothing"
+        raise ValueError(f"this figure draws {name}.nc; it was given {given}")
     absent = [variable for variable in variables if variable not in datasets[name]]
     if absent:
-        raise ValueError(
-            f"{name}.nc has no {', '.join(absent)}; it holds {', '.join(datasets[name].data_vars)}"
-        )
+        held = ", ".join(datasets[name].data_vars)
+        raise ValueError(f"{name}.nc has no {', '.join(absent)}; it holds {held}")
     return datasets[name]
+
+
+def _existing(dataset: xr.Dataset, dim: str, wanted: Sequence) -> list:
+    """``wanted`` labels of a dim, each of which must exist."""
+    present = np.atleast_1d(dataset[dim].values).tolist()
+    absent = [label for label in wanted if label not in present]
+    if absent:
+        had = ", ".join(map(str, present))
+        raise ValueError(f"there is no {dim} {', '.join(map(str, absent))}; the dataset has {had}")
+    return list(wanted)
 
 
 def of_seeds(dataset: xr.Dataset, seeds: Seeds) -> xr.Dataset:
     """Only ``seeds`` of a dataset (None: all)."""
-    if seeds is None:
-        return dataset
-    absent = sorted(set(seeds) - set(dataset["seed"].values.tolist()))
-    if absent:
-        raise ValueError(
-            f"there is no seed {absent} in the dataset; it has {dataset['seed'].values.tolist()}"
-        )
-    return dataset.sel(seed=list(seeds))
+    return dataset if seeds is None else dataset.sel(seed=_existing(dataset, "seed", seeds))
+
+
+def of_seed(dataset: xr.Dataset, seed: Seed) -> xr.Dataset:
+    """One training seed of a dataset, without the dim (None: the first)."""
+    return of_seeds(dataset, None if seed is None else [seed]).isel(seed=0)
 
 
 def distribution_names(dataset: xr.Dataset, wanted: Names, default: Sequence[str]) -> list[str]:
     """``wanted``, which must exist; else those of ``default`` that exist; else every distribution."""
-    present = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
     if wanted is not None:
-        absent = [name for name in wanted if name not in present]
-        if absent:
-            raise ValueError(
-                f"there is no distribution {', '.join(absent)}; the dataset has {', '.join(present)}"
-            )
-        return list(wanted)
+        return _existing(dataset, "distribution", wanted)
+    present = np.atleast_1d(dataset["distribution"].values).tolist()
     return [name for name in default if name in present] or present
 
 
@@ -69,19 +71,13 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
 
 def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
     """``head_type`` (seed, head) from heads.nc (its own variable, else computed), "unknown" without it."""
+    labels = {"seed": seeds.values, "head": heads.values}
     source = datasets.get("heads")
     if source is None:
-        unknown = np.full((seeds.size, heads.size), "unknown", dtype=object)
-        coords = {"seed": seeds.values, "head": heads.values}
-        return xr.DataArray(unknown, dims=("seed", "head"), coords=coords, name="head_type")
+        return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
     types = source["head_type"] if "head_type" in source else head_types(source)
-    plain = xr.DataArray(
-        types.transpose("seed", "head").values.astype(object),
-        dims=("seed", "head"),
-        coords={"seed": types["seed"].values, "head": types["head"].values},
-        name="head_type",
-    )
-    return plain.reindex(seed=seeds.values, head=heads.values, fill_value="unknown")
+    plain = types.transpose("seed", "head").reset_coords(drop=True).drop_attrs().astype(object)
+    return plain.rename("head_type").reindex(labels, fill_value="unknown")
 
 
 def over_heads(
@@ -90,8 +86,7 @@ def over_heads(
     """Variables ``needed``, and those of ``also`` that are there, of one dataset, and each head's type."""
     dataset = of_seeds(need(datasets, source, *needed), seeds)
     drawn = dataset[[name for name in (*needed, *also) if name in dataset]]
-    drawn["head_type"] = types_of(datasets, drawn["head"], drawn["seed"])
-    return drawn
+    return drawn.assign(head_type=types_of(datasets, drawn["head"], drawn["seed"]))
 
 
 def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:
@@ -118,21 +113,18 @@ def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     return None if bits is None else (bits.astype(np.int64) & FAULTS) > 0
 
 
-def counted(dataset: xr.Dataset, name: str) -> tuple[dict[str, int], dict[str, int]]:
+def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]:
     """How many cells with a value have each fault and each caution, by its name in words."""
     bits = verdicts(dataset, name)
-    counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    faults, cautions = Counter(), Counter()
     for reason in REASONS if bits is not None else ():
         number = int(((bits.astype(np.int64) & reason.mask) > 0).sum())
         if number:
-            counts[0 if reason.fault else 1][reason.name.replace("_", " ")] = number
-    return counts
+            (faults if reason.fault else cautions)[reason.name.replace("_", " ")] = number
+    return faults, cautions
 
 
 def ring_reasons(*drawn: tuple[xr.Dataset, str]) -> list[str]:
     """Names of the faults among what is drawn, the most frequent first."""
-    total: dict[str, int] = {}
-    for dataset, name in drawn:
-        for fault, number in counted(dataset, name)[0].items():
-            total[fault] = total.get(fault, 0) + number
-    return sorted(total, key=lambda fault: -total[fault])
+    total = sum((counted(dataset, name)[0] for dataset, name in drawn), Counter())
+    return [fault for fault, _ in total.most_common()]

@@ -4,18 +4,14 @@ A figure of one variable of every head, a row per seed and a column per layer, i
 
     data = over_heads(datasets, "heads", "previous_token", seeds=seeds)
     rows = []
-    for seed in data["seed"].values.tolist():
-        one = data.sel(seed=seed)
+    for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels = [
-            Panel(f"layer {n}{seed_suffix(data['seed'], seed)}", of_heads(one, "previous_token", looks, n))
-            for n in layers(data)
-        ]
+        panels = layer_panels(one, "previous_token", looks, suffix)
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
     return captions.drawing(sheet(rows, sharex=True)[0], data, "What was found.")
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rllc.figures import style
-from rllc.figures.inputs import faulty, heads_of_layer
+from rllc.figures.inputs import faulty, heads_of_layer, layers
 
 
 class Curve(NamedTuple):
@@ -46,6 +42,7 @@ class Panel(NamedTuple):
     look         of the title
     under, over  draw on the axes before and after the curves
     steps        of the horizontal axis; default those of the first curve
+    x            label of a horizontal axis that is not of training steps
     """
 
     title: str
@@ -54,6 +51,7 @@ class Panel(NamedTuple):
     under: Callable[[Axes], object] | None = None
     over: Callable[[Axes], object] | None = None
     steps: np.ndarray | None = None
+    x: str | None = None
 
 
 class Row(NamedTuple):
@@ -65,20 +63,9 @@ class Row(NamedTuple):
     heading: str | None = None
 
 
-def sheet(
-    rows: Sequence[Row],
-    *,
-    panel: tuple[float, float] = style.PANEL,
-    margin: float = style.MARGIN,
-    entries: int = 1,
-    title: str = "",
-    **share: bool | str,
-) -> tuple[Figure, np.ndarray]:
-    """The figure of ``rows``; arguments as of ``style.grid``. Panels that a row lacks are hidden."""
-    width = max(len(row.panels) for row in rows)
-    figure, axes = style.grid(
-        len(rows), width, panel=panel, margin=margin, entries=entries, title=title, **share
-    )
+def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
+    """The figure of ``rows``; ``layout`` as of ``style.grid``. Panels that a row lacks are hidden."""
+    figure, axes = style.grid(len(rows), max(len(row.panels) for row in rows), **layout)
     for line, row in zip(axes, rows, strict=True):
         for ax in line[len(row.panels) :]:
             ax.set_visible(False)
@@ -91,17 +78,33 @@ def sheet(
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """One panel over training steps."""
+    """One panel, over training steps where it has no ``x``."""
     if panel.under is not None:
         panel.under(ax)
-    for curve in panel.curves:
-        style.curve(
-            ax, curve.values, curve.error, faulty=curve.faulty, ring_look=curve.ring_look, **curve.look
-        )
+    for each in panel.curves:
+        draw_curve(ax, each)
     if panel.over is not None:
         panel.over(ax)
     ax.set_title(panel.title, loc="left", **panel.look)
-    style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    if panel.x is None:
+        style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+    else:
+        ax.set_xlabel(panel.x)
+
+
+def draw_curve(ax: Axes, curve: Curve) -> None:
+    """A line that a missing value breaks, a band of one standard error, rings, crosses at missing values."""
+    x, y = curve.values["step"].values, curve.values.values
+    (line,) = ax.plot(x, y, **curve.look)
+    color = line.get_color()
+    if curve.error is not None:
+        error = curve.error.values
+        ax.fill_between(x, y - error, y + error, color=color, alpha=0.18, linewidth=0)
+    if curve.faulty is not None:
+        style.ring(ax, curve.values, curve.faulty, **(curve.ring_look or {}))
+    absent = ~np.isfinite(y)
+    if absent.any():
+        style.crosses(ax, x[absent], 0.03, markeredgewidth=1.3, color=color)
 
 
 def curve(data: xr.Dataset, name: str, look: Mapping[str, Any]) -> Curve:
@@ -117,6 +120,38 @@ def of_heads(
     return [curve(data.sel(head=head), name, looks[head]) for head in heads]
 
 
+def layer_panels(
+    one: xr.Dataset, name: str, looks: Mapping[str, Mapping], title: str, **frame
+) -> list[Panel]:
+    """A panel per layer with the curves of its heads, called "layer 0" and ``title``."""
+    return [Panel(f"layer {n}{title}", of_heads(one, name, looks, n), **frame) for n in layers(one)]
+
+
+def head_grid(data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, **frame) -> list[Row]:
+    """A panel per head, four in a row, seeds and layers one below the other.
+
+    curves  of one head
+    like    the label of every row, and the legend beside the first
+    """
+    rows = []
+    for _, suffix, one in by_seed(data):
+        for heads in [row for layer in layers(one) for row in chunks(heads_of_layer(one, layer), 4)]:
+            panels = []
+            for head in heads:
+                cell = one.sel(head=head)
+                kind = cell["head_type"].item()
+                color = {"color": style.TYPE_COLORS[kind]}
+                panels.append(Panel(f"{head} {kind}{suffix}", curves(cell), color, **frame))
+            rows.append(like._replace(panels=panels, keys=[] if rows else like.keys))
+    return rows
+
+
+def by_seed(data: xr.Dataset) -> Iterator[tuple[int, str, xr.Dataset]]:
+    """Every training seed, what titles say of it where there are several (", seed 1"), and its data."""
+    for seed in data["seed"].values.tolist():
+        yield seed, seed_suffix(data["seed"], seed), data.sel(seed=seed)
+
+
 def chunks(items: Sequence, columns: int) -> list[Sequence]:
     """Items in rows of at most ``columns``."""
     return [items[start : start + columns] for start in range(0, len(items), columns)]
@@ -130,6 +165,13 @@ def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:
     """Draws a thin horizontal line, by default at 0."""
     return partial(Axes.axhline, y=value, **({"color": "#333333", "linewidth": 0.8, "zorder": 1} | look))
+
+
+def ticks_at(ax: Axes, values: np.ndarray) -> None:
+    """A logarithmic horizontal axis with a label at each of ``values`` and nowhere else."""
+    ax.set_xscale("log")
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.minorticks_off()
 
 
 def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:

@@ -6,25 +6,22 @@ from functools import partial
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.panels import Curve, Panel, Row, curve, of_heads, seed_suffix, sheet, stage_bands
+from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet, stage_bands
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
+READ = "The loss is on {} held-out contexts of each distribution."
+NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
 
 
 @style.styled
 def stage_fig1a_lm(
-    datasets: Datasets,
-    *,
-    distribution: str | None = None,
-    seeds: Seeds = None,
-    boundaries: Sequence[float] = (),
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, boundaries: Sequence[float] = ()
 ) -> Drawing:
     """Test loss and LLC of the full model against training step, a column per seed.
 
-    datasets      ``metrics`` with ``loss``; ``llc`` (without it the loss alone)
-    boundaries    ascending steps between which every second stage is shaded
+    datasets  ``metrics`` with ``loss``; ``llc`` (without it the loss alone)
     """
     metrics, llc = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds), datasets.get("llc")
     name = inputs.one_distribution(metrics if llc is None else llc, distribution)
@@ -38,28 +35,26 @@ def stage_fig1a_lm(
             data["verdict"] = inputs.verdicts(data, "llc")
     where = {"over": partial(stage_bands, boundaries=boundaries), "steps": data["step"].values}
     losses, levels, findings = [], [], []
-    for seed in data["seed"].values.tolist():
-        one = data.sel(seed=seed, distribution=name)
-        on = f"on {style.short(label)}{seed_suffix(data['seed'], seed)}"
+    for _, suffix, one in by_seed(data.sel(distribution=name)):
+        on = f"on {style.short(label)}{suffix}"
         loss = Curve(one["loss"].sel(step=metrics["step"].values), LOSS)
         losses.append(Panel(f"held-out loss {on}", [loss], **where))
         if llc is not None:
             measured = one.sel(step=llc["step"].values)
             levels.append(Panel(f"full-model LLC {on}", [curve(measured, "llc", LLC)], **where))
         findings.append(_range(one))
-    rings = [] if llc is None else style.ring_keys(inputs.ring_reasons((data, "llc")))
-    rows = [Row("loss (nats/token)", losses), *([Row("LLC", levels, rings)] if llc is not None else [])]
-    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
-    contexts = captions.contexts(metrics, "metrics", count="batches").replace("Measured", "The loss is")
+    rows, rings = [Row("loss (nats/token)", losses)], []
+    findings.append(f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label}.")
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if llc is not None:
+        rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
+        rows.append(Row("LLC", levels, rings))
+        findings.append("The level of an LLC is its setting's: compare it with no other's.")
         at_steps = data.sel(step=llc["step"].values)
-        conditions, details = captions.of_estimates(llc, at_steps, "llc", beside=["loss"])
-    what = f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label}."
-    level = "" if llc is None else "The level of an LLC is its setting's: compare it with no other's."
-    return captions.drawing(
-        figure, data, *findings, what, level, contexts, conditions=conditions, details=details
-    )
+        conditions, details = captions.of_estimates(llc, at_steps, "llc", "loss")
+    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
+    contexts = captions.contexts(metrics, "metrics", count="batches", of=READ)
+    return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
 
 
 def _range(one: xr.Dataset) -> str:
@@ -71,67 +66,55 @@ def _ends(values: xr.DataArray, form: str) -> str:
     known = values.dropna("step")
     if not known.size:
         return "nothing measured"
-    first, last = known[0], known[-1]
-    return (
-        f"{float(first):{form}} (step {style.step_text(float(first['step']))}) to "
-        f"{float(last):{form}} (step {style.step_text(float(last['step']))})"
-    )
+    ends = known[[0, -1]]
+    return " to ".join(f"{float(end):{form}} (step {style.step_text(float(end['step']))})" for end in ends)
 
 
 @style.styled
 def stage_fig4b_heads(
-    datasets: Datasets,
-    *,
-    distribution: str | None = None,
-    seeds: Seeds = None,
-    boundaries: Sequence[float] = (),
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, boundaries: Sequence[float] = ()
 ) -> Drawing:
     """Previous-token and prefix-matching score of each head, and the in-context learning score.
 
     datasets      ``heads``; ``metrics`` with ``icl_score`` (without it two columns)
-    distribution  of the ICL score; default "mixture", or the dataset's first
-    boundaries    ascending steps between which every second stage is shaded
+    distribution  of the ICL score
     """
     data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
-    metrics, label = datasets.get("metrics"), ""
-    scored = metrics is not None and "icl_score" in metrics
+    metrics = datasets.get("metrics", {})
+    scored = "icl_score" in metrics
+    contexts, about = "", NO_SCORE
     if scored:
-        icl = metrics["icl_score"]
+        icl, on = metrics["icl_score"], ""
         if "distribution" in icl.dims:
             name = inputs.one_distribution(metrics, distribution)
-            icl, label = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
+            icl, on = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
         data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
+        about = f"The in-context learning score{on} is the loss late in the context less that early in it."
+        contexts = captions.contexts(metrics, "metrics", count="batches")
     rows, findings = [], []
     bands = partial(stage_bands, boundaries=boundaries)
-    for seed in data["seed"].values.tolist():
-        one, suffix = data.sel(seed=seed), seed_suffix(data["seed"], seed)
+    for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels = [Panel(f"{SCORES[n]}{suffix}", of_heads(one, n, looks), over=bands) for n in SCORES]
+        panels, best = [], []
+        for name, words in SCORES.items():
+            panels.append(Panel(f"{words}{suffix}", of_heads(one, name, looks), over=bands))
+            last = one[name].isel(step=-1)
+            best.append(f"highest {words} {captions.highest(last)} {float(last.max()):.2f}")
         if scored:
             score = Curve(one["icl_score"], {"color": "black", "marker": "o"})
             panels.append(Panel(f"in-context learning score{suffix}", [score], over=bands))
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
-        last = one[[*SCORES]].isel(step=-1)
-        best = [(SCORES[n], captions.highest(last[n]), float(last[n].max())) for n in SCORES]
-        parts = [f"highest {score} {head} {value:.2f}" for score, head, value in best]
-        findings.append(f"At the last step (seed {seed}): {', '.join(parts)}.")
-    entries = data.sizes["head"]
-    figure, axes = sheet(rows, panel=(2.6, 2.1), entries=entries, sharex=True, sharey="col")
+        findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
+    figure, axes = sheet(rows, panel=(2.6, 2.1), entries=data.sizes["head"], sharex=True, sharey="col")
     for line in axes:
-        line[1].set_ylabel("attention")
-        if scored:
-            line[2].set_ylabel("nats/token")
+        for ax, unit in zip(line[1:], ("attention", "nats/token"), strict=False):
+            ax.set_ylabel(unit)
     return captions.drawing(
         figure,
         data,
         *findings,
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
-        f"The in-context learning score{label} is the loss late in the context less that early in it."
-        if scored
-        else "metrics.nc with icl_score was not given, so the in-context learning score is not drawn.",
-        conditions=[
-            captions.contexts(metrics, "metrics", count="batches") if scored else "",
-            "No uncertainty is drawn.",
-        ],
+        about,
+        conditions=[contexts, "No uncertainty is drawn."],
     )

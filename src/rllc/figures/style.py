@@ -1,7 +1,9 @@
 """How figures look: one colour per meaning, the step axis, error bands, marks of missing cells, legends."""
 
 import colorsys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ TYPE_COLORS = {
     "other": "#6E6E6E",
     "unknown": "#B5A642",
 }
+SHADES = (0.0, 0.35, -0.35, 0.5, -0.55)  # of heads of one type
 # Tol's "muted" scheme and three darker ones: never used for types, so a colour means one thing.
 DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
 DISTRIBUTION_COLORS = (
@@ -86,23 +89,19 @@ def head_styles(types: xr.DataArray) -> dict[str, dict]:
 
     types: ``head_type`` (head) of one seed.
     """
-    seen: dict[str, int] = {}
-    styles = {}
+    seen, styles = Counter(), {}
     for head, kind in zip(types["head"].values.tolist(), types.values.tolist(), strict=True):
-        nth = seen.get(kind, 0)
-        seen[kind] = nth + 1
-        shade = (0.0, 0.35, -0.35, 0.5, -0.55)[nth % 5]
-        styles[head] = numbered(nth, lightness(TYPE_COLORS[kind], shade))
+        shade = SHADES[seen[kind] % len(SHADES)]
+        styles[head] = numbered(seen[kind], lightness(TYPE_COLORS[kind], shade))
+        seen[kind] += 1
     return styles
 
 
 def distribution_styles(names: Sequence[str]) -> dict[str, dict]:
     """Line properties of each distribution; those of the default study look the same in every figure."""
     order = [*DISTRIBUTIONS, *(name for name in names if name not in DISTRIBUTIONS)]
-    places = {name: order.index(name) for name in names}
-    return {
-        name: numbered(n, DISTRIBUTION_COLORS[n % len(DISTRIBUTION_COLORS)]) for name, n in places.items()
-    }
+    colors = dict(zip(order, cycle(DISTRIBUTION_COLORS), strict=False))
+    return {name: numbered(order.index(name), colors[name]) for name in names}
 
 
 def grid(
@@ -143,23 +142,19 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     The last row of panels has the label.
     """
     steps = np.asarray(steps, dtype=np.float64)
-    positive = steps[steps > 0]
-    unit = positive.min() if positive.size else 1.0
+    unit = min(steps[steps > 0], default=1.0)
     there, back = lambda x: np.log1p(np.maximum(x, -0.5 * unit) / unit), lambda y: unit * np.expm1(y)
     ax.set_xscale("function", functions=(there, back))
-    last = steps.max() if steps.max() > 0 else 1.0
-    low = np.log1p(steps.min() / unit)
-    room = 0.03 * (np.log1p(last / unit) - low) or 0.1
-    ax.set_xlim(unit * np.expm1(low - room), unit * np.expm1(np.log1p(last / unit) + room))
-    ends = np.array([steps.min(), last])
-    inner = _ticks(unit, last, (1,) if last > 100 * max(steps.min(), unit) else (1, 1.5, 2, 3, 5))
-    inner = inner[(inner > ends[0]) & (inner < last)]
-    first = ends[:1] if ends[0] == 0 or not inner.size else inner[:1]
-    ax.xaxis.set_major_locator(FixedLocator(_apart(np.concatenate([first, inner, ends[1:]]), unit)))
+    first, last = steps.min(), steps.max() or 1.0
+    low, high = there(first), there(last)
+    room = 0.03 * (high - low) or 0.1
+    ax.set_xlim(back(low - room), back(high + room))
+    inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
+    inner = inner[(inner > first) & (inner < last)]
+    start = first if first == 0 or not inner.size else inner[0]
+    _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit))
     minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda step, _: step_text(step)))
-    ax.xaxis.set_minor_formatter(NullFormatter())
     if ax.get_subplotspec().is_last_row():
         ax.set_xlabel("training step (log scale)")
 
@@ -167,7 +162,11 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
 def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
     """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
     ticks = _ticks(low, high, parts)
-    axis.set_major_locator(FixedLocator(ticks[(ticks >= low) & (ticks <= high)]))
+    _label(axis, ticks[(ticks >= low) & (ticks <= high)])
+
+
+def _label(axis: Axis, ticks: np.ndarray) -> None:
+    axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(FuncFormatter(lambda value, _: step_text(value)))
     axis.set_minor_formatter(NullFormatter())
 
@@ -208,35 +207,8 @@ def short(label: str, length: int = 24) -> str:
     return label if len(label) <= length else f"{label[: length - 1].rstrip()}…"
 
 
-def curve(
-    ax: Axes,
-    values: xr.DataArray,
-    error: xr.DataArray | None = None,
-    *,
-    faulty: xr.DataArray | None = None,
-    ring_look: Mapping[str, Any] | None = None,
-    **line,
-) -> Line2D:
-    """A line over ``step``, a band of one standard error, a cross where a cell is missing, and rings.
-
-    A missing value breaks the line. A ring is where a value is ``faulty`` (step), with ``ring_look``.
-    """
-    x, y = values["step"].values, values.values
-    (drawn,) = ax.plot(x, y, **line)
-    if error is not None:
-        low, high = y - error.values, y + error.values
-        ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.18, linewidth=0)
-    if faulty is not None:
-        ring(ax, values, faulty, **(ring_look or {}))
-    absent = ~np.isfinite(y)
-    if absent.any():
-        crosses(ax, x[absent], 0.03, markeredgewidth=1.3, color=drawn.get_color())
-    return drawn
-
-
 def crosses(ax: Axes, x: np.ndarray, height: float, **look: Any) -> None:
-    """Crosses at the foot of a panel, where a value is missing or failed; ``height``: share of the "
-    "panel's."""
+    """Crosses where a value is missing or failed; ``height``: share of the panel's."""
     ax.plot(
         x, np.full(x.size, height), transform=ax.get_xaxis_transform(), linestyle="none", marker="x",
         markersize=5, clip_on=False, **look,
@@ -274,24 +246,20 @@ def above(ax: Axes, handles: Sequence[Line2D]) -> None:
 
 
 def key(label: str, **line) -> Line2D:
-    """An entry of a legend."""
     return Line2D([], [], label=label, **line)
 
 
 def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
     """The legend entry of the rings, with the reasons found; none without a reason."""
-    if not named:
-        return []
-    lines = [", ".join(named[i : i + 2]) for i in range(0, len(named), 2)]
-    return [key("cannot be trusted:\n" + ",\n".join(lines), **(DISTRUST | look))]
+    lines = ",\n".join(", ".join(named[i : i + 2]) for i in range(0, len(named), 2))
+    return [key(f"cannot be trusted:\n{lines}", **(DISTRUST | look))] if named else []
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
     """Legend entries of the heads, "1:3 induction"."""
-    kinds = zip(types["head"].values.tolist(), types.values.tolist(), strict=True)
-    return [key(f"{head}  {kind}", **styles[head]) for head, kind in kinds if head in styles]
+    heads = [head for head in types["head"].values.tolist() if head in styles]
+    return [key(f"{head}  {types.sel(head=head).item()}", **styles[head]) for head in heads]
 
 
 def zero(ax: Axes) -> None:
-    """A pale line at 0."""
     ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)

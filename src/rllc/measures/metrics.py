@@ -51,20 +51,24 @@ def evaluate(
     early, late  None: no score
     accuracy     also the share of predictions, and of whole contexts, that are right; targets are tokens
 
-    Returns ``loss``, ``weight_norm``, ``icl_score``, ``accuracy``, ``sequence_accuracy`` (no dims) and
-    ``loss_by_position`` (position; not of contexts without positions). Raises ValueError where batches differ
+    Returns ``loss``, ``weight_norm``, ``icl_score``, ``icl_score_se`` (sd over contexts of late minus early,
+    over the root of their number), ``accuracy``, ``sequence_accuracy`` (no dims) and ``loss_by_position``
+    (position; not of contexts without positions). Raises ValueError where batches differ
     in their positions, or do not score ``early`` or ``late``, and where accuracy is asked for of targets that
     are probabilities.
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
-    positions, losses, right = _losses(weights, batches, model, accuracy=accuracy)
+    gap = None if early is None or late is None else (np.atleast_1d(early), np.atleast_1d(late))
+    positions, losses, right, gaps = _losses(weights, batches, model, accuracy=accuracy, gap=gap)
     coords = {"position": positions} if losses.ndim else {}
     by_position = xr.DataArray(losses, coords, list(coords))
     found = {"loss": by_position.mean()} | ({"loss_by_position": by_position} if coords else {})
     dataset = xr.Dataset({**found, "weight_norm": weight_norm(weights)})
-    if early is not None and late is not None:
-        dataset["icl_score"] = _mean_at(by_position, late, "late") - _mean_at(by_position, early, "early")
+    if gap is not None:
+        first, last = (_mean_at(by_position, *asked) for asked in zip(gap, ("early", "late"), strict=True))
+        dataset["icl_score"] = last - first
+        dataset["icl_score_se"] = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
     if accuracy:
         dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()
     return dataset
@@ -72,13 +76,18 @@ def evaluate(
 
 @torch.no_grad()
 def _losses(
-    weights: Weights, batches: Sequence[Batch], model: Model, *, accuracy: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    weights: Weights,
+    batches: Sequence[Batch],
+    model: Model,
+    *,
+    accuracy: bool,
+    gap: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The scored positions, the mean loss at each over all contexts (both [scored]; of contexts without
-    positions [0] and one number), and which predictions are right: [contexts, scored], empty where that is
-    not asked for.
+    positions [0] and one number), and where asked for, else empty: which predictions are right [contexts,
+    scored], and the loss at the later positions of ``gap`` minus that at the earlier [contexts].
     """
-    total, contexts, where, right = 0.0, 0, None, []
+    total, contexts, where, right, gaps = 0.0, 0, None, [], [np.empty(0)]
     for batch in batches:
         if where is not None and not torch.equal(batch.positions, where):
             raise ValueError(
@@ -86,22 +95,25 @@ def _losses(
             )
         where = batch.positions
         outputs = model.outputs(weights, batch)
-        total = total + model.losses(outputs, batch.targets).double().sum(0)
+        losses = model.losses(outputs, batch.targets).double()
+        total = total + losses.sum(0)
         contexts += len(batch.contexts)
         if accuracy and batch.targets.is_floating_point():
             raise ValueError("targets that are probabilities have no accuracy: leave `accuracy` out")
         if accuracy:
             right.append((outputs.argmax(-1) == batch.targets).cpu().numpy())
+        if gap is not None:
+            early, late = (losses[:, np.isin(where.cpu(), asked)].mean(1) for asked in gap)
+            gaps.append((late - early).cpu().numpy())
     every = np.concatenate(right) if right else np.empty((0, 0), dtype=bool)
-    return where.cpu().numpy(), (total / contexts).cpu().numpy(), every
+    return where.cpu().numpy(), (total / contexts).cpu().numpy(), every, np.concatenate(gaps)
 
 
-def _mean_at(by_position: xr.DataArray, positions: int | Sequence[int], name: str) -> xr.DataArray:
-    asked = np.atleast_1d(np.asarray(positions))
+def _mean_at(by_position: xr.DataArray, asked: np.ndarray, name: str) -> xr.DataArray:
     scored = by_position["position"].values
     if not asked.size or not np.isin(asked, scored).all():
         raise ValueError(
-            f"{name} = {positions} is not among the {len(scored)} scored positions "
+            f"{name} = {', '.join(map(str, asked))} is not among the {len(scored)} scored positions "
             f"({scored.min()} .. {scored.max()}): choose positions that the batches score"
         )
     return by_position.sel(position=asked).mean()

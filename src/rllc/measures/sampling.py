@@ -42,7 +42,7 @@ def sampled(data: Data, estimator, *, name: str, **sampling: Any) -> Measurement
         "batches": data.batches("draws", count=sampling["draws"] * sampling["thinning"], **common),
         "init_batches": data.batches("init", count=sampling["init_batches"], **common),
     }
-    extent = {each: sampling[each] for each in ("control_chains", "keep_traces")}
+    extent = {each: sampling[each] for each in ("control_chains", "centred_chains", "keep_traces")}
     size = {each: sampling[each] for each in ("step_size", "reference_norm")}
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:

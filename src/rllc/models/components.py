@@ -27,15 +27,10 @@ def masks(component: str, architecture: Architecture) -> dict[str, Tensor] | Non
     table = shapes(architecture)
     if parsed.label == "full":
         return None
-    if parsed.label == "embedding":
-        return {"embed.W_E": torch.ones(table["embed.W_E"], dtype=torch.bool)}
-    if parsed.layer is not None:
-        prefix = f"blocks.{parsed.layer}.attn."
-        return {
-            name: torch.ones(shape, dtype=torch.bool)
-            for name, shape in table.items()
-            if name.startswith(prefix)
-        }
+    if parsed.label == "embedding" or parsed.layer is not None:
+        prefix = "embed." if parsed.layer is None else f"blocks.{parsed.layer}.attn."
+        whole = {name: shape for name, shape in table.items() if name.startswith(prefix)}
+        return {name: torch.ones(shape, dtype=torch.bool) for name, shape in whole.items()}
     chosen: dict[str, Tensor] = {}
     for layer, head in parsed.heads:
         for weight in HEAD_WEIGHTS:

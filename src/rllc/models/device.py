@@ -32,16 +32,23 @@ def without_denormals() -> Iterator[None]:
 
 
 @contextmanager
+def products(precision: str) -> Iterator[None]:
+    """A block in which CUDA multiplies float32 matrices as TF32 or not, whatever was set before."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
 def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Tensor]], dict[str, Tensor]]]:
     """A block in which products have this precision; yields what moves weights to the device.
 
     On a CPU every precision is fp32 except bf16, which is autocast there too.
     """
     place = choose(device)
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"), without_denormals():
-            yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}
-    finally:
-        torch.set_float32_matmul_precision(before)
+    autocast = torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16")
+    with products(precision), autocast, without_denormals():
+        yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}

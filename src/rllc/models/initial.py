@@ -24,17 +24,11 @@ def initial_weights(
     query_key_factor: float = 1.0,
     position_init: str = "normal",
     position_scale: float | None = None,
-    highest_frequency: float = 2.8,
 ) -> dict[str, Tensor]:
     """Initial weights, float32. One stream per (seed, weight name): a weight does not depend on others.
 
-    seed               the run's seed
-    matrix_scale       standard deviation of the matrices, times sqrt(d_model)
-    embedding_scale    standard deviation of W_E; None: as the other matrices
-    query_key_factor   W_Q and W_K are multiplied by it
-    position_init      W_pos: "normal", or "sinusoidal" as in ``sinusoidal_positions``
-    position_scale     its standard deviation (None: as the other matrices) or its amplitude (None: 1)
-    highest_frequency  of sinusoidal positions, radians per position
+    Arguments are the keys of ``rllc.study.families.AttentionOnlyInitial``; ``position_scale`` is the standard
+    deviation of normal positions (None: as the other matrices) or the amplitude of sinusoidal ones (None: 1).
 
     Raises ValueError for an unknown position_init.
     """
@@ -58,20 +52,19 @@ def initial_weights(
             draw = generator(seed, "initial weights", name).standard_normal(shape, dtype=np.float32)
             weights[name] = torch.from_numpy(draw) * scales.get(last, common)
     if position_init == "sinusoidal":
-        amplitude = 1.0 if position_scale is None else position_scale
-        table = sinusoidal_positions(architecture.n_ctx, architecture.d_model, highest_frequency)
-        weights["pos_embed.W_pos"] = amplitude * table
+        table = sinusoidal_positions(architecture.n_ctx, architecture.d_model)
+        weights["pos_embed.W_pos"] = (1.0 if position_scale is None else position_scale) * table
     return weights
 
 
-def sinusoidal_positions(n_ctx: int, d_model: int, highest_frequency: float = 2.8) -> Tensor:
+def sinusoidal_positions(n_ctx: int, d_model: int) -> Tensor:
     """[sin f t, cos f t] for t = 0 .. n_ctx - 1: [n_ctx, d_model], float32.
 
-    f: d_model / 2 frequencies, geometric from ``highest_frequency`` to 2 pi / n_ctx, radians per
-    position. Raises ValueError where d_model is odd.
+    f: d_model / 2 frequencies, geometric from 2.8 to 2 pi / n_ctx, radians per position. Raises ValueError
+    where d_model is odd.
     """
     if d_model % 2:
         raise ValueError(f"sinusoidal positions need an even d_model, not {d_model}")
-    frequencies = np.geomspace(highest_frequency, 2 * math.pi / n_ctx, d_model // 2)
+    frequencies = np.geomspace(2.8, 2 * math.pi / n_ctx, d_model // 2)
     angles = np.arange(n_ctx)[:, None] * frequencies
     return torch.from_numpy(np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32))

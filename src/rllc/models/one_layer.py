@@ -39,8 +39,8 @@ def residual(
 
     -> [batch, scored, model]
     """
-    name = "blocks.0.attn"
-    W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O = (weights[f"{name}.{w}"] for w in _NAMES)
+    W_Q, W_K, W_V, W_O = (weights[f"blocks.0.attn.W_{m}"] for m in "QKVO")
+    b_Q, b_K, b_V, b_O = (weights[f"blocks.0.attn.b_{m}"] for m in "QKVO")
     batch, context = tokens.shape
     heads, model, d_head = W_Q.shape
     vocabulary = len(weights["embed.W_E"])
@@ -83,9 +83,6 @@ def residual(
     start = start.flatten(0, 1).index_select(0, asking.flatten())
     left = torch.addmm(start, summed.view(batch * scored, heads * rows), value)
     return left.view(batch, scored, model)
-
-
-_NAMES = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O")
 
 
 def _inputs(

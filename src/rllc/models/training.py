@@ -6,13 +6,14 @@ step (``shuffled_batches``, or any other), so nothing is replayed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rllc.models.device import products
 from rllc.models.weights import Weights
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, Examples
@@ -42,6 +43,12 @@ class Checkpoint(NamedTuple):
 class TrainingDiverged(ValueError):
     """A loss or a weight became infinite or NaN. Checkpoints handed out before are sound."""
 
+    def __init__(self, what: str, rate: float) -> None:
+        super().__init__(
+            f"training diverged: {what}, at learning rate {rate:g}. Earlier checkpoints are sound. "
+            "Lower learning_rate, lengthen warmup or set gradient_clip, and run again"
+        )
+
 
 def train(
     weights: Weights,
@@ -70,18 +77,17 @@ def train(
     weights           initial weights; not modified. When resuming, only their names and shapes count
     batches           step -> minibatch of update ``step`` (from 0)
     loss              (weights, batch) -> mean loss of the batch
-    steps             updates of the whole run, where a linear schedule ends
     checkpoints       steps from 0 to ``steps`` in any order; when resuming, none before the state's
     learning_rate     at its peak: update s uses ``learning_rate * rate_factor(s)``
-    optimizer         "adamw" (decoupled decay) or "adam" (L2: the gradient gains weight_decay * w).
-                      Every weight decays, biases and layer norms included
-    gradient_clip     largest norm of the whole gradient; None: no limit
-    end_rate          share of the peak where a linear schedule ends
+    optimizer         "adam": the gradient gains weight_decay * w. Every weight decays, biases and layer
+                      norms included
     late_layers_ramp  the rate of all weights of layers 1, 2, .. is further multiplied by
                       min(1, (step + 1) / late_layers_ramp); 0: no ramp
     precision         of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are fp32
     state             ``Checkpoint.state`` of an earlier step of this run, to go on from
     report            called with (updates made, latest loss): after each, or now and then on a device
+
+    Other settings are the keys of ``rllc.study.runs.Training``.
 
     Resumed weights equal those of the uninterrupted run bit for bit, on the same machine and number of
     threads. Raises ValueError, at the first checkpoint asked for, where the arguments contradict each
@@ -89,7 +95,14 @@ def train(
     """
     device = torch.device(device)
     first = 0 if state is None else int(state["step"])
-    wanted = _checked_steps(checkpoints, first, steps)
+    wanted = sorted(set(checkpoints))
+    if not wanted:
+        raise ValueError("no checkpoint was asked for: give at least one step")
+    if wanted[0] < first or wanted[-1] > steps:
+        raise ValueError(
+            f"checkpoints {wanted[0]} to {wanted[-1]} are not within {first} to {steps}, the steps from "
+            "where training starts to where it ends: resume from an earlier state, or ask for other steps"
+        )
     for name, value, known in (
         ("optimizer", optimizer, tuple(OPTIMIZERS)),
         ("schedule", schedule, SCHEDULES),
@@ -100,9 +113,10 @@ def train(
     if precision == "tf32" and device.type != "cuda":
         raise ValueError(f'precision "tf32" needs a CUDA device, not {device}: use "fp32" or "bf16"')
 
-    live = {name: w.detach().to(device, torch.float32, copy=True) for name, w in weights.items()}
     if state is not None:
-        _restore(live, state)
+        _check_state(state, weights)
+        weights = {name: state[f"weights/{name}"] for name in weights}
+    live = {name: w.detach().to(device, torch.float32, copy=True) for name, w in weights.items()}
     for w in live.values():
         w.requires_grad_()
     late = {name for name in live if name.startswith("blocks.") and not name.startswith("blocks.0.")}
@@ -133,7 +147,9 @@ def train(
         begin = done - len(unread)
         losses[begin:done] = torch.stack(unread).cpu().numpy()
         unread.clear()
-        _refuse_nonfinite(losses[begin:done], begin, rate)
+        broken = begin + np.flatnonzero(~np.isfinite(losses[begin:done]))
+        if broken.size:
+            raise TrainingDiverged(f"the loss of update {broken[0]} is {losses[broken[0]]}", rate)
         if report is not None:
             report(done, float(losses[done - 1]))
 
@@ -147,11 +163,11 @@ def train(
             step, steps=steps, warmup=warmup, schedule=schedule, end_rate=end_rate
         )
         updater.param_groups[0]["lr"] = rate
-        updater.param_groups[1]["lr"] = rate * ramp_factor(step, late_layers_ramp)
+        updater.param_groups[1]["lr"] = rate * min(1.0, (step + 1) / (late_layers_ramp or 1))
         batch = batches(step)
         batch = type(batch)(*(part.to(device) for part in batch))
-        with _tensor_cores(precision):
-            with _autocast(precision, device):
+        with products(precision):
+            with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
                 value = loss(live, batch)
             value.backward()
         if gradient_clip is not None:
@@ -178,14 +194,14 @@ def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Calla
             f"{total} contexts are too few for one batch of {batch_size}: give more text or lower batch_size"
         )
     positions = examples.scorable()
-    order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=np.int64))
+
+    @lru_cache(maxsize=1)
+    def order(epoch: int) -> np.ndarray:
+        return generator(seed, "training order", epoch).permutation(total)
 
     def batch(step: int) -> Batch:
-        nonlocal order
         epoch, index = divmod(step, per_epoch)
-        if order[0] != epoch:
-            order = (epoch, generator(seed, "training order", epoch).permutation(total))
-        return examples.batch(order[1][index * batch_size : (index + 1) * batch_size], positions)
+        return examples.batch(order(epoch)[index * batch_size : (index + 1) * batch_size], positions)
 
     return batch
 
@@ -220,33 +236,11 @@ def rate_factor(
     return end_rate + (1 - end_rate) * (steps - step) / (steps - warmup)
 
 
-def ramp_factor(step: int, ramp: int) -> float:
-    """min(1, (step + 1) / ramp), and 1 where ``ramp`` is 0."""
-    return min(1.0, (step + 1) / ramp) if ramp else 1.0
-
-
-def _checked_steps(checkpoints: Iterable[int], first: int, steps: int) -> list[int]:
-    wanted = sorted(set(checkpoints))
-    if not wanted:
-        raise ValueError("no checkpoint was asked for: give at least one step")
-    if wanted[0] < first or wanted[-1] > steps:
-        raise ValueError(
-            f"checkpoints {wanted[0]} to {wanted[-1]} are not within {first} to {steps}, the steps from "
-            "where training starts to where it ends: resume from an earlier state, or ask for other steps"
-        )
-    return wanted
-
-
-def _restore(live: dict[str, Tensor], state: Mapping[str, Tensor]) -> None:
+def _check_state(state: Mapping[str, Tensor], weights: Weights) -> None:
     for part in ("weights", *MOMENTS):
-        kept = {name.partition("/")[2]: w for name, w in state.items() if name.startswith(f"{part}/")}
-        if {name: w.shape for name, w in kept.items()} != {name: w.shape for name, w in live.items()}:
-            raise ValueError(
-                f"the {part} in the state are not those of this model: delete the kept state to train anew"
-            )
-        if part == "weights":
-            for name, w in kept.items():
-                live[name].copy_(w)
+        kept = {name: w.shape for name, w in state.items() if name.startswith(f"{part}/")}
+        if kept != {f"{part}/{name}": w.shape for name, w in weights.items()}:
+            raise ValueError(f"the {part} in the state are not those of this model: delete it to train anew")
 
 
 def _checkpoint(
@@ -255,42 +249,12 @@ def _checkpoint(
     weights = {name: w.detach().to("cpu", copy=True) for name, w in live.items()}
     broken = [name for name, w in weights.items() if not w.isfinite().all()]
     if broken:
-        raise TrainingDiverged(_advice(f"{broken[0]} is not finite after {step} updates", rate))
+        raise TrainingDiverged(f"{broken[0]} is not finite after {step} updates", rate)
     state = {f"weights/{name}": w for name, w in weights.items()}
     for name, w in live.items():
         moments = updater.state.get(w, {})  # empty before the first update
         for moment in MOMENTS:
-            value = moments.get(moment, torch.zeros_like(w))
-            state[f"{moment}/{name}"] = value.detach().to("cpu", copy=True)
+            state[f"{moment}/{name}"] = moments.get(moment, torch.zeros_like(w)).detach().to("cpu", copy=True)
     state["step"] = torch.tensor(step)
     state["losses"] = torch.from_numpy(losses[:step].copy())
     return Checkpoint(step, weights, state, losses[:step].copy())
-
-
-def _refuse_nonfinite(losses: np.ndarray, first: int, rate: float) -> None:
-    broken = np.flatnonzero(~np.isfinite(losses))
-    if broken.size:
-        index = int(broken[0])
-        raise TrainingDiverged(_advice(f"the loss of update {first + index} is {losses[index]}", rate))
-
-
-def _advice(what: str, rate: float) -> str:
-    return (
-        f"training diverged: {what}, at learning rate {rate:g}. Earlier checkpoints are sound. "
-        "Lower learning_rate, lengthen warmup or set gradient_clip, and run again"
-    )
-
-
-def _autocast(precision: str, device: torch.device) -> AbstractContextManager:
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
-
-
-@contextmanager
-def _tensor_cores(precision: str) -> Iterator[None]:
-    """TF32 for the matrix products of this block or not at all, whatever was set before it."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before

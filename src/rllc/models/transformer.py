@@ -229,7 +229,8 @@ def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Te
     last = architecture.n_layers - 1
     if last < 0:
         return unembed(weights, embed(weights, tokens, architecture, at)[0], architecture)
-    if _few_tokens(architecture, tokens):
+    one = last == 0 and architecture.positions == "standard"
+    if one and one_layer.pays(architecture.d_vocab, *tokens.shape):
         eps = architecture.layer_norm_eps if architecture.layer_norm else None
         return unembed(weights, one_layer.residual(weights, tokens, at, eps=eps), architecture)
     asked = at if last == 0 else None
@@ -239,9 +240,3 @@ def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Te
     if architecture.positions == "shortformer":
         position = weights["pos_embed.W_pos"][: tokens.shape[1]]
     return logits_from(weights, (residual, position), architecture, at, first=1)
-
-
-def _few_tokens(architecture: Architecture, tokens: Tensor) -> bool:
-    """Whether ``one_layer`` computes the same and takes less time."""
-    one = architecture.n_layers == 1 and architecture.positions == "standard"
-    return one and one_layer.pays(architecture.d_vocab, *tokens.shape)

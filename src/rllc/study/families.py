@@ -106,7 +106,9 @@ class AttentionOnlyInitial(Section):
     position_init: Literal["normal", "sinusoidal"] = key(
         "law of W_pos: as the other matrices, or sines and cosines"
     )
-    position_scale: Positive = key("amplitude of sinusoidal positions")
+    position_scale: Positive | None = key(
+        "standard deviation of W_pos (null: as the other matrices), or amplitude of sinusoidal ones (null: 1)"
+    )
 
 
 def _weights(model: AttentionOnly, tokens: Any) -> int:

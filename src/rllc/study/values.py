@@ -20,10 +20,10 @@ def _under_draws(burn_in: int, info: ValidationInfo) -> int:
     return burn_in
 
 
-def _up_to_chains(control_chains: int, info: ValidationInfo) -> int:
-    if control_chains > (chains := info.data.get("chains", control_chains)):
-        raise ValueError(f"control_chains {control_chains} exceeds chains {chains}")
-    return control_chains
+def _up_to_chains(count: int, info: ValidationInfo) -> int:
+    if count > (chains := info.data.get("chains", count)):
+        raise ValueError(f"{info.field_name} {count} exceeds chains {chains}")
+    return count
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -31,7 +31,7 @@ Count = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=0)]
 Distinct = Annotated[list[T], AfterValidator(_different)]  # a list that has nothing twice
 BurnIn = Annotated[Step, AfterValidator(_under_draws)]  # of a section with `draws` before it
-ControlChains = Annotated[Count, AfterValidator(_up_to_chains)]  # of one with `chains`
+OfControl = Annotated[T, AfterValidator(_up_to_chains)]  # chains; of one with `chains` before it
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]

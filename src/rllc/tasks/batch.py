@@ -97,6 +97,5 @@ def batches_of(
 
 
 def _tensor(part: np.ndarray) -> Tensor:
-    return torch.from_numpy(
-        np.ascontiguousarray(part, dtype=np.float32 if part.dtype.kind == "f" else np.int64)
-    )
+    dtype = np.float32 if part.dtype.kind == "f" else np.int64
+    return torch.from_numpy(np.ascontiguousarray(part, dtype=dtype))

@@ -1,9 +1,10 @@
 """The estimate of one replica of a toy model, and the table that results of a validation are put in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from torch import Tensor
 
@@ -64,32 +65,15 @@ def replicated(
     }
 
 
-class Table:
-    """Rows of a result, each at its labels; a dataset when all are there."""
+def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str], truth: str) -> xr.Dataset:
+    """Rows along their labels, in the order they came, with their relative errors against ``truth``.
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[dict[str, Any], dict[str, float]]] = []
-
-    def add(self, at: Mapping[str, Any], values: Mapping[str, float], *, truth: str) -> None:
-        """One row: ``values`` at the labels ``at``, with its relative error against ``values[truth]``."""
-        error = (values["llc"] - values[truth]) / values[truth]
-        self.rows.append((dict(at), {**values, "relative_error": error}))
-
-    def dataset(self) -> xr.Dataset:
-        """All rows, along their labels in the order they came; NaN (verdict: missing) where there is none."""
-        dims = tuple(self.rows[0][0])
-        labels = {dim: list(dict.fromkeys(at[dim] for at, _ in self.rows)) for dim in dims}
-        shape = tuple(len(each) for each in labels.values())
-        arrays = {name: np.full(shape, np.nan) for name in self.rows[0][1]}
-        arrays["verdict"] = np.full(shape, MISSING, dtype=np.int16)
-        for at, values in self.rows:
-            index = tuple(labels[dim].index(at[dim]) for dim in dims)
-            for name, value in values.items():
-                arrays[name][index] = value
-        coords = {
-            dim: (dim, np.asarray(each, dtype=object if isinstance(each[0], str) else None))
-            for dim, each in labels.items()
-        }
-        dataset = xr.Dataset({name: (dims, values) for name, values in arrays.items()}, coords=coords)
-        dataset["verdict"].attrs.update(verdict_attributes())
-        return describe(dataset, VARIABLES)
+    NaN (verdict: missing) where no row is.
+    """
+    frame = pd.DataFrame(rows)
+    frame["relative_error"] = (frame["llc"] - frame[truth]) / frame[truth]
+    labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
+    dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
+    verdict = dataset["verdict"].fillna(MISSING).astype(np.int16)
+    dataset["verdict"] = verdict.assign_attrs(verdict_attributes())
+    return describe(dataset, VARIABLES)

@@ -75,12 +75,8 @@ def balanced(widths: Sequence[int], singular_values: Sequence[float], *, seed: i
     if len(s) > min(widths):
         raise ValueError(f"{len(s)} singular values exceed the smallest of the widths {list(widths)}")
     depth = len(widths) - 1
-    bases = [
-        torch.linalg.qr(torch.randn(width, len(s), generator=random, dtype=torch.float64))[0]
-        if len(s)
-        else torch.zeros(width, 0, dtype=torch.float64)
-        for width in widths
-    ]
+    drawn = [torch.randn(width, len(s), generator=random, dtype=torch.float64) for width in widths]
+    bases = [torch.linalg.qr(matrix)[0] for matrix in drawn]
     root = s ** (1 / depth)
     weights = {f"layer{i + 1}": (bases[i + 1] * root) @ bases[i].T for i in range(depth)}
     return weights, (bases[-1] * s) @ bases[0].T

@@ -1,4 +1,7 @@
-"""The estimator on quadratic wells and toy potentials, whose answers at finite settings are exact."""
+"""The estimator on quadratic wells and toy potentials, whose answers at finite settings are exact.
+
+Settings are those of ``rllc.study.validation``.
+"""
 
 from collections.abc import Sequence
 from itertools import product
@@ -10,7 +13,7 @@ import xarray as xr
 
 from rllc.seeds import derive, generator
 from rllc.validation import toys
-from rllc.validation.replicated import WHOLE, Table, replicated
+from rllc.validation.replicated import WHOLE, replicated, table
 from rllc.validation.truths import quadratic as truths
 from rllc.validation.truths.potentials import POTENTIALS
 
@@ -32,14 +35,12 @@ def quadratic(
     axes; of the masked one, every second coordinate is selected. ``exact`` is what the discretised chain
     gives on average over the draws kept (``rllc.validation.truths.quadratic.transient``).
 
-    relative_step  step_size times the largest n_beta h + localization; stable below 4
-    chains         ``replicas``, ``chains`` and ``draws``
-
     Returns (dimension, component, n_beta, localization, burn_in).
     """
-    table = Table()
+    rows = []
     for size in dimensions:
-        hessian = _hessian(size, condition, derive(seed, "hessian", size))
+        axes = np.linalg.qr(generator(derive(seed, "hessian", size)).normal(size=(size, size)))[0]
+        hessian = (axes * np.geomspace(1.0, 1.0 / condition, size)) @ axes.T
         for component in (WHOLE, "masked"):
             mask = None if component == WHOLE else np.arange(size) % 2 == 0
             h = truths.spectrum(hessian, mask)
@@ -63,8 +64,8 @@ def quadratic(
                     "parameters": len(h),
                 }
                 at = {"dimension": size, "component": component, **law, "burn_in": kept}
-                table.add(at, estimate | truth, truth="exact")
-    return table.dataset()
+                rows.append(at | estimate | truth)
+    return table(rows, along=("dimension", "component", "n_beta", "localization", "burn_in"), truth="exact")
 
 
 def potentials(
@@ -81,48 +82,37 @@ def potentials(
 ) -> xr.Dataset:
     """Toy potentials and normal crossings: ``exact`` is n_beta E[loss] at these settings, by quadrature.
 
-    relative_step  step_size times (n_beta h + localization), h a curvature that 99.9 % of the posterior stays
-                   below; the error of the discretisation is of order relative_step / 4 there
-    relaxations    moves of a chain, in units of 2 / (step_size localization): how fast a direction in which
-                   the loss is flat forgets the centre
-    max_moves      but at most so many; where this binds, the chain is not in equilibrium
-    chains         ``replicas``, ``chains`` and ``burn_in``
+    The error of the discretisation is of order relative_step / 4. In 2 / (step_size localization) moves a
+    direction in which the loss is flat forgets the centre; where ``max_moves`` binds, the chain is not in
+    equilibrium.
 
     Returns (potential, n_beta, localization); ``multiplicity`` and ``coefficient`` (potential).
     """
-    table = Table()
-    for name in names:
-        model = POTENTIALS[name]
-        for beta, pull in product(n_beta, localization):
-            law = {"n_beta": beta, "localization": pull}
-            step = relative_step / (beta * model.curvature(**law) + pull)
-            moves = min(relaxations * 2 / (step * pull), max_moves)
-            thinning = max(1, round(moves / draws))
-            estimate = replicated(
-                toys.potential(model.value),
-                {"w": torch.tensor(model.center, dtype=torch.float64)},
-                draws=draws,
-                thinning=thinning,
-                step_size=step,
-                seed=derive(seed, name, beta, pull),
-                **law,
-                **chains,
-            )
-            truth = {
-                "exact": model.mean_loss(**law),
-                "coefficient": float(model.coefficient.value),
-                "multiplicity": model.coefficient.multiplicity,
-                "step_size": step,
-                "moves": thinning * (draws - 1),
-                "parameters": len(model.center),
-            }
-            table.add({"potential": name, **law}, estimate | truth, truth="exact")
-    dataset = table.dataset()
+    rows = []
+    for name, beta, pull in product(names, n_beta, localization):
+        model, law = POTENTIALS[name], {"n_beta": beta, "localization": pull}
+        step = relative_step / (beta * model.curvature(**law) + pull)
+        moves = min(relaxations * 2 / (step * pull), max_moves)
+        thinning = max(1, round(moves / draws))
+        estimate = replicated(
+            toys.potential(model.value),
+            {"w": torch.tensor(model.center, dtype=torch.float64)},
+            draws=draws,
+            thinning=thinning,
+            step_size=step,
+            seed=derive(seed, name, beta, pull),
+            **law,
+            **chains,
+        )
+        truth = {
+            "exact": model.mean_loss(**law),
+            "coefficient": float(model.coefficient.value),
+            "multiplicity": model.coefficient.multiplicity,
+            "step_size": step,
+            "moves": thinning * (draws - 1),
+            "parameters": len(model.center),
+        }
+        rows.append({"potential": name, **law} | estimate | truth)
+    dataset = table(rows, along=("potential", "n_beta", "localization"), truth="exact")
     labels = [POTENTIALS[str(name)].label for name in dataset["potential"].values]
     return dataset.assign_coords(label=("potential", np.asarray(labels, dtype=object)))
-
-
-def _hessian(size: int, condition: float, seed: int) -> np.ndarray:
-    """Symmetric [n, n] with eigenvalues from 1 / condition to 1 along random axes."""
-    axes = np.linalg.qr(generator(seed).normal(size=(size, size)))[0]
-    return (axes * np.geomspace(1.0, 1.0 / condition, size)) @ axes.T

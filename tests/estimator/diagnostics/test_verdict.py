@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import judge, judge_against_control
+from rllc.estimator.diagnostics.verdict import judge, judge_against_controls
 from rllc.verdicts import reasons
 from rllc.vocabulary import STATUS
 
@@ -81,9 +81,21 @@ def test_nothing_but_failure_is_said_of_chains_that_all_failed():
 def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     given = estimate()
     verdict = judge(given, level=3.0)
-    found = judge_against_control(verdict, given["llc"], xr.full_like(given["llc"], off))
+    found = judge_against_controls(verdict, given["llc"], xr.full_like(given["llc"], off))
     assert reasons(found.item()) == expected
     assert found.dtype == np.int16
     assert found.attrs == verdict.attrs
     assert found.attrs["limit_prior_share"] == 0.1
     assert found.attrs["flag_meanings"].startswith("chain_failed ")
+
+
+@pytest.mark.parametrize(
+    ("centred", "expected"),
+    [(5.2, []), (3.2, ["drift_dominated"]), (50.0, ["drift_dominated"]), (0.0, []), (NAN, [])],
+)
+def test_an_estimate_far_from_its_centred_control_is_the_drifts(centred, expected):
+    given = estimate()
+    controls = (xr.full_like(given["llc"], value) for value in (20.0, centred))
+    found = judge_against_controls(judge(given, level=3.0), given["llc"], *controls)
+    assert reasons(found.item()) == expected
+    assert found.attrs["limit_walked_share"] == 0.5

@@ -100,7 +100,7 @@ def test_half_a_surrogate_pair_is_replaced():
         ([], 0.1, "no text"),
         ([" ", ""], 0.1, "no text"),
         (TEXTS[:3], 1e-9, "none of 3 distinct documents is held out"),
-        (TEXTS[:3], 1 - 1e-9, "all 3 distinct documents"),
+        (TEXTS[:3], 1 - 1e-9, "every one of 3 distinct documents"),
         (TEXTS, 0, "between 0 and 1"),
         (TEXTS, 1.5, "between 0 and 1"),
     ],

@@ -1,6 +1,10 @@
+import inspect
+from typing import get_args
+
 import pytest
 
-from rllc.tasks.language.sources import read
+from rllc.study.distributions import Files, Hub, Installed
+from rllc.tasks.language.sources import READERS, read
 
 
 def test_a_source_reads_with_its_own_settings(tmp_path):
@@ -8,14 +12,8 @@ def test_a_source_reads_with_its_own_settings(tmp_path):
     assert [tuple(d) for d in read("files", path=str(tmp_path / "*.txt"))] == [("text", "a.txt")]
 
 
-@pytest.mark.parametrize(
-    ("source", "settings", "message"),
-    [
-        ("file", {}, "no source 'file' \\(did you mean 'files'"),
-        ("files", {"paths": "x"}, "no setting 'paths' \\(did you mean 'path'"),
-        ("installed", {"kind": "code"}, r"needs \['packages', 'megabytes'\]"),
-    ],
-)
-def test_unknown_or_missing_settings_are_refused(source, settings, message):
-    with pytest.raises(ValueError, match=message):
-        read(source, **settings)
+@pytest.mark.parametrize("section", [Files, Hub, Installed])
+def test_a_reader_takes_what_its_section_of_the_config_has(section):
+    keys = dict(section.model_fields)
+    (source,) = get_args(keys.pop("source").annotation)
+    assert set(inspect.signature(READERS[source]).parameters) == set(keys) - {"held_out", "label"}

@@ -23,7 +23,7 @@ def test_lists_hold_different_numbers_and_no_two_are_alike(length, extra, seed):
 def test_all_lists_there_are_and_not_one_more():
     found = {tuple(row) for row in draw_lists(60, length=3, numbers=5, seed=0).tolist()}
     assert found == set(permutations(range(5), 3))
-    with pytest.raises(ValueError, match="61 lists were asked for, and there are 60 of 3 of 5 numbers"):
+    with pytest.raises(ValueError, match="there are 60 lists of 3 of 5 numbers, not 61"):
         draw_lists(61, length=3, numbers=5, seed=0)
     with pytest.raises(ValueError, match="a list of 5 different numbers needs at least 5 numbers, not 4"):
         draw_lists(1, length=5, numbers=4, seed=0)

@@ -34,6 +34,7 @@ class Limits:
     nonlocal_share    mean rise of the loss above this share of the loss at w*: nonlocal. The published
                       setting of heads takes a whole model to 0.45, and leaves most heads under 0.1
     prior_share       |1 - estimate/control| below it: prior_dominated
+    walked_share      |estimate/centred control - 1| above it: drift_dominated
     negative_errors   an estimate below minus so many standard errors: negative
     """
 
@@ -47,6 +48,7 @@ class Limits:
     failing_chains: float = 0.5
     nonlocal_share: float = 0.2
     prior_share: float = 0.1
+    walked_share: float = 0.5
     negative_errors: float = 2.0
 
 
@@ -85,14 +87,24 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
     return _bits(reasons).assign_attrs(attributes)
 
 
-def judge_against_control(
-    verdict: xr.DataArray, estimate: xr.DataArray, control: xr.DataArray
+def judge_against_controls(
+    verdict: xr.DataArray,
+    estimate: xr.DataArray,
+    gradient_off: xr.DataArray,
+    centred: xr.DataArray | None = None,
 ) -> xr.DataArray:
-    """``verdict`` with ``prior_dominated`` where |1 - estimate / control| is below its limit."""
-    shrinkage = 1 - estimate / control.where(control != 0)
-    return (verdict | _bits({"prior_dominated": abs(shrinkage) < LIMITS.prior_share})).assign_attrs(
-        verdict.attrs
-    )
+    """``verdict`` with ``prior_dominated`` and ``drift_dominated``, by the controls.
+
+    All three are means over the same chains. Without the centred control nothing is said of the drift.
+    """
+    reasons = {"prior_dominated": abs(_excess(estimate, gradient_off)) < LIMITS.prior_share}
+    if centred is not None:
+        reasons["drift_dominated"] = abs(_excess(estimate, centred)) > LIMITS.walked_share
+    return (verdict | _bits(reasons)).assign_attrs(verdict.attrs)
+
+
+def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:
+    return estimate / control.where(control != 0) - 1
 
 
 def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:

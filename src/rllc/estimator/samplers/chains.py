@@ -5,11 +5,12 @@ gradients is another (sample.py for any loss, refined.py for heads).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.linalg import vecdot
 
 from rllc.seeds import derive
 from rllc.setting import Setting
@@ -60,7 +61,7 @@ class State(NamedTuple):
 
     positions  [chain, n], to be moved in place
     center     [n]
-    loss       [chain], of the batch at the positions; None where it is not computed
+    loss       [chain], of the batch at the positions, ``centred`` tilted; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
     at_center  loss at the centre on the same batch; None where neither ``drawn`` nor ``leaving``
@@ -127,6 +128,7 @@ def walk(
     for group in groups:
         for move in moves:
             seen, center_loss = visit(move)
+            slopes_at_center: dict[int, Tensor] = {}
             if move.drawn and center_loss is not None:
                 traces.at_center[move.draw] = center_loss
             for walkers in group:
@@ -137,6 +139,11 @@ def walk(
                     traces.loss[at] = losses
                 if move.number == setting.moves:
                     continue
+                if setting.centred:
+                    if walkers.row not in slopes_at_center:
+                        resting = replace(walkers, positions=walkers.center[None].clone())
+                        slopes_at_center[walkers.row] = evaluate(resting, seen, True)[1][0]
+                    losses, slopes = _tilted(walkers, losses, slopes, slopes_at_center[walkers.row])
                 state = State(
                     walkers.positions, walkers.center, losses, slopes, walkers.noise, center_loss,
                     drawn=move.drawn, leaving=move.leaving,
@@ -145,6 +152,12 @@ def walk(
                 if accepted is not None:
                     traces.acceptance[at] = accepted
     return traces
+
+
+def _tilted(walkers: Walkers, losses: Tensor, slopes: Tensor, at_center: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss L(w) - g.(w - w*) and its gradient, with g = ``at_center`` [n] that at w*: w* is critical."""
+    offset = walkers.positions - walkers.center
+    return losses - vecdot(offset, at_center), slopes - at_center
 
 
 def _moves(setting: Setting, *, gradient: bool, unread: int) -> list[Move]:

@@ -5,14 +5,13 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing
-from rllc.figures.inputs import need, of_seeds, one_distribution, one_label, ring_reasons
-from rllc.figures.panels import Curve, Panel, Row, curve, sheet
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Name, Seed
+from rllc.figures.panels import Panel, Row, curve, sheet
 
 ALL = "all heads"
+TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
@@ -21,78 +20,104 @@ NAMES = {
 }
 
 
-def clusters_all_heads(
-    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
-) -> Drawing:
-    """Clusters of all heads together: ``clusters`` and ``rllc``."""
+def clusters_all_heads(datasets: Datasets, *, distribution: Name = None, seed: Seed = None) -> Drawing:
+    """Clusters of all heads together."""
     return _grid(datasets, ALL, distribution, seed)
 
 
 def rllc_fig18_clusters_layer0(
-    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None
 ) -> Drawing:
-    """Clusters of the heads of layer 0, clustered by themselves: ``clusters`` and ``rllc``."""
+    """Clusters of the heads of layer 0, clustered by themselves."""
     return _grid(datasets, "layer 0", distribution, seed)
 
 
 def rllc_fig19_clusters_layer1(
-    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None
 ) -> Drawing:
-    """Clusters of the heads of layer 1, clustered by themselves: ``clusters`` and ``rllc``."""
+    """Clusters of the heads of layer 1, clustered by themselves."""
     return _grid(datasets, "layer 1", distribution, seed)
 
 
 @style.styled
-def _grid(datasets: Datasets, scope: str, distribution: str | None, seed: int | None) -> Drawing:
+def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Drawing:
     """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
 
-    distribution  default "mixture", or the dataset's first; the clusters use all that clusters.nc names
+    The clusters use all distributions that clusters.nc names.
     """
-    clusters = need(datasets, "clusters", "cluster", "score")
-    rllc = need(datasets, "rllc", "rllc")
+    clusters = inputs.need(datasets, "clusters", "cluster", "score")
+    rllc = inputs.need(datasets, "rllc", "rllc")
+    one = _of_scope(clusters, scope, seed)
+    name = inputs.one_distribution(rllc, distribution)
+    kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
+    curves = rllc[kept].sel(seed=one["seed"].item(), distribution=name, head=one["head"].values)
+    data = curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
+    algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
+    clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
+    lines = max(_words(each)[1] for each in clusterings)
+    title_look = {"fontsize": 8, "pad": 5 + 9 * lines}  # points, for the names of the heads
+    keys = [style.key(f"cluster {i}", **_look(i)) for i in range(int(one["cluster"].max()) + 1)]
+    if (one["cluster"] < 0).any():
+        keys.append(style.key("not clustered", **_look(-1)))
+    keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
+    rows = []
+    for algorithm in algorithms:
+        panels = []
+        for k in numbers:
+            cell = data.sel(algorithm=algorithm, n_clusters=k)
+            heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
+            curves = [curve(cell.sel(head=head), "rllc", _look(cluster)) for head, cluster in heads]
+            title = f"{NAMES.get(algorithm, algorithm)}, k = {k}"
+            panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
+        rows.append(Row("refined LLC", panels, [] if rows else keys))
+    figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
+    members = []
+    for algorithm in algorithms:
+        groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
+        each = " | ".join(" ".join(heads) for heads in groups) or "none"
+        members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
+    of_scope = one["scope"].item()
+    absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
+    used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
+    return captions.drawing(
+        figure,
+        data,
+        captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
+        _agreement(one),
+        f"Curves: refined LLC on {inputs.one_label(rllc, name)}, coloured by cluster.",
+        captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
+        captions.when(
+            absent, f"{absent} heads are not clustered somewhere, for want of measured checkpoints."
+        ),
+        conditions=[
+            f"Clusters use the curves on {used}, on a uniform grid in log(step + 1).",
+            captions.failures(data, "rllc"),
+            captions.trust(data, "rllc"),
+        ],
+        details=[
+            "The silhouette is in each algorithm's own distance (Euclidean, DTW, shape-based): compare it "
+            "along a row, not between algorithms. A lag of the shape-based method is a number of grid "
+            "points. Numbers and colours mean nothing across panels.",
+            captions.cautions(data, "rllc"),
+        ],
+    )
+
+
+def _of_scope(clusters: xr.Dataset, scope: str, seed: Seed) -> xr.Dataset:
+    """Clusters of the heads of a scope for one seed; of all heads where few in a layer were so clustered."""
     present = clusters["scope"].values.tolist()
-    present_scope = scope if scope in present else ALL
-    if present_scope not in present:
+    of_scope = scope if scope in present else ALL
+    if of_scope not in present:
         raise ValueError(
             f"clusters.nc has no scope {scope!r}, only {', '.join(present)}: draw the figures of those"
         )
-    chosen = clusters["seed"].values.tolist()[0] if seed is None else seed
-    one = of_seeds(clusters, [chosen]).isel(seed=0)
-    one = one.sel(head=one["head_scope"] == present_scope, scope=present_scope)
-    if present_scope != scope:  # few heads in a layer: they were clustered together
+    one = inputs.of_seed(clusters, seed)
+    one = one.sel(head=one["head_scope"] == of_scope, scope=of_scope)
+    if of_scope != scope:
         one = one.sel(head=one["layer"] == int(scope.removeprefix("layer ")))
-        if not one.sizes["head"]:
-            raise ValueError(f"clusters.nc has no heads of {scope}")
-    name = one_distribution(rllc, distribution)
-    kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
-    curves = rllc[kept].sel(seed=chosen, distribution=name, head=one["head"].values)
-    data = curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
-    algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
-    cells = [[data.sel(algorithm=algorithm, n_clusters=k) for k in numbers] for algorithm in algorithms]
-    lines = max(_words(cell["cluster"])[1] for row in cells for cell in row)
-    title_look = {"fontsize": 8, "pad": 5 + 9 * lines}  # points, for the names of the heads
-    entries = [style.key(f"cluster {i}", **_look(i)) for i in range(int(one["cluster"].max()) + 1)]
-    if (one["cluster"] < 0).any():
-        entries.append(style.key("not clustered", **_look(-1)))
-    keys = [*entries, *style.ring_keys(ring_reasons((data, "rllc")))]
-    rows = [
-        Row(
-            "refined LLC",
-            [
-                Panel(
-                    f"{NAMES.get(algorithm, algorithm)}, k = {k}",
-                    _curves(cell),
-                    title_look,
-                    over=partial(_name_clusters, data=cell),
-                )
-                for k, cell in zip(numbers, row, strict=True)
-            ],
-            keys if algorithm == algorithms[0] else [],
-        )
-        for algorithm, row in zip(algorithms, cells, strict=True)
-    ]
-    figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
-    return _drawing(figure, data, clusters, one, scope, present_scope, one_label(rllc, name))
+    if not one.sizes["head"]:
+        raise ValueError(f"clusters.nc has no heads of {scope}")
+    return one
 
 
 def _look(cluster: int) -> dict:
@@ -103,12 +128,6 @@ def _look(cluster: int) -> dict:
     return look | {"markersize": 3.5, "markevery": 0.15, "linewidth": 1.2}
 
 
-def _curves(data: xr.Dataset) -> list[Curve]:
-    """The curves of one clustering."""
-    heads = zip(data["head"].values.tolist(), data["cluster"].values.tolist(), strict=True)
-    return [curve(data.sel(head=head), "rllc", _look(cluster)) for head, cluster in heads]
-
-
 def _name_clusters(ax: Axes, data: xr.Dataset) -> None:
     """The heads of each cluster above the panel, a bar between clusters, and the silhouette in it."""
     placed, lines = _words(data["cluster"])
@@ -117,26 +136,14 @@ def _name_clusters(ax: Axes, data: xr.Dataset) -> None:
         ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
     silhouette = float(data["score"].sel(index="silhouette"))
     if np.isfinite(silhouette):
-        ax.text(
-            0.03,
-            0.97,
-            f"silhouette {round(silhouette, 2) + 0.0:.2f}",
-            transform=ax.transAxes,
-            va="top",
-            fontsize=7,
-        )
+        words = f"silhouette {round(silhouette, 2) + 0.0:.2f}"
+        ax.text(0.03, 0.97, words, transform=ax.transAxes, va="top", fontsize=7)
 
 
 def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:
     """The heads of each cluster; those of none are left out."""
-    groups: dict[int, list[str]] = {}
-    for head, index in zip(cluster["head"].values.tolist(), cluster.values.tolist(), strict=True):
-        groups.setdefault(index, []).append(head)
-    return {index: groups[index] for index in sorted(groups) if index >= 0}
-
-
-def _members(cluster: xr.DataArray) -> str:
-    return " | ".join(" ".join(heads) for heads in _groups(cluster).values()) or "none"
+    indices = [index for index in np.unique(cluster.values).tolist() if index >= 0]
+    return {index: cluster["head"].values[cluster.values == index].tolist() for index in indices}
 
 
 def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], int]:
@@ -155,49 +162,14 @@ def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], in
     return placed, line + 1
 
 
-def _drawing(
-    figure: Figure,
-    data: xr.Dataset,
-    clusters: xr.Dataset,
-    one: xr.Dataset,
-    scope: str,
-    of_scope: str,
-    label: str,
-) -> Drawing:
-    used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
-    first, algorithms = one["n_clusters"].values.tolist()[0], one["algorithm"].values.tolist()
-    members = [
-        f"{NAMES.get(a, a)} {_members(one['cluster'].sel(algorithm=a, n_clusters=first))}" for a in algorithms
-    ]
-    agreement = ""
-    if "agreement" in one and len(algorithms) > 1:
-        pairs = one["agreement"].values[np.triu_indices(len(algorithms), 1)]
-        if np.isfinite(pairs).any():
-            agreement = (
-                f"The adjusted Rand index between two algorithms at one k is {np.nanmin(pairs):.2f} to "
-                f"{np.nanmax(pairs):.2f} (median {np.nanmedian(pairs):.2f}; 1 is the same, 0 is chance)."
-            )
-    absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
-    together = (
-        f"The heads of all layers were clustered together, so clusters and silhouettes are of {of_scope}."
-    )
-    return captions.drawing(
-        figure,
-        data,
-        captions.sentence(f"{scope} at k = {first}: {'; '.join(members)}"),
-        agreement,
-        f"Curves: refined LLC on {label}, coloured by cluster.",
-        "" if of_scope == scope else together,
-        f"{absent} heads are not clustered somewhere, for want of measured checkpoints." if absent else "",
-        conditions=[
-            f"Clusters use the curves on {used}, on a uniform grid in log(step + 1).",
-            captions.failures(data, "rllc"),
-            captions.trust(data, "rllc"),
-        ],
-        details=[
-            "The silhouette is in each algorithm's own distance (Euclidean, DTW, shape-based): compare it "
-            "along a row, not between algorithms. A lag of the shape-based method is a number of grid "
-            "points. Numbers and colours mean nothing across panels.",
-            captions.cautions(data, "rllc"),
-        ],
+def _agreement(one: xr.Dataset) -> str:
+    """How far the clusters of two algorithms are the same; nothing with one algorithm."""
+    every = one.get("agreement", xr.DataArray(np.empty((0, 0)))).values
+    pairs = every[np.triu_indices(len(every), 1)]
+    pairs = pairs[np.isfinite(pairs)]
+    if not pairs.size:
+        return ""
+    return (
+        f"The adjusted Rand index between two algorithms at one k is {pairs.min():.2f} to "
+        f"{pairs.max():.2f} (median {np.median(pairs):.2f}; 1 is the same, 0 is chance)."
     )

@@ -3,52 +3,38 @@
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, style
+from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.inputs import layers, over_heads
-from rllc.figures.panels import Panel, Row, chunks, level, of_heads, seed_suffix, sheet
+from rllc.figures.panels import Panel, Row, by_seed, chunks, level, of_heads, sheet
 
 START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
 
 @style.styled
 def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """K-composition score of every pair of heads, a panel per later head, a line per earlier head.
-
-    datasets  ``heads`` with ``k_composition`` (seed, step, head, later_head)
-    """
-    data = over_heads(datasets, "heads", "k_composition", seeds=seeds)
+    """K-composition score of every pair of heads, a panel per later head, a line per earlier head."""
+    data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
-    later, rows, findings = data["later_head"].values.tolist(), [], []
-    for seed in data["seed"].values.tolist():
-        one = data.sel(seed=seed)
+    steps = data["step"].values
+    rows, findings = [], []
+    for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        start = float(one["k_composition"].isel(step=0).mean(["head", "later_head"]))
-        earlier = [head for head in looks if layer[head] < max(layers(data))]
-        keys = [
-            *style.head_keys(one["head_type"].sel(head=earlier), looks),
-            style.key("mean at the first step", **START),
-        ]
-        for targets in chunks(later, 4):
+        start = float(one["k_composition"].isel(step=0).mean())
+        earlier = [head for head in looks if layer[head] < max(layer.values())]
+        keys = style.head_keys(one["head_type"].sel(head=earlier), looks)
+        keys.append(style.key("mean at the first step", **START))
+        for targets in chunks(data["later_head"].values.tolist(), 4):
             panels = []
             for target in targets:
-                kind = str(one["head_type"].sel(head=target).item())
-                before = {
-                    head: look for head, look in looks.items() if layer[head] < int(target.split(":")[0])
-                }
-                panels.append(
-                    Panel(
-                        f"into {target} {kind}{seed_suffix(data['seed'], seed)}",
-                        of_heads(one.sel(later_head=target), "k_composition", before),
-                        {"color": style.TYPE_COLORS[kind]},
-                        over=level(start, **START),
-                        steps=one["step"].values,
-                    )
-                )
-            rows.append(
-                Row("K-composition", panels, keys if targets[0] == later[0] else [], "from head, type")
-            )
+                kind = one["head_type"].sel(head=target).item()
+                before = {head: look for head, look in looks.items() if layer[head] < layer[target]}
+                curves = of_heads(one.sel(later_head=target), "k_composition", before)
+                title = f"into {target} {kind}{suffix}"
+                color = {"color": style.TYPE_COLORS[kind]}
+                panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
+            rows.append(Row("K-composition", panels, keys, "from head, type"))
+            keys = []
         findings.append(_strongest(one, start))
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
     return captions.drawing(

@@ -1,25 +1,16 @@
 """Traces of the Hessian and of the Fisher information over training (arXiv 2410.02984, Figs. 14 and 15)."""
 
-import json
-
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.comparison import rank_correlation
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
-from rllc.figures.inputs import (
-    distribution_labels,
-    distribution_names,
-    heads_of_layer,
-    layers,
-    need,
-    of_seeds,
-    one_distribution,
-    one_label,
-    over_heads,
-)
-from rllc.figures.panels import Panel, Row, curve, of_heads, seed_suffix, sheet
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
+from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
+
+AXIS = "Hessian trace (nats/token)"
+GENERATED = "{} contexts are generated at each checkpoint, as many read of the text."
+BLACK = {"color": "black", "marker": "o"}
 
 
 @style.styled
@@ -28,33 +19,25 @@ def rllc_fig14_hessian_trace(
 ) -> Drawing:
     """Hessian trace: rows full model and layers, columns distributions, seeds one below the other.
 
-    datasets       ``hessian``; ``heads`` for the types; ``rllc`` for the comparison in the caption
+    datasets       ``rllc`` is for the comparison in the caption
     distributions  default all that were measured
     """
-    errors = ("hessian_trace_se", "hessian_trace_head_se")
-    data = over_heads(datasets, "hessian", "hessian_trace", "hessian_trace_head", also=errors, seeds=seeds)
-    measured = data["hessian_trace_head"].notnull().any(["seed", "step", "head"])
-    names = distribution_names(data, distributions, data["distribution"].values[measured.values].tolist())
-    data = data.sel(distribution=names)
-    labels, rows = distribution_labels(data), []
-    for seed in data["seed"].values.tolist():
-        one = data.sel(seed=seed)
+    full, heads = "hessian_trace", "hessian_trace_head"
+    data = inputs.over_heads(
+        datasets, "hessian", full, heads, also=(f"{full}_se", f"{heads}_se"), seeds=seeds
+    )
+    measured = data["distribution"].values[data[heads].notnull().any(["seed", "step", "head"]).values]
+    data = data.sel(distribution=inputs.distribution_names(data, distributions, measured.tolist()))
+    labels, rows = inputs.distribution_labels(data), []
+    for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        for layer in (None, *layers(data)):
-            panels = [
-                Panel(
-                    f"{'full model' if layer is None else f'layer {layer}'}: {style.short(labels[name], 16)}"
-                    f"{seed_suffix(data['seed'], seed)}",
-                    [curve(cell, "hessian_trace", {"color": "black", "marker": "o"})]
-                    if layer is None
-                    else of_heads(cell, "hessian_trace_head", looks, layer),
-                )
-                for name in names
-                for cell in [one.sel(distribution=name)]
-            ]
-            heads = [] if layer is None else heads_of_layer(one, layer)
-            keys = style.head_keys(one["head_type"].sel(head=heads), looks)
-            rows.append(Row("Hessian trace (nats/token)", panels, keys, "head, type"))
+        cells = [(f"{style.short(labels[n], 16)}{suffix}", one.sel(distribution=n)) for n in labels]
+        whole = [Panel(f"full model: {on}", [curve(cell, full, BLACK)]) for on, cell in cells]
+        rows.append(Row(AXIS, whole))
+        for n in inputs.layers(data):
+            panels = [Panel(f"layer {n}: {on}", of_heads(cell, heads, looks, n)) for on, cell in cells]
+            kinds = one["head_type"].sel(head=inputs.heads_of_layer(one, n))
+            rows.append(Row(AXIS, panels, style.head_keys(kinds, looks), "head, type"))
     figure, _ = sheet(rows, panel=(2.4, 1.8), sharex=True, sharey="row")
     return captions.drawing(
         figure,
@@ -65,75 +48,54 @@ def rllc_fig14_hessian_trace(
         conditions=[
             "Bands: one standard error over probes, given the data.",
             captions.contexts(datasets["hessian"], "hessian", count="probes"),
-            captions.failures(data, "hessian_trace", "hessian_trace_head"),
+            captions.failures(data, full, heads),
         ],
     )
 
 
 @style.styled
-def rllc_fig15_fim_trace(
-    datasets: Datasets, *, distribution: str | None = None, seeds: Seeds = None
-) -> Drawing:
+def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
     """Traces of the FIM in two forms, of Gauss-Newton on text and of the Hessian; a panel per seed.
 
-    datasets      ``fisher``; ``hessian`` for its trace on the same text
-    distribution  the text; default the mixture, else the first that was measured
+    distribution  the text, of the Hessian too
     """
     names = ("fim_trace", "fim_trace_ggn", "fisher_data")
-    data = of_seeds(need(datasets, "fisher", *names), seeds)
-    data = data[[name for form in names for name in (form, f"{form}_se")]]
-    name = one_distribution(data, distribution)
-    text = one_label(data, name)
+    data = inputs.of_seeds(inputs.need(datasets, "fisher", *names), seeds)
+    name = inputs.one_distribution(data, distribution)
+    text = inputs.one_label(data, name)
     looks = {
-        "fim_trace": ("FIM, by the Hessian on its own contexts", "#4477AA", "o"),
-        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "#66CCEE", "s"),
-        "fisher_data": (f"Gauss-Newton on {text}", "#EE6677", "^"),
+        "fim_trace": ("FIM, by the Hessian on its own contexts", "the FIM's trace is", "#4477AA", "o"),
+        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "by Gauss-Newton", "#66CCEE", "s"),
+        "fisher_data": (f"Gauss-Newton on {text}", "on text", "#EE6677", "^"),
     }
-    data = data.sel(distribution=name)
+    data = data[[variable for form in names for variable in (form, f"{form}_se")]].sel(distribution=name)
     curvature = datasets.get("hessian")
     if curvature is not None and name in curvature["distribution"].values:
-        looks["hessian_trace"] = (f"Hessian on {text}", "black", "D")
+        looks["hessian_trace"] = (f"Hessian on {text}", "the Hessian's on text", "black", "D")
         both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
         data = data.assign(both.reindex(step=data["step"]).data_vars)
-    styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
+    styles = {form: {"color": color, "marker": marker} for form, (_, _, color, marker) in looks.items()}
     panels = [
-        Panel(
-            f"full model{seed_suffix(data['seed'], seed)}",
-            [curve(data.sel(seed=seed), form, look) for form, look in styles.items()],
-        )
-        for seed in data["seed"].values.tolist()
+        Panel(f"full model{suffix}", [curve(one, form, look) for form, look in styles.items()])
+        for _, suffix, one in by_seed(data)
     ]
-    keys = [style.key(label, **styles[form]) for form, (label, _, _) in looks.items()]
+    keys = [style.key(label, **styles[form]) for form, (label, *_) in looks.items()]
     figure, _ = sheet([Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), sharex=True, sharey="row")
+    last = data.isel(step=-1).mean("seed")
+    ends = ", ".join(f"{words} {float(last[form]):.3g}" for form, (_, words, *_) in looks.items())
     return captions.drawing(
         figure,
         data,
-        _at_the_end(data),
+        f"At step {int(data['step'][-1])} {ends} nats/token.",
         "Trace of the Fisher information matrix (FIM) against training step: of the loss's Hessian on "
         "contexts that the checkpoint generates (the paper's form), and of the Gauss-Newton matrix there, "
         "whose mean is the same; on text that is no FIM.",
         conditions=[
             "Bands: one standard error over probes, each with contexts of its own.",
-            _generated(datasets["fisher"]),
+            captions.contexts(datasets["fisher"], "fisher", count="probes", of=GENERATED),
             captions.failures(data, *names),
         ],
     )
-
-
-def _generated(dataset: xr.Dataset) -> str:
-    """How many contexts the checkpoints generate, as far as the dataset knows."""
-    section = json.loads(dataset.attrs.get("fisher", "{}"))
-    count = section.get("probes", 0) * section.get("batch_size", 0)
-    return f"{count} contexts are generated at each checkpoint, as many read of the text." if count else ""
-
-
-def _at_the_end(data: xr.Dataset) -> str:
-    """What every trace is at the last checkpoint, mean over seeds."""
-    last = data.isel(step=-1).mean("seed")
-    words = {"fim_trace": "the FIM's trace is", "fim_trace_ggn": "by Gauss-Newton", "fisher_data": "on text"}
-    words["hessian_trace"] = "the Hessian's on text"
-    said = [f"{text} {float(last[form]):.3g}" for form, text in words.items() if form in last]
-    return f"At step {int(data['step'][-1])} {', '.join(said)} nats/token."
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:

@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.analysis.contrasts import contrast, gain
 from rllc.figures.inputs import faulty
-from rllc.figures.panels import Curve, Panel, level
+from rllc.figures.panels import Curve
 
 
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
@@ -20,25 +20,21 @@ def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
     if reference not in names or not others or "rllc_chain" not in data:
         return None
     each = [contrast(data, dim="distribution", a=reference, b=name) for name in others]
-    joined = xr.concat(
-        each,
-        dim=xr.DataArray(others, dims="distribution", name="distribution"),
-        combine_attrs="drop_conflicts",
-    )
+    dim = xr.DataArray(others, dims="distribution", name="distribution")
+    joined = xr.concat(each, dim=dim, combine_attrs="drop_conflicts")
     wrong = faulty(data, "rllc")
     wrong = xr.zeros_like(data["rllc"], dtype=bool) if wrong is None else wrong
     either = wrong.sel(distribution=others) | wrong.sel(distribution=reference, drop=True)
     return joined.assign(faulty=either).assign_attrs(a=reference)
 
 
-def panel(apart: xr.Dataset, looks: Mapping[str, dict], title: str, title_look: Mapping[str, str]) -> Panel:
+def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
     """The contrasts of one head, each with its interval."""
-    curves = [
-        Curve(one["contrast"], looks[name], one["half_width"], one["faulty"])
-        for name in apart["distribution"].values.tolist()
-        for one in [apart.sel(distribution=name)]
+    cells = {name: apart.sel(distribution=name) for name in apart["distribution"].values.tolist()}
+    return [
+        Curve(cell["contrast"], looks[name], cell["half_width"], cell["faulty"])
+        for name, cell in cells.items()
     ]
-    return Panel(title, curves, title_look, under=level())
 
 
 def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
@@ -48,32 +44,25 @@ def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
     for name in apart["distribution"].values.tolist():
         one = apart.sel(distribution=name)
         one = one.where(~one["faulty"])
-        above = int((one["contrast"] > one["half_width"]).sum())
-        below = int((-one["contrast"] > one["half_width"]).sum())
-        last = one.isel(step=-1)
-        heads = (last["contrast"] > last["half_width"]).any("seed")
-        at_end = ", ".join(last["head"].values[heads.values].tolist()) or "no head"
-        total = int(one["half_width"].notnull().sum())
+        above, below = one["contrast"] > one["half_width"], -one["contrast"] > one["half_width"]
+        at_end = above["head"].values[above.isel(step=-1).any("seed").values]
         sentences.append(
             f"On {mine} the refined LLC is above that on {labels[name]} by more than the paired "
-            f"{confidence:.0%} interval in {above} of {total} cells and below in {below} (at the last step "
-            f"above for {at_end})."
+            f"{confidence:.0%} interval in {int(above.sum())} of {int(one['half_width'].notnull().sum())} "
+            f"cells and below in {int(below.sum())} (at the last step above for "
+            f"{', '.join(at_end) or 'no head'})."
         )
         gains.append(f"{gain(one):.2f} for {labels[name]}")
     freedom = apart["degrees_of_freedom"]
-    low, high = float(freedom.min()), float(freedom.max())
+    span = " to ".join(dict.fromkeys(f"{float(end):.0f}" for end in (freedom.min(), freedom.max())))
     trusted = "Counted are cells whose two estimates can be trusted. " if apart["faulty"].any() else ""
     return [
         *sentences,
         f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",
         f"Lower panels: {mine} less each other distribution, with {confidence:.0%} Student-t intervals "
-        f"paired by the noise that both share ({_span(low, high)} degrees of freedom), given the "
+        f"paired by the noise that both share ({span} degrees of freedom), given the "
         f"minibatches; the unpaired error over the paired one is {', '.join(gains)}.",
     ]
-
-
-def _span(low: float, high: float) -> str:
-    return f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
 
 
 def at_the_end(data: xr.Dataset, natural: str) -> str:

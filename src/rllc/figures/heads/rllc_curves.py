@@ -1,24 +1,24 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
-from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
+from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.heads import differences
-from rllc.figures.panels import Panel, Row, chunks, curve, of_heads, seed_suffix, sheet, together
+from rllc.figures.panels import Curve, Row, by_seed, curve, head_grid, layer_panels, level, sheet, together
 
 AXIS = "refined LLC"
+THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
 ALSO = ("rllc_se", "rllc_chain", "rllc_gradient_off", "status", "verdict")
 
 
-def _estimates(datasets: Datasets, seeds: Seeds, distributions: Sequence[str]) -> xr.Dataset:
+def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default: str) -> xr.Dataset:
     """What a figure draws: the estimates, their errors, statuses and verdicts, the head types."""
-    return inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(
-        distribution=list(distributions)
-    )
+    data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds)
+    return data.sel(distribution=inputs.distribution_names(data, distributions, default))
 
 
 def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str) -> Drawing:
@@ -35,78 +35,56 @@ def _highest(data: xr.Dataset) -> list[str]:
     """The highest heads of each layer at the last step and their lead, by seed and distribution."""
     labels, sentences, intervals = inputs.distribution_labels(data), [], False
     step = style.step_text(float(data["step"][-1]))
-    for seed in data["seed"].values.tolist():
-        for name in data["distribution"].values.tolist():
-            one, parts = data.sel(seed=seed, distribution=name).isel(step=-1), []
+    for _, suffix, last in by_seed(data.isel(step=-1)):
+        for name, label in labels.items():
+            parts = []
             for layer in inputs.layers(data):
-                heads = one.sel(head=inputs.heads_of_layer(one, layer))
-                top = captions.largest(
-                    heads["rllc"], heads.get("rllc_se"), count=2 if len(labels) == 1 else 1
-                )
+                heads = last.sel(distribution=name, head=inputs.heads_of_layer(last, layer))
+                errors = heads.get("rllc_se")
+                top = captions.largest(heads["rllc"], errors, count=2 if len(labels) == 1 else 1)
                 ahead = captions.ahead(heads)
                 intervals = intervals or bool(ahead)
                 parts.append(f"layer {layer} {top}{ahead}")
-            at = f"step {step}{seed_suffix(data['seed'], seed)}"
-            sentences.append(f"Highest refined LLC on {labels[name]} at {at}: {'; '.join(parts)}.")
+            sentences.append(f"Highest refined LLC on {label} at step {step}{suffix}: {'; '.join(parts)}.")
     errors = "±: one standard error, of leads the 95 % Student-t interval over chains."
     return [*sentences, *([errors] if intervals else [])]
 
 
-def _by_layer(data: xr.Dataset, *, thick: Sequence[str] = ()) -> style.Figure:
-    """Rows: seed and distribution; columns: layers; a legend of heads beside each row."""
-    names, labels = data["distribution"].values.tolist(), inputs.distribution_labels(data)
+def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
+    """Rows: seed and distribution; columns: layers; a legend of heads beside each row.
+
+    thick  the type of the heads that are drawn thick
+    """
+    labels = inputs.distribution_labels(data)
     rings, rows = style.ring_keys(inputs.ring_reasons((data, "rllc"))), []
-    for seed in data["seed"].values.tolist():
-        kinds = data["head_type"].sel(seed=seed)
-        plain = style.head_styles(kinds)
-        looks = {head: look | _width(str(kinds.sel(head=head).item()), thick) for head, look in plain.items()}
-        for name in names:
-            one = data.sel(seed=seed, distribution=name)
-            panels = [
-                Panel(
-                    f"layer {layer}: {style.short(labels[name])}{seed_suffix(data['seed'], seed)}",
-                    of_heads(one, "rllc", looks, layer),
-                )
-                for layer in inputs.layers(data)
-            ]
-            keys = [*style.head_keys(kinds, plain), *rings] if name == names[0] else []
+    for _, suffix, one in by_seed(data):
+        looks = style.head_styles(one["head_type"])
+        keys = [*style.head_keys(one["head_type"], looks), *rings]
+        for head, look in looks.items() if thick else ():
+            looks[head] = look | (THICK if one["head_type"].sel(head=head) == thick else THIN)
+        for name, label in labels.items():
+            title = f": {style.short(label)}{suffix}"
+            panels = layer_panels(one.sel(distribution=name), "rllc", looks, title)
             rows.append(Row(AXIS, panels, keys, "head, type"))
+            keys = []
     entries = data.sizes["head"] + 2 * len(rings)
-    return sheet(rows, entries=entries, sharex=True, sharey="col" if len(names) > 1 else False)[0]
-
-
-def _width(kind: str, thick: Sequence[str]) -> dict:
-    """How wide the line of a head is where heads of some types are drawn thick."""
-    return {"linewidth": 2.4, "zorder": 3} if kind in thick else {"linewidth": 1.1} if thick else {}
+    return sheet(rows, entries=entries, sharex=True, sharey="col" if len(labels) > 1 else False)[0]
 
 
 @style.styled
-def rllc_fig2_wrllc_by_head(
-    datasets: Datasets, *, distribution: str | None = None, seeds: Seeds = None
-) -> Drawing:
-    """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2).
-
-    datasets      ``rllc``, and ``heads`` for the types
-    """
-    data = _estimates(datasets, seeds, [inputs.one_distribution(_rllc(datasets), distribution)])
+def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
+    """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
+    data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
+    data = data.isel(distribution=[0])
     return _drawing(_by_layer(data), datasets, data, *_highest(data))
-
-
-def _rllc(datasets: Datasets) -> xr.Dataset:
-    return inputs.need(datasets, "rllc", "rllc")
 
 
 @style.styled
 def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
-    """Weight- and data-refined LLC: the same heads on several distributions (arXiv 2410.02984, Fig. 3).
-
-    datasets       ``rllc``, and ``heads`` for the types; induction heads are drawn thick
-    distributions  default "mixture" and "code"
-    """
-    names = inputs.distribution_names(_rllc(datasets), distributions, ("mixture", "code"))
-    data = _estimates(datasets, seeds, names)
+    """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
+    data = _estimates(datasets, seeds, distributions, "mixture", "code")
     note = "A layer's panels share their vertical axis, and induction heads are drawn thick."
-    return _drawing(_by_layer(data, thick=("induction",)), datasets, data, *_highest(data), note)
+    return _drawing(_by_layer(data, thick="induction"), datasets, data, *_highest(data), note)
 
 
 def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = None) -> style.Figure:
@@ -114,45 +92,25 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
 
     apart  contrasts with one distribution (distribution, ...), drawn below each row of panels
     """
-    names, labels = data["distribution"].values.tolist(), inputs.distribution_labels(data)
-    looks, rings = style.distribution_styles(names), style.ring_keys(inputs.ring_reasons((data, "rllc")))
+    labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
+    looks = style.distribution_styles(list(labels))
+    rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
+
+    def estimates(cell: xr.Dataset) -> list[Curve]:
+        color = {"color": style.TYPE_COLORS[cell["head_type"].item()]} if type_colors else {}
+        return [curve(cell.sel(distribution=name), "rllc", looks[name] | color) for name in labels]
+
     grey = {"color": "#333333"} if type_colors else {}
-    keys = [*(style.key(style.short(labels[n]), **(looks[n] | grey)) for n in names), *rings]
-    cells = [
-        [(seed, head) for head in heads]
-        for seed in data["seed"].values.tolist()
-        for layer in inputs.layers(data)
-        for heads in chunks(inputs.heads_of_layer(data, layer), 4)
-    ]
-    rows = []
-    for line in cells:
-        upper, lower = [], []
-        for seed, head in line:
-            one = data.sel(seed=seed, head=head)
-            kind = str(one["head_type"].item())
-            color = {"color": style.TYPE_COLORS[kind]}
-            title = f"{head} {kind}{seed_suffix(data['seed'], seed)}"
-            curves = [
-                curve(one.sel(distribution=n), "rllc", looks[n] | (color if type_colors else {}))
-                for n in names
-            ]
-            upper.append(Panel(title, curves, color))
-            if apart is not None:
-                lower.append(differences.panel(apart.sel(seed=seed, head=head), looks, title, color))
-        rows.append(Row(AXIS, upper, [] if rows else keys, "loss on"))
-        if apart is not None:
-            others = apart["distribution"].values.tolist()
-            contrasts = [style.key(style.short(labels[n]), **looks[n]) for n in others]
-            label = f"{style.short(labels[apart.attrs['a']], 14)}\nless the other"
-            rows.append(Row(label, lower, contrasts if len(rows) == 1 else [], "difference from"))
-    figure, axes = sheet(
-        rows,
-        panel=(2.0, 1.75),
-        margin=1.6 if rings else 1.4,
-        entries=len(names) + len(rings),
-        sharex=True,
-        sharey="row",
-    )
+    keys = [style.key(label, **(looks[name] | grey)) for name, label in labels.items()]
+    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"))
+    if apart is not None:
+        contrasts = partial(differences.curves, looks=looks)
+        keys = [style.key(labels[name], **looks[name]) for name in apart["distribution"].values]
+        row = Row(f"{style.short(labels[apart.attrs['a']], 14)}\nless the other", [], keys, "difference from")
+        below = head_grid(apart.assign(head_type=data["head_type"]), contrasts, row, under=level())
+        rows = [row for pair in zip(rows, below, strict=True) for row in pair]
+    place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
+    figure, axes = sheet(rows, panel=(2.0, 1.75), **place, sharex=True, sharey="row")
     kinds = 1 if apart is None else 2
     for first in range(kinds):
         together(axes[first::kinds].ravel())
@@ -163,23 +121,16 @@ def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = 
 def rllc_fig5_one_layer_drllc(
     datasets: Datasets, *, natural: str = "mixture", generated: str = "one_layer", seeds: Seeds = None
 ) -> Drawing:
-    """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head.
-
-    datasets  ``rllc``, and ``heads`` for the types
-    """
-    names = inputs.distribution_names(_rllc(datasets), [natural, generated], ())
-    data = _estimates(datasets, seeds, names)
-    labels, last = inputs.distribution_labels(data), data["rllc"].isel(step=-1)
-    ratio = last.sel(distribution=generated, drop=True) / last.sel(distribution=natural, drop=True)
-    findings = [
-        f"At the last step (seed {seed}) the refined LLC on {labels[generated]} is that on {labels[natural]} "
-        f"times {', '.join(f'{head} {value:.2f}' for head, value in known)}."
-        for seed in data["seed"].values.tolist()
-        for values in [ratio.sel(seed=seed)]
-        for known in [
-            [pair for pair in zip(values["head"].values, values.values, strict=True) if np.isfinite(pair[1])]
-        ]
-    ]
+    """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head."""
+    data = _estimates(datasets, seeds, [natural, generated])
+    labels, findings = inputs.distribution_labels(data), []
+    for seed, _, last in by_seed(data.isel(step=-1)):
+        on = {name: last["rllc"].sel(distribution=name, drop=True) for name in labels}
+        ratio = on[generated] / on[natural]
+        findings.append(
+            f"At the last step (seed {seed}) the refined LLC on {labels[generated]} is that on "
+            f"{labels[natural]} times {captions.by_head(ratio[np.isfinite(ratio)], '.2f')}."
+        )
     return _drawing(
         _by_head(data, type_colors=True),
         datasets,
@@ -197,16 +148,14 @@ def rllc_by_distribution(
 ) -> Drawing:
     """A panel per head, a line per distribution; below it one distribution less each of the others.
 
-    datasets       ``rllc``, and ``heads`` for the types
     distributions  default all
     reference      what the others are taken from; where it is not drawn, or alone, no difference is
     """
-    data = _estimates(datasets, seeds, inputs.distribution_names(_rllc(datasets), distributions, ()))
+    data = _estimates(datasets, seeds, distributions)
     labels, apart = inputs.distribution_labels(data), differences.between(data, reference)
     findings = [] if apart is None else differences.findings(apart, labels)
-    drawing = _drawing(
-        _by_head(data, type_colors=False, apart=apart), datasets, data, *findings, *_highest(data)
-    )
+    figure = _by_head(data, type_colors=False, apart=apart)
+    drawing = _drawing(figure, datasets, data, *findings, *_highest(data))
     if apart is None:
         return drawing
     contrasts = apart.drop_attrs(deep=False)

@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, TwoSlopeNorm
 
-from rllc.analysis.calibration import OUTCOMES, REQUIRED, kinds, regime
+from rllc.analysis.calibration import GRID, OUTCOMES, REQUIRED, kinds, regime
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Names
 from rllc.figures.inputs import distribution_labels, distribution_names, need
@@ -20,34 +20,33 @@ MAPS = {  # what is drawn: title, colour map, norm, what a value means
     "curvature_ratio": ("estimate / curvature", "PuOr", TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", "RdBu", TwoSlopeNorm(0, -1, 1)),
 }
-SETTING_MARKERS = ("*", "D", "^", "v", "P")
+SETTING_MARKERS = (("*", 9), ("D", 6), ("^", 6), ("v", 6), ("P", 6))
 RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
-NUMBERS = {1: "#000000", 0: "#ffffff"}
 
 
-def one(
-    calibration: xr.Dataset, kind: str, distribution: str, seed: int | None, step: int | None
-) -> xr.Dataset:
-    """One seed and step (default the first, the last), one distribution, the components of a kind.
+def sweeps(
+    calibration: xr.Dataset, distributions: Names, seed: int | None, step: int | None
+) -> dict[tuple[str, str], xr.Dataset]:
+    """The sweep at one seed and step (default the first, the last), by kind of component and distribution.
 
     Dims are kept; values of the grid at which the kind was never sampled are dropped.
     """
-    chosen = {
+    at = {
         "seed": [calibration["seed"].values[0] if seed is None else seed],
         "step": [calibration["step"].values[-1] if step is None else step],
-        "distribution": [distribution],
-        "component": kinds(calibration)[kind],
     }
-    for name, values in chosen.items():
-        absent = [value for value in values if value not in calibration[name].values]
-        if absent:
-            raise ValueError(
-                f"calibration.nc has no {name} {absent[0]}; it has {calibration[name].values.tolist()}"
-            )
-    swept = calibration.sel(chosen)
-    for name in ("localization", "n_beta", "step_size"):
-        tried = swept["llc_gradient_off"].notnull().any([dim for dim in swept["llc"].dims if dim != name])
-        swept = swept.sel({name: swept[name].values[tried.values]})
+    for dim, (value,) in at.items():
+        known = calibration[dim].values.tolist()
+        if value not in known:
+            raise ValueError(f"calibration.nc has no {dim} {value}; it has {known}")
+    swept = {}
+    for kind, components in kinds(calibration).items():
+        for name in distribution_names(calibration, distributions, ()):
+            each = calibration.sel(at | {"component": components, "distribution": [name]})
+            for dim in GRID:
+                tried = each["llc_gradient_off"].notnull().any([d for d in each["llc"].dims if d != dim])
+                each = each.sel({dim: each[dim].values[tried.values]})
+            swept[kind, name] = each
     return swept
 
 
@@ -66,45 +65,45 @@ def regime_map(
     Rows: shrinkage, shrinkage without the drift term, ratio to n_beta / (2 localization) tr H, drift term
     over the estimate; columns: heads (medians over them) and the whole model, by distribution.
 
-    datasets       ``calibration`` and ``recommendation``
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     main_setting   what the setting of rllc.nc is called
     """
-    calibration = need(datasets, "calibration", "llc", "gradient_square")
+    calibration = need(datasets, "calibration", "llc", "llc_centred")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
-    names = distribution_names(calibration, distributions, calibration["distribution"].values.tolist())
-    labels, limits = distribution_labels(calibration), _rule(chosen)
-    columns = [(kind, name) for kind in kinds(calibration) for name in names]
-    maps = {at: regime(one(calibration, *at, seed, step), **limits) for at in columns}
+    called = [main_setting if name == "sampling" else name for name in chosen["setting"].values.tolist()]
+    chosen, labels = chosen.assign_coords(setting=called), distribution_labels(calibration)
+    limits = json.loads(chosen.attrs.get("rule", "{}"))  # those that the recommendation was made with
+    swept = sweeps(calibration, distributions, seed, step)
+    maps = {at: regime(each, **limits) for at, each in swept.items()}
     figure, axes = style.grid(
-        len(MAPS), len(columns), panel=(2.35, 1.85), margin=1.6, title=title, sharex="col", sharey="col"
+        len(MAPS), len(maps), panel=(2.35, 1.85), margin=1.6, title=title, sharex="col", sharey="col"
     )
-    for row, (variable, (called, palette, norm)) in zip(axes, MAPS.items(), strict=True):
-        for ax, at in zip(row, columns, strict=True):
-            _map(ax, maps[at][variable], maps[at]["trusted"], palette, norm)
-            _mark(ax, chosen.sel(kind=at[0], distribution=at[1]))
-            ax.set_title(f"{called}\n{KIND_NAMES[at[0]]}, {style.short(labels[at[1]], 18)}", loc="left")
+    for row, variable in zip(axes, MAPS, strict=True):
+        for ax, ((kind, name), drawn) in zip(row, maps.items(), strict=True):
+            _map(ax, drawn, variable)
+            _mark(ax, drawn, chosen.sel(kind=kind, distribution=name))
+            at = f"{KIND_NAMES[kind]}, {style.short(labels[name], 18)}"
+            ax.set_title(f"{MAPS[variable][0]}\n{at}", loc="left")
         row[0].set_ylabel("localization")
     for ax in axes[-1]:
         ax.set_xlabel("n_beta")
-    style.beside(axes[0, -1], _setting_keys(chosen, main_setting))
-    data = xr.concat(
-        [
-            xr.concat(
-                [maps[kind, name] for name in names],
-                xr.DataArray(names, dims="distribution", name="distribution"),
-            )
-            for kind in kinds(calibration)
-        ],
-        xr.DataArray(list(kinds(calibration)), dims="kind", name="kind"),
-        join="outer",
-    )
+    keys = [style.key(name, linestyle="none", **_setting_look(i)) for i, name in enumerate(called)]
+    black = {"linestyle": "none", "color": "#000000", "markeredgewidth": 1.6}
+    style.beside(axes[0, -1], [*keys, style.key("recommended\nby the rule", **black, **RECOMMENDED)])
+    names = dict.fromkeys(name for _, name in maps)
+    nested = [
+        [maps[kind, name].expand_dims(kind=[kind], distribution=[name]) for name in names]
+        for kind in kinds(calibration)
+    ]
+    data = xr.combine_nested(nested, ["kind", "distribution"], join="outer", combine_attrs="override")
     heads = len(kinds(calibration).get("heads", []))
-    words = captions.compose(
-        *(_outcome(chosen, kind, name, labels[name], main_setting) for kind, name in columns),
+    return captions.drawing(
+        figure,
+        data,
+        *(_outcome(chosen, kind, name, labels[name]) for kind, name in maps),
         conditions=[
-            f"{cell(calibration, seed, step)}{f'; heads: medians over {heads} heads' if heads else ''}.",
+            f"{cell(next(iter(swept.values())))}{f'; heads: medians over {heads} heads' if heads else ''}.",
             "In brackets: a required criterion of the rule fails.",
             "Grey: not sampled, or a chain failed at every step size.",
             "No uncertainty is drawn.",
@@ -115,104 +114,72 @@ def regime_map(
         ],
         title=title,
     )
-    return Drawing(figure, data, *words)
 
 
-def _map(ax: Axes, values: xr.DataArray, trusted: xr.DataArray, palette: str, norm: Normalize) -> None:
+def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
     """One table of numbers as colours and text, in brackets where the rule does not trust them."""
-    table = values.transpose("localization", "n_beta").values
+    _, palette, norm = MAPS[variable]
+    drawn = drawn.transpose("localization", "n_beta", ...)
+    table, good = drawn[variable].values, drawn["trusted"].values == 1
     rows, columns = table.shape
-    good = trusted.transpose("localization", "n_beta").values == 1
     colors = colormaps[palette].with_extremes(bad="#bbbbbb")
     shown = np.ma.masked_invalid(np.clip(table, norm.vmin, norm.vmax))
     ax.imshow(shown, cmap=colors, norm=norm, origin="lower", aspect="auto")
     for i, j in np.argwhere(np.isfinite(table)):
         red, green, blue, _ = colors(norm(shown[i, j]))
-        light = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
-        text = _number(table[i, j]) if good[i, j] else f"({_number(table[i, j])})"
-        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=NUMBERS[light])
-    ax.set_xticks(range(columns), [f"{value:g}" for value in values["n_beta"].values])
-    ax.set_yticks(range(rows), [f"{value:g}" for value in values["localization"].values])
+        color = "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "#ffffff"
+        value = 0.0 if abs(table[i, j]) < 0.005 else table[i, j]  # no "-0.00"
+        form = ".2f" if abs(value) < 10 else ".0f" if abs(value) < 1000 else ".0e"
+        text = f"{value:{form}}" if good[i, j] else f"({value:{form}})"
+        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=color)
+    ax.set_xticks(range(columns), [f"{value:g}" for value in drawn["n_beta"].values])
+    ax.set_yticks(range(rows), [f"{value:g}" for value in drawn["localization"].values])
     ax.tick_params(axis="x", labelrotation=35)
     ax.grid(visible=False)
-    ax.set_xlim(-0.5, columns - 0.5)
-    ax.set_ylim(-0.5, rows - 0.5)
-    ax.rllc_grid = (values["n_beta"].values, values["localization"].values)
+    ax.set(xlim=(-0.5, columns - 0.5), ylim=(-0.5, rows - 0.5))
 
 
-def _number(value: float) -> str:
-    value = 0.0 if abs(value) < 0.005 else value  # no "-0.00"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}" if abs(value) < 1000 else f"{value:.0e}"
-
-
-def _place(ax: Axes, n_beta: float, localization: float) -> tuple[float, float] | None:
-    """Where a setting lies on the axes of a map, between cells by its logarithm; None outside the grid."""
+def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarray]:
+    """Where settings lie on the axes of a map, between cells by their logarithm; NaN outside the grid."""
     place = []
-    for value, grid in zip((n_beta, localization), ax.rllc_grid, strict=True):
-        if not np.isfinite(value) or not grid[0] * 0.999 <= value <= grid[-1] * 1.001:
-            return None
-        place.append(float(np.interp(np.log(value), np.log(grid), np.arange(len(grid)))))
-    return place[0], place[1]
+    for name in ("n_beta", "localization"):
+        value, grid = np.log(chosen[f"{prefix}_{name}"].values), np.log(drawn[name].values)
+        inside = (value > grid[0] - 0.001) & (value < grid[-1] + 0.001)
+        place.append(np.where(inside, np.interp(value, grid, np.arange(len(grid))), np.nan))
+    return place
 
 
-def _mark(ax: Axes, chosen: xr.Dataset) -> None:
+def _mark(ax: Axes, drawn: xr.Dataset, chosen: xr.Dataset) -> None:
     """The settings in use and the recommended one, under the number of their cell."""
     marks: dict[tuple[float, float], int] = {}
-    for i in range(chosen.sizes["setting"]):
-        each = chosen.isel(setting=i)
-        at = _place(ax, float(each["setting_n_beta"]), float(each["setting_localization"]))
-        if at is not None:  # settings that differ in more than the axes show stand side by side
-            beside = marks[at] = marks.get(at, -1) + 1
-            ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
-    at = _place(ax, float(chosen["recommended_n_beta"]), float(chosen["recommended_localization"]))
-    if at is not None:
-        for color, width in (("#ffffff", 3.4), ("#000000", 1.6)):
-            ax.plot(at[0] + 0.22, at[1] - 0.2, color=color, markeredgewidth=width, **RECOMMENDED)
+    for i, at in enumerate(zip(*_place(drawn, chosen, "setting"), strict=True)):
+        # Settings that differ in more than the axes show stand side by side.
+        beside = marks[at] = marks.get(at, -1) + 1
+        ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
+    x, y = _place(drawn, chosen, "recommended")
+    for color, width in (("#ffffff", 3.4), ("#000000", 1.6)):
+        ax.plot(x + 0.22, y - 0.2, color=color, markeredgewidth=width, **RECOMMENDED)
 
 
 def _setting_look(i: int) -> dict:
-    marker = SETTING_MARKERS[i % len(SETTING_MARKERS)]
-    size = 9 if marker == "*" else 6
+    marker, size = SETTING_MARKERS[i % len(SETTING_MARKERS)]
     return {"marker": marker, "markersize": size, "color": "#ffffff", "markeredgecolor": "#000000"}
 
 
-def _setting_keys(chosen: xr.Dataset, main_setting: str) -> list:
-    entries = [
-        style.key(_named(name, main_setting), linestyle="none", **_setting_look(i))
-        for i, name in enumerate(chosen["setting"].values.tolist())
-    ]
-    return [
-        *entries,
-        style.key(
-            "recommended\nby the rule", linestyle="none", color="#000000", markeredgewidth=1.6, **RECOMMENDED
-        ),
-    ]
-
-
-def _named(name: str, main_setting: str) -> str:
-    return main_setting if name == "sampling" else name
-
-
-def _rule(chosen: xr.Dataset) -> dict[str, float]:
-    """The thresholds that the recommendation was made with."""
-    return json.loads(chosen.attrs.get("rule", "{}"))
-
-
-def _outcome(chosen: xr.Dataset, kind: str, distribution: str, label: str, main_setting: str) -> str:
+def _outcome(chosen: xr.Dataset, kind: str, distribution: str, label: str) -> str:
     """The rule's outcome, and where the settings in use stand."""
     here = chosen.sel(kind=kind, distribution=distribution)
-    name, words = f"{KIND_NAMES[kind]}, {label}", here["said"].item()
+    said = here["said"].item()
     if OUTCOMES[int(here["outcome"])] == "none":
-        parts = [f"{name}: the rule recommends no setting ({words})"]
-    else:
-        parts = [f"{name}: the rule recommends {words}"]
+        said = f"no setting ({said})"
+    parts = [f"{KIND_NAMES[kind]}, {label}: the rule recommends {said}"]
     for i, setting in enumerate(here["setting"].values.tolist()):
         each = here.isel(setting=i)
         if np.isfinite(each["setting_shrinkage"]):
             failed = [c for c in REQUIRED if int(each["setting_passes"].sel(criterion=c)) == 0]
             verdict = f"fails {', '.join(failed)}" if failed else "passes what is required"
             parts.append(
-                f"{_named(setting, main_setting)} (n_beta {float(each['setting_n_beta']):g}, localization "
+                f"{setting} (n_beta {float(each['setting_n_beta']):g}, localization "
                 f"{float(each['setting_localization']):g}) has shrinkage "
                 f"{float(each['setting_shrinkage']):.2f} "
                 f"({float(each['setting_shrinkage_without_drift']):.2f} without drift), "
@@ -221,7 +188,6 @@ def _outcome(chosen: xr.Dataset, kind: str, distribution: str, label: str, main_
     return captions.sentence("; ".join(parts))
 
 
-def cell(calibration: xr.Dataset, seed: int | None, step: int | None) -> str:
+def cell(swept: xr.Dataset) -> str:
     """What of the sweep is drawn."""
-    run = int(calibration["seed"].values[0]) if seed is None else seed
-    return f"Training seed {run}, step {int(calibration['step'].values[-1]) if step is None else step:,}"
+    return f"Training seed {swept['seed'].item()}, step {swept['step'].item():,}"

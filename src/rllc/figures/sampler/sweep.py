@@ -4,14 +4,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.analysis.calibration import REQUIRED, kinds
+from rllc.analysis.calibration import CELLS, REQUIRED, kinds
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Names
-from rllc.figures.inputs import distribution_labels, distribution_names, need
-from rllc.figures.sampler.calibration import KIND_NAMES, cell, one
+from rllc.figures.inputs import distribution_labels, need
+from rllc.figures.panels import ticks_at
+from rllc.figures.sampler.calibration import KIND_NAMES, cell, sweeps
+from rllc.figures.sampler.traces import FAILED
 from rllc.vocabulary import STATUS
-
-CELLS = ("seed", "step", "component", "distribution")
 
 
 @style.styled
@@ -25,41 +25,36 @@ def stage_figD6(  # noqa: N802
 ) -> Drawing:
     """Grid sweep: estimate against step size, a line per n_beta, a column per localization.
 
-    datasets       ``calibration`` and ``recommendation``
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     """
     calibration = need(datasets, "calibration", "llc", "llc_gradient_off", "status")
     chosen = need(datasets, "recommendation", "passes")
-    names = distribution_names(calibration, distributions, calibration["distribution"].values.tolist())
-    labels = distribution_labels(calibration)
-    rows = [(kind, name) for kind in kinds(calibration) for name in names]
-    swept = {at: one(calibration, *at, seed, step) for at in rows}
+    swept, labels = sweeps(calibration, distributions, seed, step), distribution_labels(calibration)
     columns = max(each.sizes["localization"] for each in swept.values())
     figure, axes = style.grid(
-        len(rows), columns, panel=(2.25, 1.75), margin=1.7, title=title, sharex=False, sharey="row"
+        len(swept), columns, panel=(2.25, 1.75), margin=1.7, title=title, sharex=False, sharey="row"
     )
     temperatures = np.unique(np.concatenate([each["n_beta"].values for each in swept.values()]))
     colors = dict(zip(temperatures.tolist(), style.shades(len(temperatures)), strict=True))
-    for line, (at, each) in zip(axes, swept.items(), strict=True):
-        good = (chosen["passes"].sel(kind=at[0], distribution=at[1], criterion=list(REQUIRED)) == 1).all(
-            "criterion"
-        )
+    said = []
+    for line, ((kind, name), each) in zip(axes, swept.items(), strict=True):
+        rule = chosen.sel(kind=kind, distribution=name)
+        said.append(captions.sentence(f"{KIND_NAMES[kind]}, {labels[name]}: {rule['said'].item()}"))
+        passes = (rule["passes"].sel(criterion=list(REQUIRED)) == 1).all("criterion")
+        each = each.assign(passes=passes)
         for ax in line[each.sizes["localization"] :]:
             ax.set_visible(False)
         for ax, pull in zip(line, each["localization"].values.tolist(), strict=False):
             for n_beta in each["n_beta"].values.tolist():
-                here = {"localization": pull, "n_beta": n_beta}
-                _sweep_line(ax, each.sel(here), good.sel(here), colors[n_beta])
+                _sweep_line(ax, each.sel(localization=pull, n_beta=n_beta), colors[n_beta])
             style.zero(ax)
-            ax.set_xscale("log")
             steps = each["step_size"].values
-            ax.set_xticks(steps, [f"{value:g}" for value in steps])
-            ax.minorticks_off()
+            ticks_at(ax, steps)
             ax.set_xlim(steps.min() / 1.5, steps.max() * 1.5)
             ax.set_yscale("symlog", linthresh=1.0)
             ax.set_title(f"localization {pull:g}", loc="left")
-        line[0].set_ylabel(f"{KIND_NAMES[at[0]]}\n{style.short(labels[at[1]], 18)}\nLLC")
+        line[0].set_ylabel(f"{KIND_NAMES[kind]}\n{style.short(labels[name], 18)}\nLLC")
     for ax in axes[-1]:
         ax.set_xlabel("step size")
     entries = [style.key(f"n_beta {value:g}", color=color, marker="o") for value, color in colors.items()]
@@ -70,6 +65,7 @@ def stage_figD6(  # noqa: N802
     ]
     style.beside(axes[0, -1], entries)
     variables = ["llc", "llc_se", "llc_gradient_off", "status"]
+    names = dict.fromkeys(name for _, name in swept)
     wholes = [xr.concat([swept[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
     data["status"] = data["status"].astype(np.int8)
@@ -80,9 +76,9 @@ def stage_figD6(  # noqa: N802
         for kind, listed in kinds(calibration).items()
     ]
     words = captions.compose(
-        *(captions.sentence(_recommended(chosen, kind, name, labels[name])) for kind, name in rows),
+        *said,
         conditions=[
-            f"{cell(calibration, seed, step)}. LLC against step size: {' and '.join(drawn)}.",
+            f"{cell(data)}. LLC against step size: {' and '.join(drawn)}.",
             "Dotted: the control without gradient. Hollow: the setting fails the rule.",
             "The vertical axis is linear between -1 and 1.",
         ],
@@ -92,13 +88,10 @@ def stage_figD6(  # noqa: N802
     return Drawing(figure, data, *words)
 
 
-def _sweep_line(ax: Axes, each: xr.Dataset, good: xr.DataArray, color: tuple) -> None:
-    """One n_beta at one localization: the median and its bars, the control, hollow and crossed points."""
+def _sweep_line(ax: Axes, each: xr.Dataset, color: tuple) -> None:
+    """The median and its bars, the control, hollow points where ``passes`` does not hold, and crosses."""
     over = [dim for dim in CELLS if dim in each.dims]
-    failed = (
-        (each["status"] == STATUS.index("nonfinite")) | (each["status"] == STATUS.index("diverged"))
-    ).any([*over, "chain"])
-    crossed = each["step_size"].values[failed.values]
+    crossed = each["step_size"].values[each["status"].isin(FAILED).any([*over, "chain"]).values]
     if crossed.size:
         style.crosses(ax, crossed, 0.04, color=color)
     each = each.sel(step_size=each["llc"].notnull().any(over))
@@ -112,12 +105,7 @@ def _sweep_line(ax: Axes, each: xr.Dataset, good: xr.DataArray, color: tuple) ->
         low, high = middle - spread, middle + spread
     ax.plot(steps, middle, color=color, linewidth=1.2)
     ax.vlines(steps, low, high, color=color, linewidth=0.9)
-    passed = good.sel(step_size=steps).values
+    passed = each["passes"].values
     for where, face in ((passed, color), (~passed, "white")):
         ax.plot(steps[where], middle[where], linestyle="none", marker="o", color=color, markerfacecolor=face)
     ax.plot(steps, each["llc_gradient_off"].median(over).values, color=color, linestyle=":", linewidth=0.9)
-
-
-def _recommended(chosen: xr.Dataset, kind: str, distribution: str, label: str) -> str:
-    """How many settings pass, and which the rule recommends."""
-    return f"{KIND_NAMES[kind]}, {label}: {chosen['said'].sel(kind=kind, distribution=distribution).item()}"

@@ -1,16 +1,12 @@
 """Circuits beside the curves of training, moving from checkpoint to checkpoint (the list-sorting post)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
-from matplotlib.spines import Spine
-from matplotlib.text import Text
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Animation, Datasets
@@ -18,16 +14,15 @@ from rllc.figures.inputs import need
 from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
     KINDS,
+    circuit,
     color_bar,
     color_limit,
-    heat_map,
     limit_text,
     name_row,
-    strip,
     strip_colors,
 )
 from rllc.figures.sorting.inputs import given, one_seed
-from rllc.figures.sorting.panels import Statistic, entries, limits, of_seed, statistics
+from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
 SHORT = {"llc": "LLC", "rank": "rank", "overlap": "overlap"}  # titles that leave room for a legend
@@ -46,8 +41,7 @@ def sort_animation(
 ) -> Animation:
     """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
 
-    datasets  ``circuits`` and ``metrics``; ``llc`` and what else ``curves`` draw, where it was given
-    curves    names of the panels of ``sorting.panels.panels`` beside the circuits
+    curves    names of ``sorting.panels.statistics`` that are drawn beside the circuits
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
@@ -56,11 +50,12 @@ def sort_animation(
     datasets = {name: data.sel(seed=[int(chosen["circuits"]["seed"])]) for name, data in datasets.items()}
     shown = [each for each in statistics(datasets) if each.name in curves]
     circuits = chosen["circuits"]
-    heads = circuits["head"].values.tolist()
-    height = max(1.55 * len(heads), 0.92 * len(shown), 3.4) + 0.75
+    height = max(1.55 * circuits.sizes["head"], 0.92 * len(shown), 3.4) + 0.75
     figure = Figure(figsize=(9.4, height), layout="constrained", dpi=100)
-    left, right = figure.subfigures(1, 2, width_ratios=_widths(len(heads), height))
-    maps = _maps(left, circuits)
+    # The more heads, the smaller their square panels.
+    width = min(2 * (height - 0.75) / circuits.sizes["head"] + 1.4, 5.6)
+    left, right = figure.subfigures(1, 2, width_ratios=(width, 9.4 - width))
+    columns = _maps(left, circuits).T
     marks = _curves(right, shown, chosen, datasets)
     # The longest text holds the room that the layout leaves above.
     heading = figure.suptitle("", x=0.012, ha="left", fontsize=11, fontweight="bold")
@@ -70,21 +65,27 @@ def sort_animation(
     def show(frame: int) -> list[Artist]:
         step = int(steps[frame])
         now = circuits.isel(step=frame)
-        for kind, name in maps.titles.items():
+        for column, (kind, (name, _, _)) in zip(columns, KINDS.items(), strict=True):
             limit = color_limit(now[kind], quantile)
-            name.set_text(f"{KINDS[kind][0]}, colours to ± {limit_text(limit)}")
-            for index, image in enumerate(maps.images[kind]):
-                image.set_data(now[kind].isel(head=index).values)
-                image.set_clim(-limit, limit)
-        for index, image in enumerate(maps.strips):
-            image.set_data(strip_colors(now, index))
+            column[0].title.set_text(f"{name}, colours to ± {limit_text(limit)}")
+            for index, ax in enumerate(column):
+                ax.images[0].set_data(now[kind].isel(head=index).values)
+                ax.images[0].set_clim(-limit, limit)
+                for beside in ax.child_axes:
+                    beside.images[0].set_data(strip_colors(now, index))
         for line in marks:
             line.set_xdata([step, step])
         right_now = float(accuracy.sel(step=step)) if step in accuracy["step"].values else np.nan
         reached = f", accuracy {right_now:.3f}" if np.isfinite(right_now) else ""
         heading.set_text(f"{title + ':  ' if title else ''}step {step:,}{reached}")
-        return [*maps.images["qk"], *maps.images["ov"], *maps.frames, *maps.strips, *maps.titles.values(),
-                *marks, heading]  # fmt: skip
+        return [
+            *(ax.images[0] for ax in columns.flat),
+            *(side for ax in columns.flat for side in ax.spines.values()),
+            *(beside.images[0] for ax in columns.flat for beside in ax.child_axes),
+            *(column[0].title for column in columns),
+            *marks,
+            heading,
+        ]
 
     show(len(steps) - 1)
     figure.draw_without_rendering()
@@ -98,41 +99,20 @@ def sort_animation(
     return Animation(figure, len(steps), show, caption)
 
 
-def _widths(heads: int, height: float) -> tuple[float, float]:
-    """Of circuits and curves: the more heads, the smaller their square panels."""
-    side = (height - 0.75) / heads
-    return min(2 * side + 1.4, 5.6), 9.4 - min(2 * side + 1.4, 5.6)
-
-
-class _Maps(NamedTuple):
-    """Artists of the heat maps: images and title by kind of circuit, strips by head, edges of the images."""
-
-    images: dict[str, list[AxesImage]]
-    titles: dict[str, Text]
-    strips: list[AxesImage]
-    frames: list[Spine]
-
-
-def _maps(figure: SubFigure, circuits: xr.Dataset) -> _Maps:
-    """Heat maps, a row per head, QK to the left of OV."""
+def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:
+    """Axes [head, kind] of the heat maps."""
     heads = circuits["head"].values.tolist()
     axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
-    last = circuits.isel(step=-1)
-    maps = _Maps({}, {}, [], [])
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
-        maps.images[kind] = [heat_map(ax, last[kind].isel(head=n), 1.0) for n, ax in enumerate(column)]
-        maps.titles[kind] = column[0].set_title(" ")
-        for n, ax in enumerate(column):
+        column[0].set_title(" ")
+        for ax, head in zip(column, heads, strict=True):
+            circuit(ax, circuits.isel(step=-1), kind, head, 1.0)
             ax.set_ylabel(down, labelpad=1)
-            maps.frames.extend(ax.spines.values())
-            if kind == "ov" and len(heads) > 1:
-                maps.strips.append(strip(ax, last, n))
+            if kind == "qk" and len(heads) > 1:
+                name_row(ax, head, None)
         column[-1].set_xlabel(across)
         color_bar(figure, column, location="bottom", shrink=0.8, aspect=24, pad=0.02)
-    if len(heads) > 1:
-        for ax, head in zip(axes[:, 0], heads, strict=True):
-            name_row(ax, head, None)
-    return maps
+    return axes
 
 
 def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datasets: Datasets) -> list[Line2D]:
@@ -142,7 +122,7 @@ def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datase
     marks = []
     for ax, each in zip(axes, shown, strict=True):
         title = SHORT.get(each.name, each.title)
-        draw(ax, of_seed(each, one, limits(each, datasets), steps=steps, title=title, look={"fontsize": 8}))
+        draw(ax, of_seed(each, one, steps=steps, title=title)._replace(look={"fontsize": 8}))
         ax.set_ylabel(each.label)
         listed = entries(each, datasets, brief=True)
         if len(listed) > 1:

@@ -1,6 +1,7 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -8,13 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need
-from rllc.figures.sorting.inputs import HEAD_COLORS, holders, llc_peak, on_lists, one_seed
+from rllc.figures.sorting.inputs import first_accurate, head_color, holders, llc_peak, on_lists, one_seed
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
@@ -36,15 +36,18 @@ def sort_circuits(
 ) -> Drawing:
     """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
 
-    datasets  ``circuits``; ``metrics`` and ``llc`` to choose the checkpoints, where they were given
-    steps     default: the first with token accuracy ``accurate``, that of the largest LLC, about twice and
-              four times as late, and the last
+    steps     default, where ``metrics`` and ``llc`` were given: the first with token accuracy ``accurate``,
+              that of the largest LLC, about twice and four times as late, and the last
     quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
               norm the scale of a circuit is free, and weight decay makes it smaller by orders of magnitude
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
     one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
-    chosen = _given(one["circuits"], steps) if steps is not None else _chosen(one, accurate)
+    known = one["circuits"]["step"].values.tolist()
+    absent = [step for step in steps or () if step not in known]
+    if absent:
+        raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
+    chosen = _chosen(one, accurate) if steps is None else {int(step): "" for step in steps}
     data = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
     heads = data["head"].values.tolist()
     rows = [(head, kind) for head in heads for kind in KINDS]
@@ -58,19 +61,12 @@ def sort_circuits(
     limits = {kind: [color_limit(data[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
     for line, (head, kind) in zip(axes, rows, strict=True):
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
-            heat_map(ax, data[kind].sel(step=step, head=head), limit)
-            ax.annotate(
-                f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), xycoords="axes fraction",
-                textcoords="offset points", ha="right", fontsize=6.5, color="#666666",
-            )  # fmt: skip
+            circuit(ax, data.sel(step=step), kind, head, limit)
+            note = partial(ax.annotate, xycoords="axes fraction", fontsize=6.5, color="#666666")
+            note(f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), textcoords="offset points", ha="right")
             largest = float(np.abs(data[kind].sel(step=step, head=head)).max())
             if largest < DEAD * limit:
-                ax.text(
-                    0.5, 0.5, f"largest |W|\n{largest:.0e}", transform=ax.transAxes, ha="center", va="center",
-                    fontsize=6.5, color="#666666",
-                )  # fmt: skip
-            if len(heads) > 1 and kind == "ov":
-                strip(ax, data.sel(step=step), heads.index(head))
+                note(f"largest |W|\n{largest:.0e}", (0.5, 0.5), ha="center", va="center")
             if ax.get_subplotspec().is_first_row():
                 ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
@@ -78,14 +74,22 @@ def sort_circuits(
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
+    ends = {
+        kind: f"{limit_text(each[0])} in the first column to {limit_text(each[-1])} in the last"
+        for kind, each in limits.items()
+    }
+    held = holders(data.isel(step=-1))
+    counts = ", ".join(f"{head} {(held == n).sum()}" for n, head in enumerate(heads))
     steps_shown = "; ".join(f"step {step:,}" + (why and f" ({why})") for step, why in chosen.items())
     return captions.drawing(
         figure,
         data,
-        _strips(data) if len(heads) > 1 else "",
+        captions.when(
+            len(heads) > 1, f"At the last step drawn the OV diagonal is largest in {counts} numbers (strips)."
+        ),
         f"Circuits of each head at {steps_shown}.",
         f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
-        f"each panel: from {_ends(limits['qk'])} (QK) and from {_ends(limits['ov'])} (OV).",
+        f"each panel: from {ends['qk']} (QK) and from {ends['ov']} (OV).",
         conditions=["No uncertainty is drawn: a circuit is a product of weights."],
         details=[
             "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
@@ -96,58 +100,48 @@ def sort_circuits(
     )
 
 
-def heat_map(ax: Axes, values: xr.DataArray, limit: float) -> AxesImage:
-    """``values`` (token, other_token) as an image, first number on top, colours from -limit to limit."""
+def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) -> None:
+    """The heat map of one circuit, first number on top, colours from -limit to limit.
+
+    Beside an OV circuit of several heads, for each source number, the head that handles it; other heads than
+    this pale.
+    """
+    values = circuits[kind].sel(head=head).transpose("token", "other_token")
     tokens, others = values["token"].values, values["other_token"].values
     extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
-    image = ax.imshow(
-        values.transpose("token", "other_token").values,
-        cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest", aspect="equal",
-    )  # fmt: skip
+    ax.imshow(values, cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest")
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)
-    for side in ax.spines.values():
-        side.set_color("#999999")
+    ax.spines[:].set_color("#999999")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
-    return image
+    heads = circuits["head"].values.tolist()
+    if kind == "ov" and len(heads) > 1:
+        beside = ax.inset_axes((1.025, 0, 0.06, 1))
+        beside.imshow(strip_colors(circuits, heads.index(head)), aspect="auto", interpolation="nearest")
+        beside.axis("off")
 
 
 def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
     """What a row shows, beside its first panel: the head, in its colour, and the circuit."""
-    color = "#222222" if head is None else HEAD_COLORS[int(head.split(":")[1]) % len(HEAD_COLORS)]
-    parts = ([] if head is None else [f"head {head}"]) + ([] if kind is None else [KINDS[kind][0]])
+    color = "#222222" if head is None else head_color(int(head.split(":")[1]))
+    shown = "  ".join(filter(None, (head and f"head {head}", kind and KINDS[kind][0])))
     ax.annotate(
-        "  ".join(parts), (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
+        shown, (0, 0.5), xytext=(-47, 0), xycoords="axes fraction", textcoords="offset points",
         rotation=90, ha="center", va="center", fontsize=10, fontweight="bold", color=color,
     )  # fmt: skip
 
 
-def strip(ax: Axes, circuits: xr.Dataset, index: int) -> AxesImage:
-    """Beside an OV circuit, for each source number, the head that handles it; other heads than this pale."""
-    beside = ax.inset_axes((1.025, 0, 0.06, 1))
-    image = beside.imshow(strip_colors(circuits, index), aspect="auto", interpolation="nearest")
-    beside.set_xticks([])
-    beside.set_yticks([])
-    beside.grid(False)
-    for side in beside.spines.values():
-        side.set_visible(False)
-    return image
-
-
 def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
     """Colours [token, 1, 3] of the strip of the head number ``index``."""
-    return np.array(
-        [
-            [NOBODY if holder < 0 else _shade(holder, 0.0 if holder == index else FADED)]
-            for holder in holders(circuits)
-        ]
-    )
 
+    def color(holder: int) -> tuple[float, float, float]:
+        if holder < 0:
+            return NOBODY
+        own = head_color(holder)
+        return to_rgb(own) if holder == index else style.lightness(own, FADED)
 
-def _shade(holder: int, amount: float) -> tuple[float, float, float]:
-    color = HEAD_COLORS[holder % len(HEAD_COLORS)]
-    return style.lightness(color, amount) if amount else to_rgb(color)
+    return np.array([[color(holder)] for holder in holders(circuits)])
 
 
 def color_limit(values: xr.DataArray, quantile: float) -> float:
@@ -170,24 +164,14 @@ def color_bar(figure: Figure | SubFigure, axes: Sequence[Axes], **place) -> None
     bar.outline.set_visible(False)
 
 
-def _given(circuits: xr.Dataset, steps: Sequence[int]) -> dict[int, str]:
-    known = circuits["step"].values.tolist()
-    absent = [step for step in steps if step not in known]
-    if absent:
-        raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
-    return {int(step): "" for step in steps}
-
-
 def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
     """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
     known = one["circuits"]["step"].values
     steps: dict[int, str] = {}
-    if "metrics" in one:
-        right = one["metrics"]["accuracy"].dropna("step")
-        enough = right["step"].values[right.values >= accurate]
-        if enough.size:
-            steps[_nearest(known, enough[0])] = f"accuracy {accurate:g}"
-    peak = llc_peak(one["llc"]) if "llc" in one else None
+    first = first_accurate(one["metrics"], accurate) if "metrics" in one else None
+    if first is not None:
+        steps[_nearest(known, first)] = f"accuracy {accurate:g}"
+    peak = llc_peak(one)
     if peak is not None:
         for factor, why in ((1, "largest LLC"), (2, "about 2 x as late"), (4, "about 4 x as late")):
             step = factor * float(peak["step"])
@@ -205,14 +189,3 @@ def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
 def _nearest(known: np.ndarray, step: float) -> int:
     """The checkpoint nearest to ``step`` on the logarithmic axis."""
     return int(known[np.abs(np.log1p(known) - np.log1p(step)).argmin()])
-
-
-def _ends(limits: Sequence[float]) -> str:
-    return f"{limit_text(limits[0])} in the first column to {limit_text(limits[-1])} in the last"
-
-
-def _strips(data: xr.Dataset) -> str:
-    """How many numbers each head handles at the last step drawn."""
-    held = holders(data.isel(step=-1))
-    counts = [f"{head} {(held == n).sum()}" for n, head in enumerate(data["head"].values.tolist())]
-    return f"At the last step drawn the OV diagonal is largest in {', '.join(counts)} numbers (strips)."

@@ -1,19 +1,17 @@
 """LLC, circuits' simplicity and accuracy of a sorting transformer over training (the list-sorting post)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Row, seed_suffix, sheet
-from rllc.figures.sorting.inputs import given, has_peak, llc_peak, one_seed
-from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, limits, of_seed, statistics
+from rllc.figures.sorting.inputs import first_accurate, given, has_peak, llc_peak, one_seed
+from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, of_seed, statistics
 
 SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
-ROW = 1.25  # inches
 LEVEL = 5e-4  # a fall by less is 0.0 %
 
 
@@ -28,60 +26,23 @@ def sort_curves(
 ) -> Drawing:
     """Every curve of one experiment, one below the other on the same steps, a column per seed.
 
-    datasets      ``metrics`` with ``accuracy`` and ``loss``; ``llc``, ``rllc``, ``circuits`` and any
-                  ``llc.<setting>`` as a control, each where it was given
+    datasets      ``metrics``, and each of the others where it was given; ``llc.<setting>`` is a control
     distribution  default the datasets' first
     accurate      the caption says from which checkpoint on the token accuracy is at least this
     """
     datasets = given(datasets, distribution=distribution, seeds=seeds)
     shown, runs = statistics(datasets), datasets["metrics"]["seed"].values.tolist()
     ones = {seed: one_seed(datasets, seed) for seed in runs}
-    steps = {
-        s: np.unique(np.concatenate([data["step"].values for data in one.values()]))
-        for s, one in ones.items()
-    }
-    rows = [
-        Row(
-            each.label,
-            [
-                of_seed(each, one, within, steps=steps[seed], title=f"{each.title}{seed_suffix(runs, seed)}")
-                for seed, one in ones.items()
-            ],
-            entries(each, datasets),
-        )
-        for each in shown
-        for within in [limits(each, datasets)]
-    ]
-    figure, axes = sheet(rows, panel=(3.5, ROW), margin=1.75, title=title, sharex=True, sharey="row")
+    steps = np.unique(np.concatenate([data["step"].values for data in datasets.values()]))
+    rows = []
+    for each in shown:
+        panels = [
+            of_seed(each, one, steps=steps, title=f"{each.title}{seed_suffix(runs, seed)}")
+            for seed, one in ones.items()
+        ]
+        rows.append(Row(each.label, panels, entries(each, datasets)))
+    figure, axes = sheet(rows, panel=(3.5, 1.25), margin=1.75, title=title, sharex=True, sharey="row")
     figure.align_ylabels(axes[:, 0])
-    return _drawing(figure, _data(datasets, shown), datasets, ones, shown, title, accurate)
-
-
-def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
-    """The variables drawn; those of other settings and verdicts of heads under names of their own."""
-    parts = []
-    for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
-        dataset = datasets[source]
-        drawn = {c.variable for each in shown for c in each.curves if c.source == source}
-        also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
-        cut = dataset[[name for name in dataset.data_vars if name in drawn | also]]
-        apart = source.replace(".", "_")
-        own = [name for name in cut.data_vars if source not in ("metrics", "circuits", "llc")]
-        renamed = {name: name.replace(source.partition(".")[0], apart) for name in own}
-        renamed |= {name: f"{apart}_{name}" for name in own if name in ("verdict", "status")}
-        parts.append(cut.rename(renamed))
-    return xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
-
-
-def _drawing(
-    figure: Figure,
-    data: xr.Dataset,
-    datasets: Datasets,
-    ones: Mapping[int, Datasets],
-    shown: Sequence[Statistic],
-    title: str,
-    accurate: float,
-) -> Drawing:
     llc = datasets.get("llc")
     whole, heads = (_cells(datasets, *of) for of in (("LLC", "llc"), ("Heads", "rllc")))
     controls = [
@@ -91,7 +52,7 @@ def _drawing(
     ]
     return captions.drawing(
         figure,
-        data,
+        _data(datasets, shown),
         *(_outcome(seed, one, accurate) for seed, one in ones.items()),
         *(_circuits(seed, one) for seed, one in ones.items()),
         conditions=[
@@ -108,9 +69,7 @@ def _drawing(
             captions.when(
                 controls, f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
             ),
-            captions.when(
-                llc is not None and has_peak(llc), "The dotted vertical line is where the LLC is largest."
-            ),
+            captions.when(has_peak(datasets), "The dotted vertical line is where the LLC is largest."),
             captions.when(
                 any(each.name in ESTIMATES for each in shown),
                 f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on.",
@@ -121,14 +80,30 @@ def _drawing(
     )
 
 
+def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
+    """The variables drawn; those of other settings and verdicts of heads under names of their own."""
+    parts = []
+    for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
+        drawn = {c.variable for each in shown for c in each.curves if c.source == source}
+        also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
+        cut = datasets[source][[name for name in datasets[source].data_vars if name in drawn | also]]
+        if source not in ("metrics", "circuits", "llc"):
+            measure, apart = source.partition(".")[0], source.replace(".", "_")
+            names = {name: name.removeprefix(measure) for name in cut.data_vars}
+            cut = cut.rename(
+                {name: apart + (rest if rest != name else f"_{name}") for name, rest in names.items()}
+            )
+        parts.append(cut)
+    return xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
+
+
 def _cells(datasets: Datasets, label: str, name: str) -> list[str]:
     """Which estimates are missing or cannot be trusted, and then with which caution; nothing without them."""
     if name not in datasets:
         return []
     data = datasets[name]
-    first = captions.joined(captions.failures(data, name), captions.trust(data, name))
-    caution = captions.cautions(data, name)
-    return [f"{label}: {first}", *([f"{label}: {caution}"] if caution else [])]
+    trust = captions.joined(captions.failures(data, name), captions.trust(data, name))
+    return [f"{label}: {said}" for said in (trust, captions.cautions(data, name)) if said]
 
 
 def _of_circuits(datasets: Datasets) -> str:
@@ -141,18 +116,16 @@ def _of_circuits(datasets: Datasets) -> str:
 
 
 def _outcome(seed: int, one: Datasets, accurate: float) -> str:
-    """When a seed sorts, and where its LLC is largest."""
-    peak = llc_peak(one["llc"]) if "llc" in one else None
-    parts = [*([] if peak is None else [_peak(one["llc"], peak)]), _reached(one["metrics"], accurate)]
+    """Where the LLC of a seed is largest, and when the seed sorts."""
+    parts = filter(None, (_peak(one), _reached(one["metrics"], accurate)))
     return f"Seed {seed}: {'; '.join(parts)}."
 
 
 def _circuits(seed: int, one: Datasets) -> str:
-    """What the statistics of a seed's circuits begin and end at."""
+    """What the statistics of a seed's circuits begin and end at, and are where the LLC is largest."""
     if "circuits" not in one:
         return ""
-    circuits, parts = one["circuits"], []
-    peak = llc_peak(one["llc"]) if "llc" in one else None
+    circuits, peak, parts = one["circuits"], llc_peak(one), []
     for variable, words, form in (
         ("rank_sum", "the rank sum", ".0f"),
         ("translational_symmetry", "the symmetry", ".2f"),
@@ -161,7 +134,10 @@ def _circuits(seed: int, one: Datasets) -> str:
     ):
         known = circuits[variable].dropna("step")
         if known.size and (circuits.sizes["head"] > 1 or variable not in ("regions", "head_overlap")):
-            parts.append(f"{words} goes from {_ends(known, form)}{_at(known, peak, form)}")
+            at = ""
+            if peak is not None and int(peak["step"]) in known["step"].values:
+                at = f" ({float(known.sel(step=peak['step'])):{form}} at the peak)"
+            parts.append(f"{words} goes from {float(known[0]):{form}} to {float(known[-1]):{form}}{at}")
     return f"Seed {seed}: {'; '.join(parts)}." if parts else ""
 
 
@@ -169,19 +145,26 @@ def _reached(metrics: xr.Dataset, accurate: float) -> str:
     known = metrics["accuracy"].dropna("step")
     if not known.size:
         return "no accuracy was measured"
-    enough = known["step"].values[known.values >= accurate]
-    last = f"{float(known[-1]):.4f} at the last step"
-    if not enough.size:
+    first, last = first_accurate(metrics, accurate), f"{float(known[-1]):.4f} at the last step"
+    if first is None:
         return f"token accuracy never reaches {accurate:g} (largest {float(known.max()):.3f}, {last})"
-    return f"token accuracy is at least {accurate:g} first at step {int(enough[0]):,}, {last}"
+    return f"token accuracy is at least {accurate:g} first at step {first:,}, {last}"
 
 
-def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
-    known = llc["llc"].dropna("step")
-    plus = f" ± {float(llc['llc_se'].sel(step=peak['step'])):.1f}" if "llc_se" in llc else ""
-    where = (
-        f"the LLC is largest at step {int(peak['step']):,} ({float(peak):.1f}{plus}{_as_large(llc, peak)})"
-    )
+def _peak(one: Datasets) -> str:
+    """How large it is, where else to within a standard error of the difference, and how far it falls."""
+    peak = llc_peak(one)
+    if peak is None:
+        return ""
+    llc = one["llc"]
+    known, size = llc["llc"].dropna("step"), f"{float(peak):.1f}"
+    if "llc_se" in llc:
+        error = llc["llc_se"].sel(step=peak["step"])
+        near = (peak - llc["llc"] <= np.hypot(llc["llc_se"], error)) & (llc["step"] != peak["step"])
+        steps = ", ".join(f"{step:,}" for step in llc["step"].values[near.values].tolist())
+        also = f"; within a standard error of it at step {steps}" if steps else ""
+        size = f"{size} ± {float(error):.1f}{also}"
+    where = f"the LLC is largest at step {int(peak['step']):,} ({size})"
     if int(known["step"][-1]) == int(peak["step"]):
         return f"{where}, its last checkpoint"
     after = known.sel(step=slice(peak["step"], None))
@@ -193,24 +176,3 @@ def _peak(llc: xr.Dataset, peak: xr.DataArray) -> str:
         f"{where}, then falls by {fall:.1%} until step {int(lowest['step']):,} "
         f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest at the end"
     )
-
-
-def _as_large(llc: xr.Dataset, peak: xr.DataArray) -> str:
-    """Checkpoints whose estimates are below the largest by at most a standard error of the difference."""
-    if "llc_se" not in llc:
-        return ""
-    error = np.hypot(llc["llc_se"], llc["llc_se"].sel(step=peak["step"]))
-    near = (peak - llc["llc"] <= error) & (llc["step"] != peak["step"])
-    steps = [f"{step:,}" for step in llc["step"].values[near.values].tolist()]
-    return f"; within a standard error of it at step {', '.join(steps)}" if steps else ""
-
-
-def _ends(known: xr.DataArray, form: str) -> str:
-    return f"{float(known[0]):{form}} to {float(known[-1]):{form}}"
-
-
-def _at(known: xr.DataArray, peak: xr.DataArray | None, form: str) -> str:
-    """What it is where the LLC is largest; nothing where there is no such checkpoint."""
-    if peak is None or int(peak["step"]) not in known["step"].values:
-        return ""
-    return f" ({float(known.sel(step=peak['step'])):{form}} at the peak)"

@@ -1,7 +1,5 @@
 """What the figures of sorting transformers take from the datasets they are given, and how it looks."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 
@@ -22,9 +20,13 @@ COLORS = {
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
 
-def head_looks(heads: Sequence[str]) -> dict[str, dict]:
+def head_color(n: int) -> str:
+    return HEAD_COLORS[n % len(HEAD_COLORS)]
+
+
+def head_looks(circuits: xr.Dataset) -> dict[str, dict]:
     """Line properties of each head."""
-    return {head: style.numbered(n, HEAD_COLORS[n % len(HEAD_COLORS)]) for n, head in enumerate(heads)}
+    return {head: style.numbered(n, head_color(n)) for n, head in enumerate(circuits["head"].values.tolist())}
 
 
 def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
@@ -56,15 +58,23 @@ def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:
     return {name: of_seeds(dataset, [chosen]).isel(seed=0) for name, dataset in datasets.items()}
 
 
-def llc_peak(llc: xr.Dataset) -> xr.DataArray | None:
-    """The cell of the largest ``llc`` (step); None where none is above 0."""
-    known = llc["llc"].dropna("step")
-    return known[int(known.argmax("step"))] if known.size and float(known.max()) > 0 else None
+def llc_peak(one: Datasets) -> xr.DataArray | None:
+    """The cell of the largest ``llc`` (step) of one seed; None where none is above 0, or there is no LLC."""
+    if not has_peak(one):
+        return None
+    known = one["llc"]["llc"].dropna("step")
+    return known[int(known.argmax("step"))]
 
 
-def has_peak(llc: xr.Dataset) -> bool:
-    """Whether a largest value is marked in any seed."""
-    return any(llc_peak(llc.sel(seed=seed)) is not None for seed in llc["seed"].values)
+def has_peak(datasets: Datasets) -> bool:
+    """Whether a largest LLC is marked, in any seed."""
+    return "llc" in datasets and bool((datasets["llc"]["llc"] > 0).any())
+
+
+def first_accurate(metrics: xr.Dataset, accurate: float) -> int | None:
+    """The first step of one seed at which the token accuracy is at least ``accurate``."""
+    enough = metrics["step"].values[metrics["accuracy"].values >= accurate]
+    return int(enough[0]) if enough.size else None
 
 
 def holders(circuits: xr.Dataset) -> np.ndarray:

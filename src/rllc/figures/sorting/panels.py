@@ -1,8 +1,7 @@
 """The statistics of a sorting transformer over training, a panel each; figure and animation draw them."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from rllc.figures import style
 from rllc.figures.drawing import Datasets
-from rllc.figures.inputs import faulty, ring_reasons
-from rllc.figures.panels import Curve, Panel
-from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak, one_seed
+from rllc.figures.inputs import ring_reasons
+from rllc.figures.panels import Curve, Panel, curve
+from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
@@ -34,24 +33,26 @@ class Variable(NamedTuple):
     select: Mapping[str, str] = {}
     relative: bool = False
 
-    def of(self, one: Datasets) -> xr.Dataset:
-        """What is drawn of one seed: the values, and standard errors and verdicts where there are any."""
-        dataset = one[self.source].sel(self.select)
-        kept = [name for name in (self.variable, f"{self.variable}_se", "verdict") if name in dataset]
-        cut = dataset[kept]
-        if not self.relative:
-            return cut
-        return cut.assign({name: cut[name] / cut[self.variable].max() for name in kept if name != "verdict"})
+    def of(self, datasets: Datasets) -> Curve:
+        """With standard errors and rings where there are any; shares have neither."""
+        dataset = datasets[self.source].sel(self.select)
+        if self.relative:
+            return Curve(dataset[self.variable] / dataset[self.variable].max("step"), self.look)
+        return curve(dataset, self.variable, self.look)._replace(ring_look=RING)
 
 
 class Statistic(NamedTuple):
-    """What a panel shows: ``name`` for those who choose, title, vertical label and curves; ``scale``."""
+    """What a panel shows: ``name`` for those who choose, title, vertical label and curves; ``scale``.
+
+    within  vertical limits; None: as they come
+    """
 
     name: str
     title: str
     label: str
     curves: Sequence[Variable]
     scale: str = "linear"
+    within: tuple[float, float] | None = None
 
 
 def statistics(datasets: Datasets) -> list[Statistic]:
@@ -88,12 +89,12 @@ def statistics(datasets: Datasets) -> list[Statistic]:
         each._replace(curves=[c for c in each.curves if c.variable in datasets.get(c.source, ())])
         for each in listed
     ]
-    return [each for each in known if each.curves]
+    return [each._replace(within=_limits(each, datasets)) for each in known if each.curves]
 
 
 def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Statistic:
     """Variables of the whole model: the first solid with points, the others dashed."""
-    first = _dots(COLORS[name])
+    first = dots(COLORS[name])
     curves = [
         Variable(source, variable, first if n == 0 else first | SECOND, label)
         for n, (variable, label) in enumerate(variables.items())
@@ -102,10 +103,10 @@ def _whole(source: str, name: str, title: str, unit: str, **variables: str | Non
 
 
 def _by_head(datasets: Datasets, source: str, variable: str, title: str, unit: str) -> Statistic:
-    heads = datasets[source]["head"].values.tolist() if source in datasets else []
+    looks = head_looks(datasets[source]) if source in datasets else {}
     curves = [
         Variable(source, variable, look | {"markersize": 2.4}, f"head {head}", {"head": head})
-        for head, look in head_looks(heads).items()
+        for head, look in looks.items()
     ]
     return Statistic(variable, title, unit, curves)
 
@@ -115,7 +116,7 @@ def _anti_state(datasets: Datasets) -> Statistic:
     panel = _by_head(datasets, "circuits", "anti_state", "anti-state score", "−correlation")
     if len(panel.curves) > 2:
         return panel
-    only = panel.curves[0]._replace(look=_dots("#333333"), label="either head")
+    only = panel.curves[0]._replace(look=dots("#333333"), label="either head")
     return panel._replace(curves=[only])
 
 
@@ -134,18 +135,22 @@ def _overlap(circuits: xr.Dataset) -> Statistic:
         for circuit, dash in (("qk", "--"), ("ov", ":"))
         for n, pair in enumerate(pairs)
     ]
-    mean = Variable("circuits", "head_overlap", _dots(COLORS["overlap"]), "mean")
+    mean = Variable("circuits", "head_overlap", dots(COLORS["overlap"]), "mean")
     return Statistic("overlap", "overlap of heads", "overlap", [mean, *parts])
 
 
 def _controls(datasets: Datasets) -> Statistic:
     """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
     others = [name for name in datasets if name.startswith("llc.")]
-    look = {"color": COLORS["llc"], "marker": "o", "markersize": 2.0, "linewidth": 1.1}
+    look = dots(COLORS["llc"]) | {"markersize": 2.0, "linewidth": 1.1}
+    looks = zip(others, cycle(OTHERS), cycle(style.LINES[1:6]), cycle("s^Dv"), strict=False)
     curves = [
-        Variable(name, "llc", look | _other(n), name.removeprefix("llc."), relative=True)
-        for n, name in enumerate(others)
-    ]
+        Variable(
+            name, "llc", look | {"color": color, "linestyle": dash, "marker": marker},
+            name.removeprefix("llc."), relative=True,
+        )
+        for name, color, dash, marker in looks
+    ]  # fmt: skip
     norm = {"color": "#7F7F7F", "linewidth": 1.1}
     if others:
         own = Variable("llc", "llc", look, "as above", relative=True)
@@ -153,31 +158,20 @@ def _controls(datasets: Datasets) -> Statistic:
     return Statistic("controls", "LLC under other settings", "share of maximum", curves)
 
 
-def _dots(color: str) -> dict[str, Any]:
+def dots(color: str) -> dict[str, Any]:
     return {"color": color, "marker": "o", "markersize": 2.4}
 
 
-def _other(n: int) -> dict[str, Any]:
-    """The look of the setting number ``n`` beside the LLC's own."""
-    dash, marker = style.LINES[1 + n % 5], ("s", "^", "D", "v")[n % 4]
-    return {"color": OTHERS[n % len(OTHERS)], "linestyle": dash, "marker": marker}
-
-
-def limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | None:
-    """Vertical limits of a panel of estimates, over all seeds: what they need from step ``FROM`` on.
-
-    None: as they come.
-    """
+def _limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | None:
+    """What the estimates of all seeds need from step ``FROM`` on; None for other statistics."""
     if statistic.name not in ESTIMATES:
         return None
     edges = []
-    for seed in datasets["metrics"]["seed"].values.tolist():
-        one = one_seed(datasets, seed)
-        for curve in statistic.curves:
-            drawn = curve.of(one).sel(step=slice(FROM, None))
-            error = 0.0 if curve.relative else drawn.get(f"{curve.variable}_se", 0.0)
-            edges += [drawn[curve.variable] - error, drawn[curve.variable] + error]
-    values = np.concatenate([edge.values for edge in edges])
+    for each in statistic.curves:
+        drawn = each.of(datasets)
+        error = 0.0 if drawn.error is None else drawn.error
+        edges += [drawn.values - error, drawn.values + error]
+    values = np.concatenate([edge.sel(step=slice(FROM, None)).values.ravel() for edge in edges])
     values = values[np.isfinite(values)]
     if not values.size or values.min() == values.max():
         return None
@@ -185,48 +179,32 @@ def limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | No
     return float(values.min() - room), float(values.max() + room)
 
 
-def of_seed(
-    statistic: Statistic,
-    one: Datasets,
-    within: tuple[float, float] | None,
-    *,
-    steps: np.ndarray,
-    title: str,
-    look: Mapping[str, Any] = MappingProxyType({}),
-) -> Panel:
-    """The panel of one seed: all curves, and where the LLC peaks; ``within``: as ``limits`` says."""
-    curves = []
-    for curve in statistic.curves:
-        drawn = curve.of(one)
-        error = None if curve.relative else drawn.get(f"{curve.variable}_se")
-        wrong = None if curve.relative else faulty(drawn, curve.variable)
-        curves.append(Curve(drawn[curve.variable], curve.look, error, wrong, RING))
-    peak = llc_peak(one["llc"]) if "llc" in one else None
-    frame = partial(_frame, statistic=statistic, curves=curves, within=within, peak=peak)
-    logarithmic = partial(Axes.set_yscale, value="log") if statistic.scale == "log" else None
-    return Panel(title, curves, look, under=logarithmic, over=frame, steps=steps)
+def of_seed(statistic: Statistic, one: Datasets, *, steps: np.ndarray, title: str) -> Panel:
+    """The panel of one seed: all curves, what lies beyond its limits, and where the LLC peaks."""
+    curves = [each.of(one) for each in statistic.curves]
+
+    def frame(ax: Axes) -> None:
+        if statistic.scale == "log":
+            ax.set_yscale("log")
+            ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
+            _few_decades(ax)
+        if statistic.within is not None:
+            for each in curves:
+                _beyond(ax, each.values, statistic.within)
+            ax.set_ylim(statistic.within)
+        if statistic.name in ("regions", "rank"):
+            ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+            style.from_zero(ax)
+        mark_peak(ax, one, zorder=1, **PEAK)
+
+    return Panel(title, curves, over=frame, steps=steps)
 
 
-def _frame(
-    ax: Axes,
-    statistic: Statistic,
-    curves: Sequence[Curve],
-    within: tuple[float, float] | None,
-    peak: xr.DataArray | None,
-) -> None:
-    """The vertical axis, what lies beyond it, and where the LLC peaks."""
-    if statistic.scale == "log":
-        ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
-        _few_decades(ax)
-    if within is not None:
-        for curve in curves:
-            _beyond(ax, curve.values, within)
-        ax.set_ylim(within)
-    if statistic.name in ("regions", "rank"):
-        ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        style.from_zero(ax)
+def mark_peak(ax: Axes, one: Datasets, **look: Any) -> None:
+    """An upright line where the LLC of one seed is largest, if it is anywhere."""
+    peak = llc_peak(one)
     if peak is not None:
-        ax.axvline(float(peak["step"]), zorder=1, **PEAK)
+        ax.axvline(float(peak["step"]), **look)
 
 
 def _few_decades(ax: Axes) -> None:
@@ -255,12 +233,12 @@ def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) ->
     ``brief``: without the reasons.
     """
     listed = [style.key(curve.label, **curve.look) for curve in statistic.curves if curve.label]
-    if statistic.name == "llc" and has_peak(datasets["llc"]):
+    if statistic.name == "llc" and has_peak(datasets):
         listed.append(style.key("largest LLC", **PEAK))
     if statistic.name in ("llc", "rllc"):
         reasons = ring_reasons((datasets[statistic.name], statistic.name))
         if brief and reasons:
             listed.append(style.key("cannot be trusted", **(style.DISTRUST | RING)))
-        elif reasons:
+        else:
             listed += style.ring_keys(reasons, **RING)
     return listed

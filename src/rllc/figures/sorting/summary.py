@@ -1,6 +1,6 @@
 """What the experiments with sorting transformers have in common: one panel per statistic."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -35,9 +35,8 @@ def sort_summary(
     seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
-    """A panel per statistic, experiments from top to bottom, a point per seed.
+    """A panel per statistic, experiments from top to bottom, a point per seed; thresholds of claims shaded.
 
-    datasets    ``claims`` with statistics over (experiment, seed); its claims' thresholds are shaded
     quantities  title of each statistic's panel, by the statistic's name
     titles      what an experiment is called, by its name; default its label in the dataset
     group       the variable (claim) that names a claim's experiment
@@ -47,117 +46,97 @@ def sort_summary(
     also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
     data = claims[[*shown, *also]].transpose("experiment", "seed")
     called = experiment_titles(claims, titles)
-    hollow = {name: _doubted(data, name) for name in shown}
-    errors = {
-        name: data[f"{name}_se"].values
-        for name in shown
-        if f"{name}_se" in data and not name.endswith("_step")  # of a few checkpoints: no interval
-    }
-    expected = _expected(claims, shown, group)
-    names, runs = data["experiment"].values.tolist(), data["seed"].values.tolist()
+    expected = {name: _expected(claims, name, group) for name in shown}
+    shaded = any(expected.values())
+    doubted = any((data[name] > DOUBTED).any() for name in also if name.endswith("_untrusted"))
+    names, runs = list(called), data["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    shift = np.linspace(-0.18, 0.18, len(runs)) if len(runs) > 1 else np.zeros(1)
     for ax, (variable, title) in zip(axes, shown.items(), strict=True):
-        values = data[variable].values.astype(float)
-        for low, high, row in expected.get(variable, []):
-            _expect(ax, low, high, names.index(row))
-        color = _color(variable)
-        for n in range(len(runs)):
-            y = np.arange(len(names)) + shift[n]
-            if variable in errors:
-                bars = {"fmt": "none", "ecolor": color, "elinewidth": 0.8, "zorder": 1.5}
-                ax.errorbar(values[:, n], y, xerr=errors[variable][:, n], **bars)
-            _points(ax, values[:, n], y, hollow[variable][:, n], n, color)
-        error = np.nan_to_num(errors.get(variable, 0.0))
-        limits = [edge for low, high, _ in expected.get(variable, []) for edge in (low, high)]
-        _axis(ax, variable, np.concatenate([(values - error).ravel(), (values + error).ravel(), limits]))
-        for row in np.flatnonzero(~np.isfinite(values).any(1)):
-            ax.annotate(
-                "–", (0.02, row), xycoords=("axes fraction", "data"), va="center", color="#888888", fontsize=9
-            )
+        _panel(ax, data, variable, expected[variable])
         ax.set_title(title, loc="left", fontsize=8)
-        ax.grid(False, axis="y")
-    for ax in axes:
-        for row in range(len(names)):
-            ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
     axes[0].set_yticks(np.arange(len(names)), list(called.values()))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
-    for ax in axes:
-        ax.tick_params(axis="y", length=0)
     grey = {"linestyle": "none", "color": "#444444", "markersize": 5}
     keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
-    if expected:
+    if shaded:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    doubted = any(marked.any() for marked in hollow.values())
     return captions.drawing(
         figure,
         data,
         *(_range(data, variable, title, called) for variable, title in shown.items()),
         conditions=[
             f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
-            doubts("Hollow") if doubted else "",
-            "Shaded: what the claims table expects." if expected else "",
+            captions.when(doubted, doubts("Hollow")),
+            captions.when(shaded, "Shaded: what the claims table expects."),
             "A dash: the statistic does not exist there.",
         ],
         details=[
             captions.when(
-                any(np.isfinite(each).any() for each in errors.values()),
+                any(np.isfinite(_errors(data, name)).any() for name in shown),
                 "Bars: the standard error of a value by those of the estimates (none for steps), which holds "
                 "nothing of the bias of a maximum.",
             ),
             averaged(claims, list(shown)),
-            DOUBT if doubted else "",
-            captions.when(
-                expected, "Claims about steps that an experiment was not trained to are not shaded."
-            ),
+            captions.when(doubted, DOUBT),
+            captions.when(shaded, "Claims about steps that an experiment was not trained to are not shaded."),
         ],
     )
 
 
-def _doubted(data: xr.Dataset, statistic: str) -> np.ndarray:
-    """Which values (experiment, seed) are read from estimates most of which cannot be trusted."""
-    share = data.get(f"{statistic}_untrusted", xr.zeros_like(data[statistic]))
-    return share.values > DOUBTED
+def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[float, float, str]]) -> None:
+    """The points of one statistic with their errors, and a bar in the row of each claim's thresholds."""
+    values, error = data[variable].values.astype(float), _errors(data, variable)
+    hollow = data.get(f"{variable}_untrusted", xr.zeros_like(data[variable])).values > DOUBTED
+    names, runs = data["experiment"].values.tolist(), data.sizes["seed"]
+    for low, high, experiment in expected:
+        row = names.index(experiment)
+        ends = low if np.isfinite(low) else -1e9, high if np.isfinite(high) else 1e9
+        ax.fill_betweenx([row - 0.36, row + 0.36], *ends, color=EXPECTED, linewidth=0, zorder=0.5)
+    color = next((color for name, color in COLORS.items() if name in variable), "#333333")
+    for n, shift in enumerate(np.linspace(-0.18, 0.18, runs) if runs > 1 else [0.0]):
+        x, y = values[:, n], np.arange(len(names)) + shift
+        if np.isfinite(error).any():
+            ax.errorbar(x, y, xerr=error[:, n], fmt="none", ecolor=color, elinewidth=0.8, zorder=1.5)
+        for which, look in (
+            (~hollow[:, n], {"color": color, "markeredgecolor": "white", "markeredgewidth": 0.5}),
+            (hollow[:, n], {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": 1.2}),
+        ):
+            if which.any():
+                ax.plot(
+                    x[which], y[which], linestyle="none", markersize=5, marker=style.MARKERS[n % 8], **look
+                )
+    error = np.nan_to_num(error)
+    limits = [edge for low, high, _ in expected for edge in (low, high)]
+    _axis(ax, variable, np.concatenate([(values - error).ravel(), (values + error).ravel(), limits]))
+    for row in range(len(names)):
+        ax.axhline(row, color="#EFEFEF", linewidth=0.6, zorder=0)
+        if not np.isfinite(values[row]).any():
+            at = {"xycoords": ("axes fraction", "data"), "va": "center"}
+            ax.annotate("–", (0.02, row), color="#888888", fontsize=9, **at)
+    ax.grid(False, axis="y")
+    ax.tick_params(axis="y", length=0)
 
 
-def _points(ax: Axes, x: np.ndarray, y: np.ndarray, hollow: np.ndarray, run: int, color: str) -> None:
-    """The points of one seed."""
-    marker = style.MARKERS[run % len(style.MARKERS)]
-    for which, look in (
-        (~hollow, {"color": color, "markeredgecolor": "white", "markeredgewidth": 0.5}),
-        (hollow, {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": 1.2}),
-    ):
-        if which.any():
-            ax.plot(x[which], y[which], linestyle="none", markersize=5, marker=marker, **look)
+def _errors(data: xr.Dataset, statistic: str) -> np.ndarray:
+    """Standard errors; none of steps, which are of a few checkpoints: no interval."""
+    if f"{statistic}_se" in data and not statistic.endswith("_step"):
+        return data[f"{statistic}_se"].values
+    return np.full(data[statistic].shape, np.nan)
 
 
-def _expected(
-    claims: xr.Dataset, shown: Mapping[str, str], group: str
-) -> dict[str, list[tuple[float, float, str]]]:
-    """Thresholds of the claims on the statistics shown: (at least, at most, experiment)."""
-    ranges: dict[str, list[tuple[float, float, str]]] = {}
+def _expected(claims: xr.Dataset, statistic: str, group: str) -> list[tuple[float, float, str]]:
+    """Thresholds of the claims on a statistic: (at least, at most, experiment)."""
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
-        return ranges
-    experiments = set(claims["experiment"].values.tolist())
+        return []
+    mine = (claims["statistic"] == statistic) & claims[group].isin(claims["experiment"])
     if "verdict" in claims:
-        claims = claims.isel(claim=claims["verdict"].values != "not reached")
+        mine &= claims["verdict"] != "not reached"
     if "versus" in claims:  # a difference or ratio, which is not on the statistic's axis
-        claims = claims.isel(claim=claims["versus"].values == "")
-    columns = (claims[name].values.tolist() for name in ("statistic", "at_least", "at_most", group))
-    for statistic, low, high, experiment in zip(*columns, strict=True):
-        if statistic in shown and experiment in experiments:
-            ranges.setdefault(statistic, []).append((float(low), float(high), experiment))
-    return ranges
-
-
-def _expect(ax: Axes, low: float, high: float, row: int) -> None:
-    """A bar from ``low`` to ``high`` in the experiment's row; without one of them, to the panel's edge."""
-    ax.fill_betweenx(
-        [row - 0.36, row + 0.36], -1e9 if not np.isfinite(low) else low, high if np.isfinite(high) else 1e9,
-        color=EXPECTED, linewidth=0, zorder=0.5,
-    )  # fmt: skip
+        mine &= claims["versus"] == ""
+    columns = (claims[name].values[mine.values].tolist() for name in ("at_least", "at_most", group))
+    return list(zip(*columns, strict=True))
 
 
 def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
@@ -183,18 +162,19 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
         ax.set_xlabel("of the largest", fontsize=7.5)
 
 
-def _color(variable: str) -> str:
-    return next((color for name, color in COLORS.items() if name in variable), "#333333")
-
-
 def _range(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> str:
     """The range of one statistic, and where its ends are."""
-    name, stacked = f"{title[:1].upper()}{title[1:]}", data[variable].stack(cell=("experiment", "seed"))
-    known = stacked.dropna("cell")
+    name = f"{title[:1].upper()}{title[1:]}"
+    known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
         return f"{name}: not known."
-    share = any(word in variable for word in SHARES)
-    form = "{:.1%}" if share else "{:,.0f}" if "step" in variable else "{:.3g}"
+    form = (
+        "{:.1%}"
+        if any(word in variable for word in SHARES)
+        else "{:,.0f}"
+        if "step" in variable
+        else "{:.3g}"
+    )
     low, high = (
         f"{form.format(float(cell))} ({called[cell['experiment'].item()]}, seed {cell['seed'].item()})"
         for cell in (known[int(known.argmin("cell"))], known[int(known.argmax("cell"))])

@@ -99,6 +99,11 @@ ROWS = (
                 NATS,
                 optional="where asked for",
             ),
+            "icl_score_se": Variable(
+                "standard error of the in-context learning score over contexts",
+                NATS,
+                optional="where asked for",
+            ),
             "accuracy": Variable(
                 "share of predictions whose likeliest token is the target", "1", optional="where asked for"
             ),

@@ -15,7 +15,7 @@ from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
 from rllc.study.rows import Finish, Measure, Work
 from rllc.study.section import Section, key
-from rllc.study.values import BurnIn, ControlChains, Count, Distinct, Name, Positive, Seed, Step
+from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -40,7 +40,7 @@ class Sweep(Section):
     burn_in: BurnIn = key("draws left out of the estimate")
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key("as in sampling")
-    control_chains: ControlChains = key("chains of the gradient-off control")
+    control_chains: OfControl[Count] = key("chains of the gradient-off control and of the centred one")
 
     @model_validator(mode="after")
     def _consistent(self) -> Sweep:
@@ -144,8 +144,9 @@ def _sweep_cost(work: Work) -> Cost:
         size = (sweep.batch_size, sweep.scored_positions)
         pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
         count = len(sweep.components or range(heads(work.experiment))) if kind == "heads" else 1
-        passes = sweep.draws * pairs * (3 * len(sweep.n_beta) * sweep.chains + sweep.control_chains)
-        curvature = 8 * section.probes * 2 * count + 3 * sweep.draws
+        each = 3 * len(sweep.n_beta) * (sweep.chains + sweep.control_chains + 1) + sweep.control_chains
+        passes = sweep.draws * pairs * each
+        curvature = 8 * section.probes * 2 * count + sweep.draws
         share = HEAD if kind == "heads" else 1.0
         seconds += steps * (passes * count * share + curvature) * forward(work.study, work.experiment, *size)
         largest = max(largest, logits(work.study, work.experiment, *size))
@@ -215,7 +216,7 @@ def _head_or_full(place: str, component: str, experiment: Experiment, *kinds: st
 ROWS = (
     Measure(
         name="calibration",
-        about="a grid of sampling settings with its controls, and curvature and gradient at the checkpoint",
+        about="a grid of sampling settings with its controls, and the curvature at the checkpoint",
         kernel="rllc.measures.calibration:calibration",
         variables={},
         sections=_swept,

@@ -65,7 +65,7 @@ ANALYSES = (
     Analysis(
         name="recommendation",
         about="the setting that the rule chooses for each kind of component, or that none is good",
-        function="rllc.analysis.recommendation:recommendation",
+        function="rllc.analysis.calibration:recommendation",
         variables={},
         reads=("calibration",),
         of=lambda experiment: experiment.calibration and experiment.calibration.rule,

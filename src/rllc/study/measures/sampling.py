@@ -13,7 +13,7 @@ from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, BurnIn, ControlChains, Count, Distinct, Name, Positive
+from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -49,7 +49,12 @@ class Sampling(Section):
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
-    control_chains: ControlChains = key("chains of the gradient-off control")
+    control_chains: OfControl[Count] = key("chains of the gradient-off control")
+    centred_chains: OfControl[Step] = key(
+        "chains of the centred control, whose force is the gradient less that at the checkpoint: no drift, "
+        "no heating by minibatches; 0: none",
+        default=0,
+    )
     seeded: bool = key(
         "the same noise at every step: differences between late steps have half the error, but the errors "
         "along a curve are then alike, and its smoothness says nothing",
@@ -70,6 +75,10 @@ class Sampling(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Sampling:
+        if self.centred_chains and self.sampler != "sgld":
+            raise ValueError(
+                f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
+            )
         curvature = self.step_size * self.localization
         if curvature >= 4:
             raise ValueError(
@@ -126,7 +135,9 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
         size = (section.batch_size, section.scored_positions)
         components = {"heads": lambda: heads(work.experiment), "other": lambda: len(section.components)}
         count = components.get(kind, lambda: 1)()
-        passes = section.draws * section.thinning * (3 * section.chains + section.control_chains) * count
+        each = 3 * section.chains + section.control_chains
+        each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
+        passes = section.draws * section.thinning * each * count
         one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
         memory = 900 + 10 * logits(work.study, work.experiment, *size)
         return Cost(START + len(work.steps) * passes * one, memory)
@@ -151,8 +162,13 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
         "heidelberger_welch_halfwidth", "raftery_lewis_factor",
     )  # fmt: skip
+    centred = {
+        variable: Variable("", "", dims, optional="where asked for")
+        for variable in (f"{name}_centred", f"{name}_centred_se")
+    }
     return (
         {variable: Variable("", "", dims) for variable in each}
+        | centred
         | {"init_loss": Variable("", "")}
         | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
     )

@@ -88,7 +88,7 @@ def blocks(
         "bos": opening,
         "vocabulary": size,
         "seed": seed,
-        "text": _source(table),
+        "text": read_manifest(table)["sha256"],
     }
     return with_manifest(pa.table({"input_ids": as_lists(ids)}), about)
 
@@ -98,26 +98,16 @@ def _encoded(table: pa.Table, tokenizer: Tokenizer, wanted: int | None) -> Itera
     allowed = BATCH_CHARACTERS if wanted is None else min(BATCH_CHARACTERS, 3 * wanted)
     batch: list[str] = []
     size = 0
-    for chunk in table["text"].chunks:
-        for value in chunk:
-            text = value.as_py()
-            batch.append(text)
-            size += len(text)
-            if size >= allowed:
-                yield from _encode(batch, tokenizer)
-                batch, size = [], 0
+    for value in table["text"]:
+        text = value.as_py()
+        batch.append(text)
+        size += len(text)
+        if size >= allowed:
+            yield from _encode(batch, tokenizer)
+            batch, size = [], 0
     yield from _encode(batch, tokenizer)
 
 
 def _encode(texts: list[str], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int]]]:
-    for text, encoding in zip(
-        texts, tokenizer.encode_batch_fast(texts, add_special_tokens=False), strict=True
-    ):
-        yield text, encoding.ids
-
-
-def _source(table: pa.Table) -> str:
-    try:
-        return read_manifest(table)["sha256"]
-    except ValueError:
-        return ""
+    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    yield from zip(texts, (encoding.ids for encoding in encodings), strict=True)

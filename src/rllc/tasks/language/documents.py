@@ -66,7 +66,12 @@ def collect(
         )
     hashes = sorted(kept)
     held_out = [is_held_out(sha256, held_out_fraction) for sha256 in hashes]
-    _check_both_sides(sum(held_out), len(hashes), held_out_fraction)
+    if len(set(held_out)) == 1:
+        which, other = ("every one", "smaller") if held_out[0] else ("none", "larger")
+        raise ValueError(
+            f"{which} of {len(hashes)} distinct documents is held out at held_out_fraction "
+            f"{held_out_fraction}: give more (or shorter) documents, or a {other} fraction"
+        )
     columns = [[kept[h].text for h in hashes], [kept[h].name for h in hashes], hashes, held_out]
     table = pa.table(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA)
     return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
@@ -78,14 +83,11 @@ def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
     Where two distributions hold out different fractions, a document of both may be held out in one and
     trained on in the other. Rows of the training side stay.
     """
-    seen: set[str] = set()
-    for other in training:
-        seen.update(other.filter(pc.invert(other["held_out"]))["sha256"].to_pylist())
-    kept = [
-        not held_out or sha256 not in seen
-        for held_out, sha256 in zip(table["held_out"].to_pylist(), table["sha256"].to_pylist(), strict=True)
-    ]
-    return table.filter(pa.array(kept, pa.bool_()))
+    seen = [other.filter(pc.invert(other["held_out"]))["sha256"].combine_chunks() for other in training]
+    if not seen:
+        return table
+    trained_on = pc.is_in(table["sha256"], pa.concat_arrays(seen))
+    return table.filter(pc.invert(pc.and_(table["held_out"], trained_on)))
 
 
 def manifest(table: pa.Table, **about: object) -> dict:
@@ -126,16 +128,3 @@ def _by_source(names: list[str], sizes: list[int]) -> dict[str, dict[str, int]]:
     if rest:
         listed.append(("(others)", [sum(c[0] for _, c in rest), sum(c[1] for _, c in rest)]))
     return {source: {"documents": count[0], "bytes": count[1]} for source, count in listed}
-
-
-def _check_both_sides(held_out: int, total: int, fraction: float) -> None:
-    if held_out == 0:
-        raise ValueError(
-            f"none of {total} distinct documents is held out at held_out_fraction {fraction}: "
-            "give more (or shorter) documents, or a larger fraction"
-        )
-    if held_out == total:
-        raise ValueError(
-            f"all {total} distinct documents are held out at held_out_fraction {fraction}: "
-            "give more documents, or a smaller fraction"
-        )

@@ -19,52 +19,35 @@ def documents(
 ) -> Iterator[Document]:
     """The first ``documents`` rows (all, where None) of a split, as ``datasets.load_dataset`` gives them.
 
-    name       of the data set on the hub, or a local folder of .jsonl, .parquet, .csv or .txt files
-    config     the data set's configuration, where it has several
-    field      the column that holds the text
-    revision   commit, tag or branch; give a commit for a run that can be repeated
-    streaming  read rows as they come rather than downloading the whole split first
-
-    Rows are named ``<name>/<split>/<number>``.
+    Settings are the keys of ``rllc.study.distributions.Hub``; ``name`` may also be a local folder of .jsonl,
+    .parquet, .csv or .txt files. Rows are named ``<name>/<split>/<number>``.
 
     Raises ValueError where the data set cannot be reached or has no such configuration, split or column.
     """
     if documents is not None and documents < 1:
         raise ValueError(f"documents is {documents}; expected at least 1, or none for all")
-    rows = islice(_load(name, config, split, revision, streaming), documents)
     label = Path(name).resolve().name if Path(name).is_dir() else name
     prefix = "/".join(part for part in (label, config, split) if part)
-    number = 0
-    while True:
-        try:  # a stream opens its files only here
-            row = next(rows, None)
-        except Exception as error:
-            raise ValueError(_unreachable(name, error)) from error
-        if row is None:
-            return
+    rows = _rows(name, config, split, revision, streaming)
+    for number, row in enumerate(islice(rows, documents)):
         if not isinstance(row.get(field), str):
             raise ValueError(
                 f"row {number} of data set {name!r} has no text in {field!r}; its columns are {sorted(row)}: "
                 "correct `field`"
             )
         yield Document(row[field], f"{prefix}/{number}")
-        number += 1
 
 
-def _load(name: str, config: str | None, split: str, revision: str | None, streaming: bool) -> Iterator[dict]:
+def _rows(name: str, config: str | None, split: str, revision: str | None, streaming: bool) -> Iterator[dict]:
     import datasets
 
-    try:
-        return iter(datasets.load_dataset(name, config, split=split, revision=revision, streaming=streaming))
+    try:  # a stream opens its files only when it is read
+        yield from datasets.load_dataset(name, config, split=split, revision=revision, streaming=streaming)
     except Exception as error:  # whatever the network, the hub and the builders raise, in their many types
-        raise ValueError(_unreachable(name, error)) from error
-
-
-def _unreachable(name: str, error: Exception) -> str:
-    reason = str(error).strip().splitlines()
-    return (
-        f"data set {name!r} could not be loaded ({type(error).__name__}: "
-        f"{reason[0] if reason else 'no message'}). Check its name, config, split and revision; without a "
-        "network, download it first on a machine that has one (the cache folder HF_HOME can be copied), or "
-        "use a source `files` or `installed`"
-    )
+        reason = str(error).strip().splitlines()
+        raise ValueError(
+            f"data set {name!r} could not be loaded ({type(error).__name__}: "
+            f"{reason[0] if reason else 'no message'}). Check its name, config, split and revision; without "
+            "a network, download it first on a machine that has one (the cache folder HF_HOME can be "
+            "copied), or use a source `files` or `installed`"
+        ) from error

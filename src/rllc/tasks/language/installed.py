@@ -8,11 +8,14 @@ operating systems, and between the CPU and CUDA wheels of torch; the manifest's 
 import ast
 import hashlib
 import importlib.metadata
+import os
 import re
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from pydoc_data.topics import topics
 
 from rllc.tasks.language.documents import Document
 
@@ -36,6 +39,7 @@ DROPPED_FILES = re.compile(
 )
 MINIMUM_PARAGRAPH = 80
 ENGLISH_SHARE = 0.93
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
 
@@ -61,7 +65,7 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
     if isinstance(packages, str) or not packages:
         raise ValueError(f"packages is {packages!r}; expected a list of names such as ['stdlib', 'numpy']")
     listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
-    extract = _prose() if kind == "prose" else (_code if kind == "code" else _whole)
+    extract = {"code": _code, "prose": partial(_prose, set()), "headers": _whole}[kind]
     return _until(megabytes * 1e6, listed, extract)
 
 
@@ -87,45 +91,35 @@ def _until(
                 return
 
 
-def _distribution(package: str) -> importlib.metadata.Distribution:
-    try:
-        return importlib.metadata.distribution(package)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ValueError(
-            f"package {package!r} is not installed: install it, or take it off the list of packages "
-            f"(the standard library is called {STDLIB!r})"
-        ) from error
-
-
 def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
-    suffixes = SUFFIXES[kind]
     if package == STDLIB:
         root = Path(sysconfig.get_paths()["include" if kind == "headers" else "stdlib"])
         if not root.is_dir():
-            raise ValueError(
-                f"Python's own {kind} are not installed here: leave {STDLIB!r} out of this source's packages"
-            )
+            raise ValueError(f"Python's own {kind} are not installed here: leave {STDLIB!r} out of packages")
         pairs = ((path.relative_to(root), path) for path in _walk(root))
     else:
-        distribution = _distribution(package)
+        try:
+            distribution = importlib.metadata.distribution(package)
+        except importlib.metadata.PackageNotFoundError as error:
+            raise ValueError(
+                f"package {package!r} is not installed: install it, or take it off the list of packages "
+                f"(the standard library is called {STDLIB!r})"
+            ) from error
         if distribution.files is None:
             raise ValueError(
-                f"package {package!r} records no list of its files: reinstall it with pip, or leave it out"
+                f"package {package!r} records no list of its files: reinstall it or leave it out"
             )
         root = Path(str(distribution.locate_file("")))
         pairs = ((path, root / path) for path in distribution.files)
     for relative, path in pairs:
-        if relative.suffix in suffixes and _wanted(relative.parts):
+        if relative.suffix in SUFFIXES[kind] and _wanted(relative.parts):
             yield f"{package}/{relative.as_posix()}", path
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.is_dir():
-            if path.name not in DROPPED_FOLDERS and not path.is_symlink():
-                yield from _walk(path)
-        else:
-            yield path
+    for here, folders, files in os.walk(folder):
+        folders[:] = set(folders) - DROPPED_FOLDERS
+        yield from (Path(here, file) for file in files)
 
 
 def _wanted(parts: Sequence[str]) -> bool:
@@ -147,33 +141,21 @@ def _code(source: str, name: str) -> Iterator[Document]:
         yield Document(text, name)
 
 
-def _prose() -> Callable[[str, str], Iterator[Document]]:
-    seen: set[str] = set()
-
-    def extract(source: str, name: str) -> Iterator[Document]:
-        if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference, as one dict of strings
-            texts = {f"{name}:{topic}": [text] for topic, text in _topics(source).items()}
-        elif name.endswith(".py"):
-            texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
-        else:
-            texts = {name: [source]}
-        for title, found in texts.items():
-            paragraphs = []
-            for paragraph in english_paragraphs("\n\n".join(found)):
-                if paragraph not in seen:
-                    seen.add(paragraph)
-                    paragraphs.append(paragraph)
-            yield Document("\n\n".join(paragraphs), title)
-
-    return extract
+def _prose(seen: set[str], source: str, name: str) -> Iterator[Document]:
+    if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference
+        texts = {f"{name}:{topic}": [text] for topic, text in topics.items()}
+    elif name.endswith(".py"):
+        texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
+    else:
+        texts = {name: [source]}
+    for title, found in texts.items():
+        paragraphs = dict.fromkeys(english_paragraphs("\n\n".join(found)))
+        yield Document("\n\n".join(p for p in paragraphs if p not in seen), title)
+        seen.update(paragraphs)
 
 
 def english_paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of ``text`` that read as English, each on one line.
-
-    A paragraph ends at a blank line; it counts with at least 80 characters, 93 % of them ASCII letters,
-    spaces or ``.,;``.
-    """
+    """The paragraphs of ``text`` (a blank line ends one) that read as English, each on one line."""
     for block in re.split(r"\n[ \t\r]*\n", text):
         paragraph = " ".join(block.split())
         if len(paragraph) >= MINIMUM_PARAGRAPH:
@@ -212,27 +194,9 @@ def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = []
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-            first = node.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                found.append((first, len(node.body) == 1 and not isinstance(node, ast.Module)))
-        for branch in ("body", "orelse", "finalbody", "handlers", "cases"):
-            statements = getattr(node, branch, None)
-            if isinstance(statements, list):  # a lambda's or conditional's body is an expression
-                pending.extend(statements)
+    found = [
+        (node.body[0], len(node.body) == 1 and not isinstance(node, ast.Module))
+        for node in ast.walk(tree)
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
+    ]
     return sorted(found, key=lambda item: item[0].lineno)
-
-
-def _topics(source: str) -> dict[str, str]:
-    for statement in ast.parse(source).body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
-            return ast.literal_eval(statement.value)
-    return {}

@@ -4,7 +4,6 @@ The same text gives the same tokenizer and the same tokens whatever ``TOKENIZERS
 number of threads are; setting that variable to ``false`` keeps the library to one thread.
 """
 
-from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_texts(training), trainer)
+    tokenizer.train_from_iterator((text.as_py() for text in training["text"]), trainer)
     return _plain(tokenizer)
 
 
@@ -72,9 +71,7 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
     if path.is_file():
         return load(path)
     if path.is_dir() or path.suffix == ".json":
-        raise ValueError(
-            f"there is no tokenizer.json at {name_or_path}: expected the file or the folder it is in"
-        )
+        raise ValueError(f"there is no tokenizer.json at {name_or_path}: expected the file or its folder")
     try:
         return _plain(Tokenizer.from_pretrained(name_or_path, revision=revision))
     except Exception as error:  # tokenizers raises plain Exception, whatever the hub said
@@ -106,12 +103,6 @@ def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
 def vocabulary_size(tokenizer: Tokenizer) -> int:
     """One more than the largest token id: how many rows an embedding needs."""
     return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
-
-
-def _texts(table: pa.Table) -> Iterator[str]:
-    for chunk in table["text"].chunks:
-        for text in chunk:
-            yield text.as_py()
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:

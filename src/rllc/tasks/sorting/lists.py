@@ -33,9 +33,7 @@ def draw_lists(count: int, *, length: int, numbers: int, seed: int) -> np.ndarra
             f"a list of {length} different numbers needs at least {length} numbers, not {numbers}"
         )
     if (possible := math.perm(numbers, length)) < count:
-        raise ValueError(
-            f"{count} lists were asked for, and there are {possible} of {length} of {numbers} numbers"
-        )
+        raise ValueError(f"there are {possible} lists of {length} of {numbers} numbers, not {count}")
     random, found = generator(seed, "lists", length, numbers), np.empty((0, length), dtype=np.int64)
     while len(found) < count:
         more = random.random((count, numbers)).argsort(1)[:, :length]

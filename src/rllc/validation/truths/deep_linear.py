@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from rllc.validation.truths.coefficient import Coefficient
+from rllc.validation.truths.monomials import Coefficient
 
 
 def deep_linear(widths: Sequence[int], *, rank: int) -> Coefficient:

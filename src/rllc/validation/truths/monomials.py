@@ -1,4 +1,4 @@
-"""Learning coefficients of monomials, and how they combine.
+"""Learning coefficients: what they are, those of monomials, and how they combine.
 
 Every analytic loss is a monomial in suitable coordinates (Hironaka; Watanabe 2009, ch. 2 and 3), so this is
 the general case; other modules know it for whole families of models.
@@ -6,8 +6,20 @@ the general case; other modules know it for whole families of models.
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
-from rllc.validation.truths.coefficient import Coefficient
+
+class Coefficient(NamedTuple):
+    """The real log canonical threshold of a loss and its multiplicity (Watanabe 2009).
+
+    The volume of {loss < e} around the singularity is of order e^value (-log e)^(multiplicity - 1), so at
+    large n_beta, with c the strength of the prior there::
+
+        n_beta E[loss] = value - (multiplicity - 1) / log(n_beta) + ...
+    """
+
+    value: Fraction
+    multiplicity: int
 
 
 def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coefficient:
@@ -20,9 +32,7 @@ def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coe
     """
     density = [0] * len(powers) if density is None else density
     if len(density) != len(powers) or any(power < 0 or power % 2 for power in powers):
-        raise ValueError(
-            f"powers {list(powers)} must be even and >= 0, with one density power each, got {list(density)}"
-        )
+        raise ValueError(f"powers {powers} must be even and >= 0, with one density power each, got {density}")
     ratios = [Fraction(h + 1, power) for power, h in zip(powers, density, strict=True) if power]
     if not ratios:
         raise ValueError(f"powers {list(powers)}: at least one must be positive")

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rllc.validation.truths import quadrature
-from rllc.validation.truths.coefficient import Coefficient
-from rllc.validation.truths.monomials import monomial, separable_sum
+from rllc.validation.truths.monomials import Coefficient, monomial, separable_sum
 
 
 class Potential(NamedTuple):
@@ -30,11 +29,7 @@ class Potential(NamedTuple):
 
     def value(self, *w: Any) -> Any:
         """The loss at coordinates w1, w2, ... (arrays or tensors of one shape)."""
-        total, first = 0.0, 0
-        for function, count in self.parts:
-            total = total + function(*w[first : first + count])
-            first += count
-        return total
+        return sum(function(*w[here]) for function, here in self._placed())
 
     def mean_loss(self, **law: float) -> float:
         """n_beta E[loss] under the posterior localised at the centre; law: n_beta and localization."""
@@ -45,10 +40,13 @@ class Potential(NamedTuple):
         return max(self._each(quadrature.curvature_quantile, **law))
 
     def _each(self, function: Callable[..., float], **law: float) -> Iterator[float]:
+        for part, here in self._placed():
+            yield function(part, self.center[here], ridges=self.ridges[here], **law)
+
+    def _placed(self) -> Iterator[tuple[Callable[..., Any], slice]]:
         first = 0
         for part, count in self.parts:
-            here = slice(first, first + count)
-            yield function(part, self.center[here], ridges=self.ridges[here], **law)
+            yield part, slice(first, first + count)
             first += count
 
 

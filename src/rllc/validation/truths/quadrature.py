@@ -54,9 +54,7 @@ def posterior(
     Raises ValueError for more than 2 dimensions, or without localization (the posterior may be improper).
     """
     if len(center) not in RESOLUTION:
-        raise ValueError(
-            f"the centre has {len(center)} dimensions: expected 1 or 2; add up the parts of a separable sum"
-        )
+        raise ValueError(f"{len(center)} dimensions: expected 1 or 2; add up the parts of a separable sum")
     if not (n_beta > 0 and localization > 0):
         raise ValueError(f"expected n_beta and localization > 0, got {n_beta} and {localization}")
     reach = SPAN / np.sqrt(localization)

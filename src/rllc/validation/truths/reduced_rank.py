@@ -1,48 +1,8 @@
-"""Learning coefficients of reduced-rank regression, y = B A x.
-
-A is hidden x inputs, B is outputs x hidden, the true map has rank ``rank``. The loss is the population mean
-squared error with a full-rank input covariance, E |y - B A x|^2 times any positive constant.
-"""
-
-from fractions import Fraction
+"""Reduced-rank regression, y = B A x, at finite n_beta: A is hidden x inputs, B is outputs x hidden."""
 
 import numpy as np
 
-from rllc.validation.truths.coefficient import Coefficient
 from rllc.validation.truths.quadrature import nodes
-
-
-def reduced_rank(*, inputs: int, outputs: int, hidden: int, rank: int) -> Coefficient:
-    """The smallest coefficient over all true parameters (Aoyagi and Watanabe 2005, Main Theorem).
-
-    With M inputs, N outputs, H hidden, rank r:
-
-    1. N + r <= M + H, M + r <= N + H, H + r <= M + N:
-       value = [-(H + r)^2 - M^2 - N^2 + 2 (H + r) (M + N) + 2 M N] / 8, m = 1, where M + H + N + r is even;
-       1/8 more and m = 2 where it is odd
-    2. M + H < N + r: value = (H M - H r + N r) / 2, m = 1
-    3. N + H < M + r: value = (H N - H r + M r) / 2, m = 1
-    4. M + N < H + r: value = M N / 2, m = 1
-
-    It is the local coefficient wherever A and B both have rank r.
-
-    Raises ValueError where a dimension is below 1 or the rank is not between 0 and the smallest of them.
-    """
-    M, N, H, r = inputs, outputs, hidden, rank
-    if min(M, N, H) < 1 or not 0 <= r <= min(M, N, H):
-        raise ValueError(
-            f"{M} inputs, {N} outputs, {H} hidden, rank {r}: expected dimensions of at least 1 and a rank "
-            "from 0 to the smallest of them"
-        )
-    if N + r > M + H:
-        return Coefficient(Fraction(H * M - H * r + N * r, 2), 1)
-    if M + r > N + H:
-        return Coefficient(Fraction(H * N - H * r + M * r, 2), 1)
-    if H + r > M + N:
-        return Coefficient(Fraction(M * N, 2), 1)
-    odd = (M + H + N + r) % 2
-    eighths = -((H + r) ** 2) - M**2 - N**2 + 2 * (H + r) * (M + N) + 2 * M * N + odd
-    return Coefficient(Fraction(eighths, 8), 1 + odd)
 
 
 def mean_loss_at_zero(
