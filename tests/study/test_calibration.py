@@ -38,47 +38,6 @@ def changed(config, path, value):
     return config
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (
-            "checkpoints",
-            [3001],
-            "calibration.checkpoints: step 3001 is not measured; the nearest that is: 3000",
-        ),
-        (
-            "dependence.checkpoints",
-            [1],
-            "dependence.checkpoints: step 1 is not measured; the nearest that is: 0",
-        ),
-        (
-            "distributions",
-            ["cod"],
-            "no distribution of this experiment is called 'cod'; did you mean 'code'?",
-        ),
-        ("dependence.distributions", ["x"], "dependence.distributions: no distribution of this experiment"),
-        ("seeds", [7], "calibration.seeds: there is no seed 7; the experiment has [0]"),
-        ("heads.components", ["2:0"], "heads.components: component '2:0' is not in this model"),
-        ("heads.components", ["full"], "heads.components: 'full' is not a head L:H"),
-        ("dependence.components", ["layer:0"], "'layer:0' is not a head L:H or full"),
-        ("heads.scored_positions", 128, "128 of the 127 predictions of a context"),
-        ("heads.burn_in", 40, "burn_in 40 leaves none of the 40 draws"),
-        ("heads.n_beta", [30, 30], "n_beta lists a value twice"),
-        ("heads.step_size", [0.1], "every setting would be unstable"),
-        ("full.components", ["0:0"], "`components` is for the kind `heads`"),
-        ("dependence.dataset_sizes", [12], "12 is no multiple of sampling.heads.batch_size, 8"),
-        ("dependence.dataset_sizes", [248], "248 contexts are more than 30 draws of 8 see"),
-        ("rule", {"min_shrinkage": 1.5}, "rule.min_shrinkage: input should be less than 1"),
-        ("rule", {"max_rat": 1.5}, "unknown key 'max_rat'; did you mean 'max_rhat'?"),
-        ("heads.localisation", [1], "unknown key 'localisation'; did you mean 'localization'?"),
-    ],
-)
-def test_what_is_wrong_is_named(config, path, value, message):
-    with pytest.raises(ConfigError) as error:
-        read(changed(config, path, value))
-    assert message in str(error.value)
-
-
 def test_the_base_setting_that_is_varied_must_be_there(config):
     config["experiments"]["language"]["sampling"]["full"] = None
     config["figures"] = {name: entry for name, entry in config["figures"].items() if "stage" not in name}
@@ -131,12 +90,6 @@ def test_the_cost_grows_with_the_grid(chunked):
     assert 60 < few < seconds(chunked, "calibration", 1250) < 1500
     assert seconds(chunked, "calibration", 0) == cost.START
     assert seconds(chunked, "dependence", 1250) > cost.START
-
-
-def test_the_dependence_refuses_a_base_setting_that_it_does_not_run(config):
-    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 2
-    with pytest.raises(ConfigError, match=r"sampling[.]heads has sampler sgld and thinning 2"):
-        read(config)
 
 
 def test_without_a_calibration_its_figures_go_too(config):

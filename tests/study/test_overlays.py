@@ -1,6 +1,7 @@
 import pytest
 
-from rllc.study.overlays import Unlike, resolved, with_own_figures
+from rllc.study.overlays import resolved, with_own_figures
+from rllc.study.section import ConfigError
 
 
 def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
@@ -32,14 +33,14 @@ def test_a_key_that_is_null_stays_null():
 
 
 def test_one_that_is_like_another_whose_entry_is_removed_is_refused():
-    with pytest.raises(Unlike, match=r"experiments.b.like: no experiment is called 'a'"):
+    with pytest.raises(ConfigError, match=r"experiments.b.like: no experiment is called 'a'"):
         resolved({"experiments": {"a": None, "b": {"like": "a"}}})
 
 
 def test_a_misspelt_name_and_a_circle_are_refused():
-    with pytest.raises(Unlike, match="no experiment is called 'frist'; did you mean 'first'"):
+    with pytest.raises(ConfigError, match="no experiment is called 'frist'; did you mean 'first'"):
         resolved({"experiments": {"first": {}, "second": {"like": "frist"}}})
-    with pytest.raises(Unlike, match="a is like b is like a, which is a circle"):
+    with pytest.raises(ConfigError, match="a is like b is like a, which is a circle"):
         resolved({"experiments": {"a": {"like": "b"}, "b": {"like": "a"}}})
 
 

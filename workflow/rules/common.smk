@@ -43,7 +43,10 @@ ROOT = Path(workflow.basedir)
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
+    if not PLAN:
+        defaults.refuse(workflow.configfiles)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
+    Layout(STUDY.results).refuse_file()
 except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 

@@ -1,13 +1,11 @@
 """Statistics of experiments and the claims that they are to judge, fixed before any result is seen."""
 
-from collections.abc import Collection, Mapping
 from typing import Literal
 
 from pydantic import model_validator
 
-from rllc.analysis.columns import RESERVED, STANDARD_ERROR, UNTRUSTED
 from rllc.analysis.curves import OPTIONS
-from rllc.study.section import Section, key, nearest
+from rllc.study.section import Section, key
 from rllc.study.values import Count, Name, Step
 
 CURVE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
@@ -27,8 +25,7 @@ class Statistic(Section):
         "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
     )
     window: Count = key(
-        "checkpoints in a first running mean, odd: a maximum of noisy values is too large",
-        default=1,
+        "checkpoints in a first running mean, odd: a maximum of noisy values is too large", default=1
     )
     step: Step | None = key("of value_at: the first checkpoint at or after it", unit="steps", default=None)
     threshold: float | None = key("of first_step_reaching", default=None)
@@ -77,26 +74,3 @@ class Claim(Section):
         if self.versus == self.experiment:
             raise ValueError(f"{self.experiment} is compared with itself: 'versus' is another experiment")
         return self
-
-
-def refuse_unknown(
-    statistics: Mapping[str, Statistic], claims: Mapping[str, Claim], experiments: Collection[str]
-) -> None:
-    """Raise ValueError where a claim names what there is not, or a statistic is called as a column."""
-    for name in statistics:
-        if name in RESERVED:
-            raise ValueError(f"a statistic cannot be called '{name}': the claims table has that; rename it")
-        for ending in (STANDARD_ERROR, UNTRUSTED):
-            of = name.removesuffix(ending)
-            if of != name and of in statistics:
-                raise ValueError(
-                    f"a statistic cannot be called '{name}': {of} has a variable of that name; rename it"
-                )
-    for name, claim in claims.items():
-        if claim.statistic not in statistics:
-            hint = nearest(claim.statistic, statistics)
-            raise ValueError(f"claims.{name}: there is no statistic '{claim.statistic}'{hint}")
-        for experiment in (claim.experiment, claim.versus):
-            if experiment is not None and experiment not in experiments:
-                hint = nearest(experiment, experiments)
-                raise ValueError(f"claims.{name}: there is no experiment '{experiment}'{hint}")

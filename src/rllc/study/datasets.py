@@ -1,6 +1,6 @@
 """What each experiment declares: its datasets, by the rows of measures and analyses, and what they cover."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rllc.study.claims import Statistic
@@ -72,26 +72,30 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named."""
     made = datasets(experiment)
 
-    def has(read: str, at: Collection[str]) -> bool:
-        return read in made and ("distribution" in at or len(distributions(experiment, read)) <= 1)
+    def has(read: str, at: Mapping[str, Any]) -> bool:
+        if read not in made:
+            return False
+        known = distributions(experiment, read)
+        return at["distribution"] in known if "distribution" in at else len(known) <= 1
 
     return {
         name: entry
         for name, entry in study.statistics.items()
-        if all(has(read, entry.at) for read in _read_by(entry))
+        if all(has(read, entry.at) for read, _ in curves(entry))
     }
 
 
-def _read_by(statistic: Statistic) -> list[str]:
-    """The datasets that a statistic reads: of "llc.long.llc" it is llc.long."""
-    return [curve.rpartition(".")[0] for curve in (statistic.of, statistic.against) if curve]
+def curves(statistic: Statistic) -> list[tuple[str, str]]:
+    """Dataset and variable of each curve that a statistic reads: of "llc.long.llc" llc.long and llc."""
+    parts = [curve.rpartition(".") for curve in (statistic.of, statistic.against) if curve]
+    return [(read, variable) for read, _, variable in parts]
 
 
 def summarised(study: Study) -> dict[str, list[str]]:
     """Experiments that have statistics -> the datasets that these read, in the order of the experiment's."""
     table = {}
     for name, experiment in study.experiments.items():
-        read = {each for entry in statistics(study, experiment).values() for each in _read_by(entry)}
+        read = {each for entry in statistics(study, experiment).values() for each, _ in curves(entry)}
         if read:
             table[name] = [dataset for dataset in datasets(experiment) if dataset in read]
     return table

@@ -1,14 +1,19 @@
-"""The default config: the files it stands in, and how overlays come over them."""
+"""The default config: the files it stands in, how overlays come over them, and what no file may hold."""
 
 import copy
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from snakemake.utils import update_config
 
+from rllc.study.problems import DEEPEST
+from rllc.study.section import ConfigError
+
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/claims.yaml", "config/validation.yaml")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, Any]:
@@ -16,6 +21,8 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
 
     Tables are merged key by key, everything else is replaced; overlays are merged with each other first. The
     default files are relative to ``root``, the overlays to the working directory.
+
+    Raises ConfigError where a file is no table in YAML or JSON, or is refused by ``refuse``.
     """
     over: dict[str, Any] = {}
     for overlay in overlays:
@@ -27,5 +34,79 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
     return config
 
 
+def refuse(files: Iterable[Path | str]) -> None:
+    """Raise ConfigError where a file says a key of one table twice: all but the last would be dropped.
+
+    Also where it is not UTF-8, or its tables lie in each other without end. Snakemake reads the files itself.
+    """
+    if problems := [problem for file in files for problem in _problems(Path(file))]:
+        raise ConfigError(*problems)
+
+
 def _read(file: Path) -> dict[str, Any]:
-    return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    refuse([file])
+    text = file.read_text(encoding="utf-8")
+    try:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = yaml.load(text, Loader=LOADER)
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{file}: {_said(error)}") from None
+    if not isinstance(found, dict | None):
+        raise ConfigError(f"{file}: expected a table of keys, not {found!r}")
+    return found or {}
+
+
+def _problems(file: Path) -> Iterator[str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        yield from (f"{file}: {problem}" for problem in _ambiguous(text))
+    except UnicodeDecodeError as error:
+        yield f"{file}: byte {error.start} is not UTF-8; save the file in that encoding"
+    except yaml.YAMLError as error:
+        yield f"{file}: {_said(error)}"
+
+
+def _said(error: Exception) -> str:
+    """In one line."""
+    mark = getattr(error, "problem_mark", None)
+    return f"line {mark.line + 1}: {error.problem}" if mark else " ".join(str(error).split())
+
+
+class _Open(NamedTuple):
+    """A table or list that is being read.
+
+    keys   with their lines; None: a list
+    nodes  for each key and each value so far, the key
+    """
+
+    anchor: str | None
+    keys: dict[str, int] | None
+    nodes: list[str]
+
+
+def _ambiguous(text: str) -> Iterator[str]:
+    """Keys that a table says twice, tables in themselves, and depth without end."""
+    stack: list[_Open] = []
+    for event in yaml.parse(text, Loader=LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            line, name = event.start_mark.line + 1, getattr(event, "value", "")
+            if isinstance(event, yaml.AliasEvent) and event.anchor in [each.anchor for each in stack]:
+                yield f"line {line}: *{event.anchor} stands in what it is the name of"
+            if stack and (keys := stack[-1].keys) is not None and len(stack[-1].nodes) % 2 == 0:
+                if name in keys and name != "<<":
+                    place = ".".join([*(each.nodes[-1] for each in stack[:-1] if each.keys), name])
+                    yield f"{place}: on line {keys[name]} and again on line {line}; make one of them"
+                keys[name] = line
+                stack[-1].nodes.append(name)
+            elif stack:
+                stack[-1].nodes.append(stack[-1].nodes[-1] if stack[-1].nodes else "")
+            if isinstance(event, yaml.CollectionStartEvent):
+                table = isinstance(event, yaml.MappingStartEvent)
+                stack.append(_Open(event.anchor, {} if table else None, []))
+                if len(stack) > DEEPEST:
+                    yield f"line {line}: tables lie in each other more than {DEEPEST} deep"
+                    return

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import model_validator
 
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Name, Positive, Seed, Share
+from rllc.study.values import RLLC, Count, Distinct, Name, Positive, Seed, Share
 
 
 class Installed(Section):
@@ -15,7 +15,9 @@ class Installed(Section):
     kind: Literal["prose", "code", "headers"] = key(
         "prose: English paragraphs of docstrings and docs; code: Python without docstrings; headers: C/C++"
     )
-    packages: list[str] = key("which packages, by distribution name; `stdlib` is the standard library")
+    packages: Distinct[str] = key(
+        "which packages, by distribution name; `stdlib` is the standard library", min_length=1
+    )
     megabytes: Positive = key("reading stops at this much text", unit="MB")
     held_out: Share = key("share of documents, chosen by their hash, that no model is trained on")
     label: str = key("name in figures")
@@ -25,7 +27,7 @@ class Files(Section):
     """Your own text or code."""
 
     source: Literal["files"] = key("text of your own files")
-    path: str | list[str] = key("glob, or list of globs, relative to the repository root")
+    path: str | Distinct[str] = key("glob, or list of globs, relative to the repository root", min_length=1)
     field: str | None = key("for .jsonl: the field that holds the text", default=None)
     held_out: Share = key("share of documents held out, by hash", default=0.2)
     label: str = key("name in figures")

@@ -144,7 +144,7 @@ def _type(annotation: Any) -> str:
         return f"table of {_type(arguments[1])}"
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
-    return {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}.get(
+    return {"str": "text", "int": "integer", "float": "number", "bool": "true or false", "Any": "values"}.get(
         annotation.__name__, "text"
     )
 

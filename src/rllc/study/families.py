@@ -60,6 +60,7 @@ class Family(NamedTuple):
     offers            abilities
     reads             what it can be given: ``tokens``, ``vectors``
     misfits           what does not fit between model and tokens, each ``key: why``
+    unlawful          what does not fit between model and law of the initial weights, each ``key: why``
     misnamed          what is wrong with the label of a component; None: nothing
     """
 
@@ -74,6 +75,7 @@ class Family(NamedTuple):
     offers: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)
     misfits: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
+    unlawful: Callable[[Any, Any], Iterable[str]] = lambda model, initial: ()
     misnamed: Callable[[Any, str], str | None] = _only_full
 
 
@@ -133,6 +135,11 @@ def _too_long(model: AttentionOnly, tokens: Any) -> Iterator[str]:
         yield f"n_ctx: {model.n_ctx} positions cannot hold the blocks of {tokens.context} tokens"
 
 
+def _odd(model: AttentionOnly, initial: AttentionOnlyInitial) -> Iterator[str]:
+    if initial.position_init == "sinusoidal" and model.d_model % 2:
+        yield f"position_init: sines and cosines need an even d_model, not {model.d_model}"
+
+
 def _misnamed(model: AttentionOnly, component: str) -> str | None:
     try:
         components.check(component, n_layers=model.n_layers, n_heads=model.n_heads)
@@ -153,8 +160,9 @@ FAMILIES: dict[str, Family] = {
         heads=lambda model: model.n_layers * model.n_heads,
         offers=frozenset(ABILITIES),
         misfits=_too_long,
+        unlawful=_odd,
         misnamed=_misnamed,
-    ),
+    )
 }
 
 

@@ -9,6 +9,9 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rllc.study import study
 from rllc.study.measures.table import MEASURES
@@ -24,6 +27,35 @@ def _at(function: str) -> str:
     return f"{PACKAGE}.{function}"
 
 
+NUMBER = Annotated[float, Field(allow_inf_nan=False)]
+# annotation of an option of a drawing function -> its values in the config, and in words
+KINDS: dict[str, tuple[Any, str]] = {
+    "str": (str, "text"),
+    "int": (int, "a whole number"),
+    "float": (NUMBER, "a number"),
+    "Name": (str | None, "one name"),
+    "Names": (list[str] | None, "a list of names"),
+    "Seed": (int | None, "a whole number"),
+    "Seeds": (list[int] | None, "a list of whole numbers"),
+    "Sequence[str]": (list[str], "a list of texts"),
+    "Sequence[float]": (list[NUMBER], "a list of numbers"),
+    "Mapping[str, str]": (dict[str, str], "a table of texts"),
+}
+
+
+def misfit(row: FigureRow, option: str, value: object) -> str:
+    """In words what an option of a drawing function must be, where a value of the config is not; else ""."""
+    annotation = next(ast.unparse(a.annotation) for a in _function(row).args.kwonlyargs if a.arg == option)
+    kind, words = KINDS[annotation.removesuffix(" | None")]
+    try:
+        TypeAdapter(kind | None if annotation.endswith(" | None") else kind).validate_python(
+            value, strict=True
+        )
+    except ValidationError:
+        return words
+    return ""
+
+
 def options(row: FigureRow) -> dict[str, object]:
     """A drawing function's options with their defaults, read off its source: nothing heavy is imported.
 
@@ -31,14 +63,19 @@ def options(row: FigureRow) -> dict[str, object]:
 
     Raises ValueError where the module has no such function.
     """
+    node = _function(row)
+    names = [argument.arg for argument in node.args.kwonlyargs]
+    written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
+    return dict(zip(names, written, strict=True))
+
+
+def _function(row: FigureRow) -> ast.FunctionDef:
     module, _, function = row.draws.removeprefix(f"{PACKAGE}.").partition(":")
     file = FOLDER / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
         raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.study.figures")
-    names = [argument.arg for argument in node.args.kwonlyargs]
-    written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
-    return dict(zip(names, written, strict=True))
+    return node
 
 
 @cache
@@ -75,7 +112,7 @@ OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
 ANIMATIONS: dict[str, FigureRow] = {
     "sort_animation": _sorting(
         "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
-    ),
+    )
 }
 
 FIGURES: dict[str, FigureRow] = {

@@ -4,6 +4,9 @@ Patterns hold Snakemake wildcards in braces; ``{start}`` is the first step of a 
 """
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from rllc.study.section import ConfigError
 
 
 @dataclass(frozen=True)
@@ -11,6 +14,12 @@ class Layout:
     """Path patterns under one results folder."""
 
     results: str
+
+    def refuse_file(self) -> None:
+        """Raise ConfigError where a file is in the place of the folder or of one above it."""
+        for folder in (Path(self.results), *Path(self.results).parents):
+            if folder.exists() and not folder.is_dir():
+                raise ConfigError(f"results: {folder} is no folder; give another")
 
     def corpus(self) -> str:
         return f"{self.results}/corpora/{{distribution}}.json"

@@ -4,15 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
-from rllc.study.section import nearest
+from rllc.study.section import ConfigError, nearest
 from rllc.study.tasks import TASKS
 
 ALONE = ("label", "settings", "calibration")  # of one experiment alone
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
-
-
-class Unlike(ValueError):
-    """An experiment is like one that cannot be followed."""
 
 
 def resolved(config: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +16,7 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
 
     The other's label, further settings and calibration are of that one alone and are not followed.
     With an experiment go its figures, animations and claims, and the distributions that it teaches.
-    Raises Unlike where an experiment is like one that is not there, or, in a circle, like itself.
+    Raises ConfigError where an experiment is like one that is not there, or, in a circle, like itself.
     """
     config, experiments = dict(config), config.get("experiments")
     if isinstance(experiments, dict):
@@ -39,9 +35,12 @@ def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str,
 
     given  the config before entries set to null were removed: a name in its tables is left as it is there
     """
-    found = {table: dict(config.get(table) or {}) for table in ("figures", "animations")}
-    for name, entry in (config.get("experiments") or {}).items():
-        task = TASKS.get(entry.get("task")) if isinstance(entry, dict) else None
+    tables = {table: config.get(table) for table in ("experiments", "figures", "animations")}
+    if not all(isinstance(entries, dict | None) for entries in tables.values()):
+        return config  # reading it says why that cannot be
+    found = {table: dict(tables[table] or {}) for table in ("figures", "animations")}
+    for name, entry in (tables["experiments"] or {}).items():
+        task = TASKS.get(str(entry.get("task"))) if isinstance(entry, dict) else None
         if task is None:
             continue
         own = {
@@ -85,10 +84,14 @@ def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) ->
     if other is None:
         return entry
     place = f"experiments.{name}.like"
+    if not isinstance(other, str):
+        raise ConfigError(f"{place}: give the name of one experiment")
     if other in (*followed, name):
-        raise Unlike(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
-    if not isinstance(experiments.get(other), dict):
-        raise Unlike(f"{place}: no experiment is called '{other}'{nearest(other, experiments)}")
+        raise ConfigError(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
+    known = [each for each, entry in experiments.items() if isinstance(entry, dict)]
+    if other not in known:
+        gone = " any more: its entry is null or no table" if other in experiments else ""
+        raise ConfigError(f"{place}: no experiment is called '{other}'{gone}{nearest(other, known)}")
     under = _alike(other, experiments, (*followed, name))
     return _merged({key: value for key, value in under.items() if key not in ALONE}, entry)
 

@@ -1,6 +1,7 @@
 """What each script is told: sections of the config as plain numbers, in the kernels' own names."""
 
 import json
+import re
 from typing import Any
 
 from rllc.study.datasets import statistics as statistics_of
@@ -8,10 +9,15 @@ from rllc.study.families import family_of
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study
 
+TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
+
 
 def as_json(value: Any) -> str:
-    """JSON in the order given: order is information (parts of a mixture, distributions of a figure)."""
-    return json.dumps(value)
+    """JSON in the order given: order is information (parts of a mixture, distributions of a figure).
+
+    Braces in texts are escaped: Snakemake takes a word in braces for a wildcard.
+    """
+    return TEXT.sub(lambda text: text[0].replace("{", r"\u007b").replace("}", r"\u007d"), json.dumps(value))
 
 
 def model(study: Study, experiment: Experiment) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """Runs: the training of a model, and its checkpoints."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Name, Positive, Share, Step
+from rllc.study.values import Count, Distinct, Name, Positive, Share, Step
+
+MOST = 100_000  # checkpoints in a range
 
 
 class Training(Section):
@@ -37,16 +40,26 @@ class TrainedCheckpoints(Section):
 
     source: Literal["train"] = key("checkpoints of a training of ours")
     ratio: float | None = key(
-        "all powers of this, rounded down; null: none. 0 and the last step are always kept", gt=1
+        "all powers of this, rounded down; null: none. 0 and the last step are always kept", ge=1.001
     )
     first: Step = key("the smallest power kept", unit="steps")
-    ranges: list[Annotated[list[Count], Field(min_length=3, max_length=3)]] = key(
+    ranges: Distinct[Annotated[list[Count], Field(min_length=3, max_length=3)]] = key(
         "also every third-th step from the first number to the second, both included",
         unit="steps",
         default=[],
     )
-    extra: list[Step] = key("explicit further steps", unit="steps")
+    extra: Distinct[Step] = key("explicit further steps", unit="steps")
     chunks: list[Step] = key("a job takes the checkpoints from one of these steps to the next", unit="steps")
+
+    @field_validator("ranges")
+    @classmethod
+    def _of_some_steps(cls, ranges: list[list[int]]) -> list[list[int]]:
+        for first, last, every in ranges:
+            if not 0 <= (last - first) // every < MOST:
+                raise ValueError(
+                    f"from {first} to {last}, every {every}, are none or more than {MOST:,} checkpoints"
+                )
+        return ranges
 
 
 class ImportedCheckpoints(Section):
@@ -57,6 +70,17 @@ class ImportedCheckpoints(Section):
         "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
     )
     chunks: list[Step] = key("as for trained checkpoints", unit="steps")
+
+    @field_validator("path")
+    @classmethod
+    def _only_the_seed_in_braces(cls, path: str) -> str:
+        if set("{}") & set(path.replace("{seed}", "")):
+            raise ValueError("braces are for `{seed}` alone")
+        return path
+
+    def folder(self, seed: int) -> Path:
+        """The folder of a seed's checkpoints."""
+        return Path(self.path.replace("{seed}", str(seed)))
 
 
 Checkpoints = Annotated[TrainedCheckpoints | ImportedCheckpoints, Field(discriminator="source")]

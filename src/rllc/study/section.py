@@ -10,11 +10,18 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from pydantic_core import PydanticCustomError
 
 
+class ConfigError(ValueError):
+    """The config cannot be used; the message says which keys, why, and what would do."""
+
+    def __init__(self, *problems: str):
+        super().__init__("the config cannot be used:\n" + "\n".join(f"  - {each}" for each in problems))
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
-    known = list(known)
+    known = sorted(map(str, known))
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(sorted(known))}"
+    return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(known) or 'none'}"
 
 
 def key(description: str, *, unit: str = "", source: str = "", **bounds: Any) -> Any:
@@ -24,9 +31,9 @@ def key(description: str, *, unit: str = "", source: str = "", **bounds: Any) ->
 
 
 class Section(BaseModel):
-    """A section of the config. Numbers are not read from text; unknown keys are refused by name."""
+    """A section of the config. Numbers are finite, and not read from text; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

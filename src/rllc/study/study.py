@@ -1,5 +1,7 @@
 """The whole config: experiments, figures, and how jobs compute."""
 
+import re
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import ValidationInfo, create_model, field_validator
@@ -13,11 +15,19 @@ from rllc.study.runs import Checkpoints, Training
 from rllc.study.section import Section, key
 from rllc.study.tasks import TASKS, Distribution, Tokenizer
 from rllc.study.validation import Validation
-from rllc.study.values import Count, Name, Positive, Seed
+from rllc.study.values import Count, Distinct, Name, Positive, Seed
+
+# what lies beside `results`, and folders of a system
+OURS = (
+    ".ci", ".git", ".github", ".snakemake", ".venv", "benchmarks", "config", "docs", "envs", "examples",
+    "profiles", "slurm", "src", "tests", "workflow", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
+    "Snakefile", "pyproject.toml",
+)  # fmt: skip
+SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr")
 
 # Rules that may ask for a GPU.
 GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
-Options = dict[str, str | int | float | bool | list[str] | list[int] | dict[str, str] | None]
+Options = dict[str, Any]  # the drawing function says what each is
 
 
 class _Experiment(Section):
@@ -28,13 +38,13 @@ class _Experiment(Section):
     )
     label: str | None = key("name in figures; null: its name here", default=None)
     task: Literal[tuple(TASKS)] = key("which task module makes the data")
-    seeds: list[Seed] = key("one run per seed", min_length=1)
+    seeds: Distinct[Seed] = key("one run per seed", min_length=1)
     model: ModelSection = key("family and shape of the model")
     tokenizer: Name = key("which of the tokenizers makes its tokens")
     initial: Initial | None = key("needed where checkpoints are trained here", default=None)
     training: Training | None = key("needed where checkpoints are trained here", default=None)
     checkpoints: Checkpoints = key("which steps are measured, and where they come from")
-    distributions: list[Name] = key("what every measure is taken on", default=[])
+    distributions: Distinct[Name] = key("what every measure is taken on", default=[])
     sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
     settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
     calibration: Calibration | None = key(
@@ -84,7 +94,7 @@ class Compute(Section):
     )
     precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
     threads: Count = key("threads of a job")
-    gpu_jobs: list[GpuJob] = key("rules that ask Slurm for a GPU")
+    gpu_jobs: Distinct[GpuJob] = key("rules that ask Slurm for a GPU")
     longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
 
 
@@ -115,6 +125,18 @@ class Study(Section):
     results: str = key(
         "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
     )
+
+    @field_validator("results")
+    @classmethod
+    def _of_nothing_else(cls, results: str) -> str:
+        """Normalised. Raises ValueError where it is the system's, the project's, or outside by ``..``."""
+        parts = PurePosixPath(re.sub("/+", "/", results)).parts
+        if ".." in parts or any(part.startswith("-") for part in parts):
+            raise ValueError("no part may be `..` or start with a dash")
+        if not parts or parts[0] in OURS or (parts[:1] == ("/",) and (len(parts) == 1 or parts[1] in SYSTEM)):
+            raise ValueError("the folder holds other things; give one of its own, as results/mine")
+        return str(PurePosixPath(*parts))
+
     seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
     compute: Compute = key("how jobs compute")
     distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")

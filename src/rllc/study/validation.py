@@ -1,11 +1,11 @@
 """The validation of the estimator: models with known answers, and how they are sampled."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Positive, Step
+from rllc.study.values import BurnIn, Count, Distinct, Positive
 
 FURMAN = "arXiv 2402.03698"
 PotentialName = Literal[
@@ -15,30 +15,33 @@ PotentialName = Literal[
 POTENTIAL_NAMES = get_args(PotentialName)
 
 
+def _ascending(pair: list[int]) -> list[int]:
+    if pair[0] > pair[1]:
+        raise ValueError(f"{pair} are smallest and largest: give them in that order")
+    return pair
+
+
+Ascending = Annotated[list[Count], AfterValidator(_ascending)]
+
+
 class Chains(Section):
     """Chains of a validation. Replicas are independent copies of a model in one loss, sampled together."""
 
     replicas: Count = key("copies of each model in a chain")
     chains: int = key("independent chains", ge=2)
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
-
-    @model_validator(mode="after")
-    def _keeps_draws(self) -> "Chains":
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        return self
+    burn_in: BurnIn = key("draws left out of the estimate")
 
 
 class Wells(Chains):
     """Quadratic wells: the answer for the discretised chain is a closed form."""
 
-    dimensions: list[Count] = key(
+    dimensions: Distinct[Count] = key(
         "numbers of coordinates; half of them are frozen in a second case", min_length=1
     )
     condition: float = key("largest over smallest curvature", ge=1)
-    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
-    localization: list[Positive] = key("strengths of the pull", min_length=1)
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size", min_length=1)
+    localization: Distinct[Positive] = key("strengths of the pull", min_length=1)
     relative_step: float = key(
         "step_size times the largest n_beta h + localization; unstable from 4 on", gt=0, lt=4
     )
@@ -47,11 +50,11 @@ class Wells(Chains):
 class Toys(Chains):
     """Toy potentials and normal crossings: the answer at finite n_beta is an integral."""
 
-    names: list[PotentialName] = key(
+    names: Distinct[PotentialName] = key(
         "which of rllc.validation.truths.potentials", min_length=1, source="arXiv 2402.02364, App. A.1"
     )
-    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
-    localization: list[Positive] = key("strengths of the pull", min_length=1)
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size", min_length=1)
+    localization: Distinct[Positive] = key("strengths of the pull", min_length=1)
     relative_step: float = key(
         "step_size times (n_beta h + localization), h a curvature that 99.9 % of the posterior stays below",
         gt=0, lt=4,
@@ -64,10 +67,10 @@ class Networks(Chains):
     """Linear networks of random shape at a balanced point: the learning coefficient is known."""
 
     models: Count = key("how many, with random widths and a random rank above 0")
-    widths: list[Count] = key(
+    widths: Ascending = key(
         "smallest and largest width", min_length=2, max_length=2, source=f"{FURMAN}: 5 to 3,000"
     )
-    n_beta: list[Positive] = key(
+    n_beta: Distinct[Positive] = key(
         "inverse temperatures times sample size", min_length=1, source=f"{FURMAN}: n / log n at n = 1e5, 1e6"
     )
     localization_per_width: Positive = key(
@@ -81,18 +84,14 @@ class Networks(Chains):
     )
     thinning: Count = key("moves per draw")
 
-    @model_validator(mode="after")
-    def _ascending(self) -> "Networks":
-        if self.widths[0] > self.widths[1]:
-            raise ValueError(f"widths {self.widths} are smallest and largest: give them in that order")
-        return self
-
 
 class AroundZero(Section):
     """Reduced-rank regression of true rank 0 around weights 0, where the answer is an integral."""
 
-    sizes: list[list[Count]] = key("inputs, outputs, hidden of each model; inputs or hidden at most 2")
-    n_beta: list[Positive] = key("inverse temperatures times sample size", min_length=1)
+    sizes: Distinct[list[Count]] = key(
+        "inputs, outputs, hidden of each model; inputs or hidden at most 2", min_length=1
+    )
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size", min_length=1)
     localization: Positive = key("strength of the pull")
     replicas: Count = key("copies of each model in a chain")
 
@@ -113,7 +112,7 @@ class ReducedRank(Networks):
 class DeepLinear(Networks):
     """Deep linear networks."""
 
-    layers: list[Count] = key(
+    layers: Ascending = key(
         "smallest and largest number of layers", min_length=2, max_length=2, source=f"{FURMAN}: 2 to 40"
     )
 

@@ -1,5 +1,6 @@
 """An experiment: names that refer to nothing, and sections that contradict each other."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,8 +29,6 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
                 yield f"{place}.distributions: the teacher of '{distribution}' is of another family of models"
             for reason in lacking(teacher.model, ("predictions",)) if teacher else ():
                 yield f"{place}.distributions: '{distribution}' has no teacher: {reason}"
-    if len(set(experiment.seeds)) < len(experiment.seeds):
-        yield f"{place}.seeds: {experiment.seeds} holds a seed twice"
     chunks = experiment.checkpoints.chunks
     if chunks != sorted(set(chunks)) or chunks[:1] != [0]:
         yield f"{place}.checkpoints.chunks: {chunks} must start at 0 and rise"
@@ -38,6 +37,8 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
     else:
         for reason in lacking(experiment.model, ("import",)):
             yield f"{place}.checkpoints.source: {reason}"
+        if len(experiment.seeds) > 1 and "{seed}" not in experiment.checkpoints.path:
+            yield f"{place}.checkpoints.path: all seeds would read one folder; put `{{seed}}` into it"
     yield from measure_problems(study, place, experiment)
 
 
@@ -55,8 +56,7 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
     elif tokenizer:
         for problem in family.misfits(experiment.model, tokenizer):
             yield f"{place}.model.{problem} (tokenizer '{experiment.tokenizer}')"
-    trained = [experiment.training.distribution] if experiment.training else []
-    for distribution in dict.fromkeys([*experiment.distributions, *trained]):
+    for distribution in experiment.distributions:
         entry = study.distributions.get(distribution)
         if entry and entry.source not in task.sources:
             yield (
@@ -70,11 +70,20 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     for section in ("training", "initial"):
         if getattr(experiment, section) is None:
             yield f"{place}.{section}: missing; checkpoints that are trained here need it"
-    if training is None:
+    if training is None or experiment.initial is None:
         return
-    known = [n for n, d in study.distributions.items() if d.source != "model"]
-    what = "distribution to train on" if experiment.task != "language" else "distribution of text"
+    sources = {*TASKS[experiment.task].sources} - {"model"}
+    known = [name for name, entry in study.distributions.items() if entry.source in sources]
+    what = f"distribution that {experiment.task} is trained on"
     yield from refer(f"{place}.training.distribution", training.distribution, known, what)
+    tokens = study.tokenizers.get(experiment.tokenizer)
+    if tokens and training.batch_size > (tokens.train_blocks or math.inf):
+        yield (
+            f"{place}.training.batch_size: {training.batch_size} of at most {tokens.train_blocks} contexts; "
+            "lower it, or raise the tokenizer's train_blocks"
+        )
+    for problem in family_of(experiment.model).unlawful(experiment.model, experiment.initial):
+        yield f"{place}.initial.{problem}"
     for step in checkpoints.extra:
         if step > training.steps:
             yield f"{place}.checkpoints.extra: step {step} is after the last step, {training.steps}"

@@ -1,107 +1,93 @@
-"""Figures, animations and claims: what they read must be made, and what they are told must be known."""
+"""Figures and animations: what they read must be made, and what they are told must be known."""
 
 from collections.abc import Iterator
 
 from rllc.study.checks.names import refer
-from rllc.study.claims import refuse_unknown
-from rllc.study.datasets import (
-    datasets,
-    distributions,
-    statistics,
-    validated,
-)
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, options
+from rllc.study.datasets import datasets, distributions, validated
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, misfit, options
+from rllc.study.rows import FigureRow
 from rllc.study.section import nearest
-from rllc.study.study import Experiment, Figure, Study
+from rllc.study.study import Animation, Experiment, Figure, Study
 
 OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
 
 
-def claim_problems(study: Study) -> Iterator[str]:
-    """Names that refer to nothing, and claims about what an experiment does not measure."""
-    try:
-        refuse_unknown(study.statistics, study.claims, study.experiments)
-    except ValueError as error:
-        yield str(error)
-        return
-    for name, claim in study.claims.items():
-        for experiment in (claim.experiment, claim.versus):
-            if experiment and claim.statistic not in statistics(study, study.experiments[experiment]):
-                read = study.statistics[claim.statistic].of.rpartition(".")[0]
-                yield f"claims.{name}: reads {read}.nc, which '{experiment}' does not declare"
-
-
 def figure_problems(study: Study) -> Iterator[str]:
+    """Problems of every figure and animation."""
     for name, animation in study.animations.items():
         place = f"animations.{name}"
         yield from refer(f"{place}.draws", animation.draws, ANIMATIONS, "animation")
-        yield from refer(f"{place}.experiment", animation.experiment, study.experiments, "experiment")
-        experiment = study.experiments.get(animation.experiment)
-        if experiment and animation.draws in ANIMATIONS:
-            for needed in ANIMATIONS[animation.draws].needs:
-                if needed not in datasets(experiment):
-                    yield f"{place}: needs {needed}.nc, which '{animation.experiment}' does not declare"
-            known = options(ANIMATIONS[animation.draws])
-            for option in animation.options:
-                if option not in known:
-                    hint = nearest(option, known)
-                    yield f"{place}.options: '{animation.draws}' has no option '{option}'{hint}"
+        if row := ANIMATIONS.get(animation.draws):
+            yield from _of_experiment(study, place, animation, row, animation.draws)
     for name, figure in study.figures.items():
         place, drawn = f"figures.{name}", figure.draws or name
         yield from refer(f"{place}.draws", drawn, FIGURES, "figure")
-        if drawn in FIGURES and (FIGURES[drawn].target == VALIDATION or FIGURES[drawn].needs == OF_CLAIMS):
-            yield from _of_study(study, place, figure, drawn)
-            continue
-        if figure.experiment is None:
-            yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
-            continue
-        yield from refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
-        experiment = study.experiments.get(figure.experiment)
-        if experiment and drawn in FIGURES:
-            made = [*datasets(experiment), *datasets(experiment, "calibrate"), "corpus"]
-            for needed in FIGURES[drawn].needs:
-                if needed not in made:
-                    yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
-            yield from _options(f"{place}.options", figure, drawn, experiment)
+        if row := FIGURES.get(drawn):
+            of_study = row.target == VALIDATION or row.needs == OF_CLAIMS
+            check = _of_study if of_study else _of_experiment
+            yield from check(study, place, figure, row, drawn)
 
 
-def _of_study(study: Study, place: str, figure: Figure, drawn: str) -> Iterator[str]:
+def _of_study(study: Study, place: str, figure: Figure, row: FigureRow, drawn: str) -> Iterator[str]:
     """Figures of the validation and of the claims have no experiment; the former need their family."""
-    what = FIGURES[drawn].target if FIGURES[drawn].target == VALIDATION else "claims"
     if figure.experiment is not None:
+        what = row.target if row.target == VALIDATION else "claims"
         yield f"{place}.experiment: '{drawn}' draws the {what}, which is of no experiment; take it out"
-    for needed in FIGURES[drawn].needs:
-        if needed not in validated(study) and FIGURES[drawn].target == VALIDATION:
+    for needed in row.needs:
+        if needed not in validated(study) and row.target == VALIDATION:
             yield f"{place}: needs validation/{needed}.nc; give validation.{needed}"
-    known = options(FIGURES[drawn]) if figure.options else []
-    for name in figure.options:
-        if name not in known:
-            hint = nearest(name, known) if known else "; it has none"
-            yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
+    yield from _unknown(place, figure, row, drawn)
 
 
-def _options(place: str, figure: Figure, drawn: str, experiment: Experiment) -> Iterator[str]:
-    """Options that the drawing function does not take, and distributions that its datasets do not have."""
-    known, needs = options(FIGURES[drawn]), FIGURES[drawn].needs
-    present = [n for n in experiment.distributions if all(n in distributions(experiment, d) for d in needs)]
-    files = " and ".join(f"{needed}.nc" for needed in needs)
+def _of_experiment(
+    study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
+) -> Iterator[str]:
+    """What a figure reads is made for its experiment, and so are the distributions that it is told."""
+    yield from _unknown(place, figure, row, drawn)
+    if figure.experiment is None:
+        yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
+        return
+    yield from refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
+    if experiment := study.experiments.get(figure.experiment):
+        made = [*datasets(experiment), *datasets(experiment, "calibrate"), "corpus"]
+        for needed in row.needs:
+            if needed not in made:
+                yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
+        yield from _distributions(f"{place}.options", figure, row, drawn, experiment)
+        for name in ("seed", "seeds"):
+            value = figure.options.get(name)
+            for seed in value if isinstance(value, list) else [value]:
+                if seed is not None and seed not in experiment.seeds:
+                    yield f"{place}.options.{name}: there is no seed {seed}; it has {experiment.seeds}"
+
+
+def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str) -> Iterator[str]:
+    """Options, or values of them, that the drawing function does not take."""
+    known = options(row) if figure.options else {}
     for name, value in figure.options.items():
         if name not in known:
             hint = nearest(name, known) if known else "; it has none"
-            yield f"{place}: '{drawn}' has no option '{name}'{hint}"
-        elif name in OF_DISTRIBUTIONS and value is not None:
-            if isinstance(value, list) != (name == "distributions"):
-                yield f"{place}.{name}: give {'a list' if name == 'distributions' else 'one name'}"
-                continue
+            yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
+        elif words := misfit(row, name, value):
+            yield f"{place}.options.{name}: give {words}"
+
+
+def _distributions(
+    place: str, figure: Figure | Animation, row: FigureRow, drawn: str, experiment: Experiment
+) -> Iterator[str]:
+    """Distributions that the datasets of a figure do not have."""
+    told = {name: default for name, default in options(row).items() if name in OF_DISTRIBUTIONS}
+    made = [distributions(experiment, dataset) for dataset in row.needs] if told else []
+    present = [name for name in experiment.distributions if all(name in each for each in made)]
+    files = f"{figure.experiment}'s {' and '.join(f'{needed}.nc' for needed in row.needs)}"
+    for name, default in told.items():
+        value = figure.options.get(name)
+        if value is not None:
             for distribution in value if isinstance(value, list) else [value]:
-                yield from refer(
-                    f"{place}.{name}", distribution, present, f"distribution of {figure.experiment}'s {files}"
-                )
-    for name, value in known.items():
-        absent = isinstance(value, str) and value not in present
-        if name in OF_DISTRIBUTIONS and name not in figure.options and absent:
+                yield from refer(f"{place}.{name}", distribution, present, f"distribution of {files}")
+        elif name not in figure.options and isinstance(default, str) and default not in present:
             yield (
-                f"{place}.{name}: '{drawn}' draws the distribution '{value}' if it is not told another, and "
-                f"{figure.experiment}'s {files} is not measured on it; expected one of {', '.join(present)}, "
+                f"{place}.{name}: '{drawn}' draws the distribution '{default}' if it is not told another, "
+                f"and {files} is not measured on it; expected one of {', '.join(present)}, "
                 "or no such figure (null)"
             )

@@ -1,6 +1,7 @@
 """What an experiment asks to be measured: where it is measured must be there, and what each row checks."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.datasets import Dataset, measured
@@ -8,8 +9,11 @@ from rllc.study.families import lacking
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Work
+from rllc.study.section import Section
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study
+
+HELD_OUT = ("batch_size", "contexts", "dataset_sizes", "batch_sizes")  # keys that count held-out contexts
 
 
 def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
@@ -22,13 +26,8 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
         yield from _extent(where, experiment, dataset, known)
-        scored = getattr(dataset.section, "scored_positions", None)
-        tokens = study.tokenizers.get(experiment.tokenizer)
-        if tokens and scored and scored > tokens.predictions:
-            yield (
-                f"{where}.scored_positions: {scored} of the {tokens.predictions} "
-                "predictions of a context; null scores them all"
-            )
+        if tokens := study.tokenizers.get(experiment.tokenizer):
+            yield from _too_many(where, dataset.section, tokens)
         yield from dataset.row.checks(where, Work(study, experiment, dataset.section, []))
     for row in ANALYSES:
         if section := row.declared(experiment):
@@ -44,6 +43,24 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
     needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
     if needing and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
+
+
+def _too_many(place: str, section: Section, tokens: Any) -> Iterator[str]:
+    """More positions or contexts than there are, in a section or in one that it holds."""
+    for name, value in section:
+        largest = max(value, default=0) if isinstance(value, list) else value or 0
+        if isinstance(value, Section):
+            yield from _too_many(f"{place}.{name}", value, tokens)
+        elif name == "scored_positions" and largest > tokens.predictions:
+            yield (
+                f"{place}.{name}: {value} of the {tokens.predictions} predictions of a context; null scores "
+                "them all"
+            )
+        elif name in HELD_OUT and largest > tokens.held_out_blocks:
+            yield (
+                f"{place}.{name}: {largest} of at most {tokens.held_out_blocks} different held-out contexts; "
+                "lower it, or raise the tokenizer's held_out_blocks"
+            )
 
 
 def _section(name: str, dataset: Dataset) -> str:

@@ -15,7 +15,7 @@ from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
 from rllc.study.rows import Finish, Measure, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Name, Positive, Seed, Step
+from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -26,32 +26,24 @@ STAGE = "arXiv 2402.02364"
 class Sweep(Section):
     """A grid of settings for one kind of component: every step_size x n_beta x localization."""
 
-    components: list[str] | None = key(
-        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", default=None
+    components: Distinct[str] | None = key(
+        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", min_length=1, default=None
     )
-    step_size: list[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
-    n_beta: list[Positive] = key("inverse temperatures times sample size tried", min_length=1)
-    localization: list[Positive] = key(
+    step_size: Distinct[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size tried", min_length=1)
+    localization: Distinct[Positive] = key(
         "strengths of the pull tried; pairs with step_size x localization of 4 or more are left out",
         min_length=1,
     )
     chains: int = key("chains per setting, same noise and minibatches in all", ge=2)
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
+    burn_in: BurnIn = key("draws left out of the estimate")
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key("as in sampling")
-    control_chains: Count = key("chains of the gradient-off control and of the centred one")
+    control_chains: OfControl[Count] = key("chains of the gradient-off control and of the centred one")
 
     @model_validator(mode="after")
     def _consistent(self) -> Sweep:
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        if self.control_chains > self.chains:
-            raise ValueError(f"control_chains {self.control_chains} exceeds chains {self.chains}")
-        for name in ("step_size", "n_beta", "localization"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values):
-                raise ValueError(f"{name} lists a value twice: {values}")
         if min(self.step_size) * min(self.localization) >= 4:
             raise ValueError("no pair has step_size x localization under 4; every setting would be unstable")
         return self
@@ -60,35 +52,29 @@ class Sweep(Section):
 class Dependence(Section):
     """How estimates at the base setting (`sampling`) depend on the data, the minibatches and the noise."""
 
-    checkpoints: list[Step] = key("steps measured", unit="steps", min_length=1)
-    seeds: list[Seed] | None = key("null: those of the calibration", default=None)
-    distributions: list[Name] | None = key("null: those of the calibration", default=None)
-    components: list[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
+    checkpoints: Distinct[Step] = key("steps measured", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: those of the calibration", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: those of the calibration", min_length=1, default=None)
+    components: Distinct[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
     chains: int = key("chains per estimate", ge=2)
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
-    dataset_sizes: list[Count] = key(
+    burn_in: BurnIn = key("draws left out of the estimate")
+    dataset_sizes: Distinct[Count] = key(
         "distinct contexts that minibatches are drawn from: multiples of the base setting's batch_size",
         unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.3",
     )  # fmt: skip
-    batch_sizes: list[Count] = key(
+    batch_sizes: Distinct[Count] = key(
         "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
     )
-    noise_seeds: list[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Dependence:
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        return self
+    noise_seeds: Distinct[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
 
 
 class Calibration(Section):
     """`snakemake calibrate`: makes calibration.nc, dependence.nc, recommendation.nc and their figures."""
 
-    checkpoints: list[Step] = key("steps swept", unit="steps", min_length=1)
-    seeds: list[Seed] | None = key("null: all of the experiment's", default=None)
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    checkpoints: Distinct[Step] = key("steps swept", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
     heads: Sweep | None = key("every listed head alone", default=None)
     full: Sweep | None = key("the whole model", default=None)
     probes: int = key("Rademacher probes of the Hessian trace of each component", ge=2)
@@ -180,18 +166,12 @@ def _dependence_cost(work: Work) -> Cost:
 
 
 def _sweep_checks(place: str, work: Work) -> Iterator[str]:
-    tokens = work.study.tokenizers.get(work.experiment.tokenizer)
     for reason in lacking(work.experiment.model, ("heads",)) if work.section.heads else ():
         yield f"{place}.heads: {reason}; set it to null"
     for kind in KINDS:
         sweep = getattr(work.section, kind)
         for component in (sweep.components or []) if sweep else []:
             yield from _head_or_full(f"{place}.{kind}.components", component, work.experiment, "heads")
-        if sweep and tokens and (sweep.scored_positions or 0) > tokens.predictions:
-            yield (
-                f"{place}.{kind}.scored_positions: {sweep.scored_positions} of the {tokens.predictions} "
-                "predictions of a context; null scores them all"
-            )
 
 
 def _dependence_checks(place: str, work: Work) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from rllc.study.cost import START, Cost, forward, logits
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Name
+from rllc.study.values import RLLC, Count, Distinct, Name
 from rllc.units import NATS
 
 
@@ -16,7 +16,7 @@ class Hessian(Section):
     probes: int = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
     batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D: 100 samples")
     scored_positions: Count | None = key("as in sampling")
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
 
 
 class Fisher(Section):
@@ -24,8 +24,10 @@ class Fisher(Section):
 
     probes: int = key("Rademacher probes, each on contexts of its own", ge=2, source=f"{RLLC}, App. D.2: 5")
     batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D.2: 30 sequences in all")
-    distributions: list[Name] | None = key(
-        "held-out text for `fisher_data`; the other variables are the same on all; null: all", default=None
+    distributions: Distinct[Name] | None = key(
+        "held-out text for `fisher_data`; the other variables are the same on all; null: all",
+        min_length=1,
+        default=None,
     )
 
 
@@ -115,10 +117,7 @@ ROWS = (
         stream="fisher",
         figures={
             "rllc_fig15_fim_trace": FigureRow(
-                "rllc.figures.heads.curvature:rllc_fig15_fim_trace",
-                ("fisher",),
-                ("hessian",),
-                "baselines",
+                "rllc.figures.heads.curvature:rllc_fig15_fim_trace", ("fisher",), ("hessian",), "baselines"
             )
         },
     ),

@@ -11,7 +11,7 @@ from rllc.study.families import FLOPS
 from rllc.study.measures.behaviour import in_whole_batches
 from rllc.study.rows import Analysis, FigureRow, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Name, Share
+from rllc.study.values import Count, Distinct, Name, Share
 from rllc.units import NATS
 
 
@@ -20,7 +20,7 @@ class Ablation(Section):
 
     contexts: int = key("contexts, a multiple of batch_size", ge=2)
     batch_size: int = key("contexts at once", ge=2)
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
 
     @model_validator(mode="after")
     def _whole_batches(self) -> "Ablation":
@@ -55,11 +55,11 @@ class Circuits(Section):
 class Clusters(Section):
     """Clusters of heads by their rLLC curves."""
 
-    distributions: list[Name] = key("whose curves are channels of a head", min_length=1)
-    algorithms: list[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
+    distributions: Distinct[Name] = key("whose curves are channels of a head", min_length=1)
+    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
         "each makes its own clusters", min_length=1
     )
-    n_clusters: list[int] = key("numbers of clusters", min_length=1)
+    n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
     points: int = key("points of the uniform grid in log(step + 1)", ge=4)
     standardize: bool = key("z-score every curve first (shape_kmeans always does)")
 

@@ -13,7 +13,7 @@ from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Name, Positive, Step
+from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -37,7 +37,7 @@ class Sampling(Section):
         default=None,
     )
     draws: Count = key("draws per chain, burn-in included")
-    burn_in: Step = key("draws left out of the estimate")
+    burn_in: BurnIn = key("draws left out of the estimate")
     thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
     sampler: Literal["sgld", "rmsprop"] = key(
         "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
@@ -49,8 +49,8 @@ class Sampling(Section):
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
-    control_chains: Count = key("chains of the gradient-off control")
-    centred_chains: Step = key(
+    control_chains: OfControl[Count] = key("chains of the gradient-off control")
+    centred_chains: OfControl[Step] = key(
         "chains of the centred control, whose force is the gradient less that at the checkpoint: no drift, "
         "no heating by minibatches; 0: none",
         default=0,
@@ -61,8 +61,8 @@ class Sampling(Section):
         source="arXiv 2402.02364, App. D.5",
         default=False,
     )
-    distributions: list[Name] | None = key("null: all of the experiment's", default=None)
-    components: list[str] | None = key(
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    components: Distinct[str] | None = key(
         "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
     )
     divergence_factor: Positive = key(
@@ -75,11 +75,6 @@ class Sampling(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Sampling:
-        if self.burn_in >= self.draws:
-            raise ValueError(f"burn_in {self.burn_in} leaves none of the {self.draws} draws")
-        for name in ("control_chains", "centred_chains"):
-            if getattr(self, name) > self.chains:
-                raise ValueError(f"{name} {getattr(self, name)} exceeds chains {self.chains}")
         if self.centred_chains and self.sampler != "sgld":
             raise ValueError(
                 f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
@@ -138,10 +133,7 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
         """All components, chains and draws, with the control."""
         section = work.section
         size = (section.batch_size, section.scored_positions)
-        components = {
-            "heads": lambda: heads(work.experiment),
-            "other": lambda: len(section.components),
-        }
+        components = {"heads": lambda: heads(work.experiment), "other": lambda: len(section.components)}
         count = components.get(kind, lambda: 1)()
         each = 3 * section.chains + section.control_chains
         each += 3 * (section.centred_chains + 1) if section.centred_chains else 0

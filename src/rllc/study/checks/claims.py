@@ -1,0 +1,97 @@
+"""Statistics and claims: the curves that they are read off must be there, and each name must be known."""
+
+from collections.abc import Iterator
+
+from rllc.analysis.columns import RESERVED, STANDARD_ERROR, UNTRUSTED
+from rllc.study.checks.names import refer
+from rllc.study.claims import Statistic
+from rllc.study.datasets import curves, datasets, distributions, statistics
+from rllc.study.families import family_of
+from rllc.study.measures.table import MEASURES
+from rllc.study.study import Experiment, Study
+
+ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.target == "all"}
+FEW = ("distribution", "head", "later_head", "pair", "component")  # dims that may have one label
+
+
+def claim_problems(study: Study) -> Iterator[str]:
+    """Names that refer to nothing, and claims about what an experiment does not measure."""
+    read_off = {name: statistics(study, experiment) for name, experiment in study.experiments.items()}
+    for name, claim in study.claims.items():
+        place = f"claims.{name}"
+        yield from refer(f"{place}.statistic", claim.statistic, study.statistics, "statistic")
+        for key in ("experiment", "versus"):
+            if (named := getattr(claim, key)) is None:
+                continue
+            yield from refer(f"{place}.{key}", named, study.experiments, "experiment")
+            experiment, entry = study.experiments.get(named), study.statistics.get(claim.statistic)
+            if experiment and entry and claim.statistic not in read_off[named]:
+                for read in [read for read, _ in curves(entry) if read not in datasets(experiment)]:
+                    yield f"{place}: reads {read}.nc, which '{named}' does not declare"
+                    break
+                else:
+                    known = ", ".join(distributions(experiment, curves(entry)[0][0]))
+                    yield (
+                        f"{place}: {entry.of} of '{named}' is measured on {known}; say which in "
+                        f"statistics.{claim.statistic}.at.distribution"
+                    )
+
+
+def statistic_problems(study: Study) -> Iterator[str]:
+    """Names that the claims table has, and curves that no experiment can have."""
+    for name, entry in study.statistics.items():
+        place = f"statistics.{name}"
+        if name in RESERVED:
+            yield f"{place}: the claims table has a column '{name}'; rename it"
+        for ending in (STANDARD_ERROR, UNTRUSTED):
+            of = name.removesuffix(ending)
+            if of != name and of in study.statistics:
+                yield f"{place}: {of} has a variable '{name}'; rename it"
+        problems = [*_names(study, place, entry)]
+        yield from problems or _labels(study, place, entry)
+
+
+def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
+    """Datasets, settings and variables that there are not."""
+    for key, (read, variable) in zip(("of", "against"), curves(entry), strict=False):
+        base, dot, setting = read.partition(".")
+        yield from refer(f"{place}.{key}", base, ROWS, "dataset with curves")
+        if base not in ROWS:
+            continue
+        if dot and not ROWS[base].datasets:
+            yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
+        elif dot:
+            made = {name for each in study.experiments.values() for name in datasets(each)}
+            known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
+            yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
+        yield from refer(f"{place}.{key}", variable, ROWS[base].variables, f"variable of {base}.nc")
+
+
+def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
+    """Dims and labels that the curves have not, and dims whose label must be said and is not."""
+    rows = [(ROWS[read.partition(".")[0]], variable) for read, variable in curves(entry)]
+    dims = [
+        {*row.variables[variable].dims, *(["distribution"] if row.per_distribution else [])}
+        for row, variable in rows
+    ]
+    for dim in entry.at:
+        yield from refer(f"{place}.at", dim, set.intersection(*dims), f"dim of {entry.of}")
+    if entry.over_heads and not any("head" in each for each in dims):
+        yield f"{place}.over_heads: {entry.of} is of no heads; leave it out"
+    having = [e for e in study.experiments.values() if {read for read, _ in curves(entry)} <= {*datasets(e)}]
+    for dim in sorted(set.union(*dims) - {*entry.at, *FEW}):
+        yield f"{place}.at: {entry.of} has more than one {dim}; say which"
+    if "distribution" in entry.at:
+        known = dict.fromkeys(name for each in having for name in _distributions(each, entry))
+        label, known = entry.at["distribution"], known or study.distributions
+        yield from refer(f"{place}.at.distribution", label, known, f"distribution of {entry.of}")
+    if "head" in entry.at and having:
+        wrong = [family_of(each.model).misnamed(each.model, str(entry.at["head"])) for each in having]
+        if all(wrong):
+            yield f"{place}.at.head: {wrong[0]}"
+
+
+def _distributions(experiment: Experiment, entry: Statistic) -> list[str]:
+    """Those that all curves of a statistic are measured on."""
+    every = [distributions(experiment, read) for read, _ in curves(entry)]
+    return [name for name in every[0] if all(name in each for each in every)]

@@ -1,0 +1,48 @@
+"""Texts that figures show: what stands between dollars must be mathematics that matplotlib can set."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from rllc.study.study import Study
+
+SHOWN = {
+    "distributions": {"label"},
+    "experiments": {"label"},
+    "statistics": {"label", "unit"},
+    "claims": {"text"},
+    "figures": {"options"},
+    "animations": {"options"},
+}
+
+
+def label_problems(study: Study) -> Iterator[str]:
+    """Texts with dollars that are no pairs around mathematics."""
+    shown = study.model_dump(include={table: {"__all__": keys} for table, keys in SHOWN.items()})
+    formulas = {place: text for place, text in _texts("", shown) if "$" in text.replace(r"\$", "")}
+    for place, text in formulas.items():
+        if why := _misset(text):
+            yield f"{place}: {text!r} is no mathematics: {why}; write \\$ where a dollar is meant"
+
+
+def _misset(text: str) -> str:
+    """Why matplotlib cannot set a text with formulas; "": it can, or is not here."""
+    if text.replace(r"\$", "").count("$") % 2:
+        return "a dollar opens it and none closes it"  # beside another such text it would
+    if find_spec("matplotlib") is None:
+        return ""
+    from matplotlib.mathtext import MathTextParser  # half a second that a study without formulas is spared
+
+    try:
+        MathTextParser("agg").parse(text)
+    except ValueError as error:
+        return str(error).strip().splitlines()[-1].removeprefix("ParseFatalException: ")
+    return ""
+
+
+def _texts(place: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict | list):
+        for name, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(f"{place}.{name}" if place else str(name), entry)

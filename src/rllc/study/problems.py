@@ -1,0 +1,101 @@
+"""What is wrong with single values of the config, in words: key, what was given, what would do."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from rllc.study.families import FAMILIES
+from rllc.study.section import nearest
+from rllc.study.tasks import TASKS, TOKENS
+
+LARGEST = 2**63 - 1  # integer that arrays hold
+DEEPEST = 30  # tables and lists within each other; the config itself has eight
+MOST = 200_000  # values; the config itself has some 700
+# that pydantic puts into the place of a problem: table -> how many places behind it, and which
+TAGS = {
+    "distributions": (2, {source for row in TASKS.values() for source in row.sources}),
+    "tokenizers": (2, set(TOKENS)),
+    "checkpoints": (1, {"train", "import"}),
+    "model": (1, set(FAMILIES)),
+}
+# types of values that may be of several; pydantic names the one it tried
+TRIED = re.compile(r"(str|int|list\[str\]|function-after\[.*)$")
+
+
+def unstorable(config: Any) -> Iterator[str]:
+    """Values that no key takes: integers beyond 64 bits, tables without end, keys that are no text."""
+    waiting, count = [((), config)], 0
+    while waiting:
+        loc, value = waiting.pop()
+        place, count = ".".join(loc), count + 1
+        if count > MOST:
+            yield f"config: more than {MOST:,} values; look for anchors of anchors, as in {'.'.join(loc[:4])}"
+            return
+        if len(loc) > DEEPEST:
+            yield f"{'.'.join(loc[:4])}...: tables lie more than {DEEPEST} deep, or in themselves"
+            return
+        if isinstance(value, dict):
+            for name, entry in value.items():
+                if not isinstance(name, str):
+                    yield f"{place or 'config'}: the key {name!r} is no text; put it in quotes, or correct it"
+                waiting.append(((*loc, str(name)), entry))
+        elif isinstance(value, list | tuple):
+            waiting += [((*loc, str(i)), entry) for i, entry in enumerate(value)]
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            yield f"{place}: {value} is beyond 64 bits; give at most {LARGEST}"
+
+
+def explained(error: ValidationError) -> list[str]:
+    """A sentence per problem; what several types of one value say is one."""
+    table: dict[str, list[str]] = {}
+    for problem in error.errors():
+        place, text = _explain(problem)
+        table.setdefault(place, []).append(text)
+    within = [place for place in table if not any(other.startswith(f"{place}.") for other in table)]
+    return [f"{place}: {_joined(table[place])}" for place in within]
+
+
+def _place(loc: tuple[str | int, ...]) -> str:
+    """Where a problem is, without the tags that pydantic adds for unions: the user wrote none."""
+    kept = [
+        str(part)
+        for i, part in enumerate(loc)
+        if not any(part in tags and i >= n and loc[i - n] == name for name, (n, tags) in TAGS.items())
+        and not (i > 2 and TRIED.match(str(part)))
+    ]
+    return ".".join(part for part in kept if part != "[key]") or "config"
+
+
+def _explain(problem: Any) -> tuple[str, str]:
+    place, kind, given = _place(problem["loc"]), problem["type"], problem["input"]
+    text = problem["msg"].removeprefix("Value error, ")
+    if kind == "union_tag_invalid":
+        tag, known = problem["ctx"]["tag"], re.findall(r"'(\w+)'", problem["ctx"]["expected_tags"])
+        what = problem["ctx"]["discriminator"].strip("'_()")
+        return f"{place}.{what}", f"there is no {what} '{tag}'{nearest(tag, known)}"
+    if kind == "missing":
+        return place, "missing; give it a value (config/README.md says what it means)"
+    if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):
+        return place, (
+            f"YAML reads {given} as text; write it with a decimal point and a signed exponent, such as "
+            "1.0e-3 or 3.0e+3"
+        )
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        text = "give a table of keys and values"
+    if kind == "literal_error" and isinstance(given, str):
+        near = nearest(given, re.findall(r"'([^']*)'", problem["ctx"]["expected"]))
+        text += near if near.startswith("; did you mean") else ""
+    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
+    return place, f"{text[0].lower() + text[1:]}{shown}"
+
+
+def _joined(texts: list[str]) -> str:
+    """What each of several types wants, in one sentence; what one of them finds wrong says more."""
+    wants = "input should be "
+    if found := [text for text in texts if not text.startswith(wants)]:
+        return "; ".join(dict.fromkeys(found))
+    given = re.search(r"( \(given: .*\))?$", texts[0], re.S)[0]
+    kinds = dict.fromkeys(text.removeprefix(wants).removesuffix(given) for text in texts)
+    return f"{wants}{' or '.join(kinds)}{given}"
