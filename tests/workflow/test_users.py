@@ -187,8 +187,10 @@ def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
     }
     (folder / "config.json").write_text(json.dumps(facts))
     (folder / "step_4.pt").touch()
-    done = checkout.snakemake(overlay, "--", "results/ci/mine/checkpoints/seed0/from0.json", check=False)
-    assert "has a vocabulary of 999 tokens, the tokenizer 320" in done.stderr
+    done = checkout.snakemake(
+        overlay, "-n", "--", "results/ci/mine/checkpoints/seed0/from0.json", check=False
+    )
+    assert "tokenizers.bpe.vocabulary: 320, config.json 999, in my models/run 0: give" in done.stderr
 
 
 def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):

@@ -8,6 +8,7 @@ from platform import python_version
 from typing import Any
 
 from rllc.study.distributions import Files, Hub, Installed
+from rllc.study.taken import data_set_files
 
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:
@@ -18,8 +19,10 @@ def source(entry: Installed | Files | Hub) -> dict[str, Any]:
 def files(entry: Installed | Files | Hub) -> list[str]:
     """The user's own files, so that editing one makes its corpus again.
 
-    Raises ValueError where a glob matches nothing.
+    Raises ValueError where a glob matches nothing, or a path no data set.
     """
+    if isinstance(entry, Hub):
+        return data_set_files(entry)
     if not isinstance(entry, Files):
         return []
     found: list[str] = []
