@@ -9,6 +9,7 @@ from rllc.run import forecast, leftover, planned, slurm
 from rllc.run.command import command
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
+from rllc.run.held_out import scarce
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import drop_broken

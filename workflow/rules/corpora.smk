@@ -51,6 +51,7 @@ rule read_corpus:
             "read_corpus",
             params="source held_out versions",
             output="corpus",
+            watch=True,
         )
 
 
@@ -156,6 +157,7 @@ rule make_blocks:
             input="corpus tokenizer trained_on",
             params="settings stream",
             output="blocks",
+            watch=True,
         )
 
 
