@@ -27,7 +27,7 @@ def main(
     write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=settings["vocabulary"], text=text)
     held = held_out(blocks)
     log.info(
-        "%s: documents %d, of these held out %d (%d tokens, different contexts %d)",
+        "%s: documents %d, held out and used %d (%d tokens, different contexts %d)",
         blocks.stem, held["read"], held["documents"], held["tokens"], held["contexts"],
     )  # fmt: skip
 

@@ -16,12 +16,12 @@ def scarce(study: Study) -> list[str]:
         try:
             held = json.loads(file.read_text(encoding="utf-8"))["held_out"]
             there, documents = held["distinct"], held["documents"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             continue  # not made yet, or made by other code and so made again
         if there < drawn:
             warnings.append(
-                f"distributions.{name}: documents held out {documents:,}, different contexts {there:,}, and "
-                f"each chain of {by} draws {drawn:,}: estimates are of these few. Give more text, more "
+                f"distributions.{name}: documents held out and used {documents:,}, different contexts {there:,}, "
+                f"and each chain of {by} draws {drawn:,}: estimates are of these few. Give more text, more "
                 "and shorter documents, or a larger `held_out`"
             )
     return warnings
