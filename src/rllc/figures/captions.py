@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.analysis.contrasts import lead
+from rllc.figures import held_out
 from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
@@ -78,6 +79,7 @@ def of_estimates(
         setting(source),
         failures(drawn, name, *beside),
         trust(drawn, name),
+        held_out.text(source, drawn),
     ]
     full = chains(source)
     details = [f"Sampled with {full}." if full else "", ERROR if bands else ""]
