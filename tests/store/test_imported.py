@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.transformer import Architecture, forward
 from rllc.store.checkpoints import CheckpointError
 from rllc.store.imported import imported_run, imported_weights
+from rllc.tasks.language.tokenizer import KNOWN_BOS
 
 SIZES = {"n_layers": 2, "n_heads": 3, "d_model": 12, "d_head": 4, "n_ctx": 9, "d_vocab": 17}
 CONFIG = {**SIZES, "attn_only": True, "positional_embedding_type": "shortformer", "normalization_type": "LN"}
@@ -62,6 +65,21 @@ def test_an_imported_model_computes_what_it_computed(tmp_path, suffix, changes):
     torch.testing.assert_close(
         forward(weights, tokens, run.model.architecture), model(tokens), rtol=1e-5, atol=1e-5
     )
+
+
+def test_the_lines_of_the_readme_export_a_model(tmp_path, monkeypatch):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (lines,) = [code for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "model.cfg" in code]
+    model = hooked(normalization_type=None)
+    monkeypatch.chdir(tmp_path)
+    for step in (0, 7):
+        exec(lines, {"model": model, "step": step})
+    run = imported_run("path/to/folder")
+    assert list(run.files) == [0, 7]
+    tokens = torch.arange(9)[None]
+    torch.testing.assert_close(forward(run.weights(7), tokens, run.model.architecture), model(tokens))
+    start = readme.partition("Every context opens with one token")[2].partition("that the tokenizer has")[0]
+    assert tuple(re.findall(r"`(.*?)`", start)) == KNOWN_BOS
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])

@@ -20,9 +20,9 @@ def scarce(study: Study) -> list[str]:
             continue  # not made yet, or made by other code and so made again
         if there < drawn:
             warnings.append(
-                f"distributions.{name}: documents held out and used {documents:,}, different contexts {there:,}, "
-                f"and each chain of {by} draws {drawn:,}: estimates are of these few. Give more text, more "
-                "and shorter documents, or a larger `held_out`"
+                f"distributions.{name}: documents held out and used {documents:,}, different contexts "
+                f"{there:,}, and each chain of {by} draws {drawn:,}: estimates are of these few. Give more "
+                "text, more and shorter documents, or a larger `held_out`"
             )
     return warnings
 
