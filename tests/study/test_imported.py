@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rllc.study.imported import import_folder, imported_files, planned_files
+from rllc.study.imported import imported_files, planned_files
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,3 @@ def test_a_plan_looks_into_a_folder_once(tmp_path):
     assert list(planned_files(tmp_path)) == [1]
     (tmp_path / "step_2.pt").touch()
     assert list(planned_files(tmp_path)) == [1]
-
-
-def test_only_the_seed_is_put_into_a_path():
-    assert import_folder("runs {a} {/{seed}/seed{seed}", 7) == Path("runs {a} {/7/seed7")

@@ -31,7 +31,7 @@ from rllc.study.datasets import (
 )
 from rllc.study.families import family_of
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
-from rllc.study.imported import import_folder, planned_files
+from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.parameters import as_json

@@ -83,7 +83,7 @@ def blocks_for(wildcards, distribution):
 
 def imported_from(wildcards):
     """The folder of one seed's imported checkpoints."""
-    return import_folder(experiment(wildcards).checkpoints.path, wildcards.seed)
+    return experiment(wildcards).checkpoints.folder(wildcards.seed)
 
 
 def imported(wildcards):

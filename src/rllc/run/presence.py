@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from rllc.study import parameters, texts
 from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files, Hub, TextTokens
-from rllc.study.imported import import_folder, planned_files
+from rllc.study.imported import planned_files
 from rllc.study.study import Experiment, Study
 from rllc.study.taken import tokenizer_files, tokenizer_size
 from rllc.study.transformer_lens import described, differences
@@ -51,11 +51,11 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
 
 def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     """Folders, their steps (of all seeds the same), and fields of config.json against the study's model."""
-    path, first = experiment.checkpoints.path, experiment.seeds[0]
+    first = experiment.seeds[0]
     model = parameters.model(study, experiment)
     steps: dict[int, set[int]] = {}
     for seed in experiment.seeds:
-        folder = import_folder(path, seed)
+        folder = experiment.checkpoints.folder(seed)
         try:
             steps[seed] = set(planned_files(folder))
             facts = described(folder / "config.json").facts

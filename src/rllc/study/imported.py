@@ -1,4 +1,4 @@
-"""Folders of imported checkpoints: where they are, and which file is which step. No torch."""
+"""Folders of imported checkpoints: which file is which step. No torch."""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +9,6 @@ SUFFIXES = (".safetensors", ".pt", ".pth")
 LARGEST = 2**53  # steps are also read as floating-point numbers
 # Around the last digits of a number that is more than they are: 1.5, 1e5, 1,000, 10k.
 BEFORE, AFTER = re.compile(r"[0-9](?:[.,]|[eE][+-]?)$"), re.compile(r"[kKmM](?![a-zA-Z])")
-
-
-def import_folder(path: str, seed: int) -> Path:
-    """The folder of one seed's checkpoints: ``path`` of the config, ``{seed}`` replaced."""
-    return Path(path.replace("{seed}", str(seed)))
 
 
 def imported_files(folder: Path) -> dict[int, Path]:

@@ -1,8 +1,9 @@
 """Runs: the training of a model, and its checkpoints."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Name, Positive, Share, Step
@@ -57,6 +58,17 @@ class ImportedCheckpoints(Section):
         "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
     )
     chunks: list[Step] = key("as for trained checkpoints", unit="steps")
+
+    @field_validator("path")
+    @classmethod
+    def _only_the_seed_in_braces(cls, path: str) -> str:
+        if set("{}") & set(path.replace("{seed}", "")):
+            raise ValueError("braces are for `{seed}` alone")
+        return path
+
+    def folder(self, seed: int) -> Path:
+        """The folder of a seed's checkpoints."""
+        return Path(self.path.replace("{seed}", str(seed)))
 
 
 Checkpoints = Annotated[TrainedCheckpoints | ImportedCheckpoints, Field(discriminator="source")]

@@ -39,10 +39,7 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
         for reason in lacking(experiment.model, ("import",)):
             yield f"{place}.checkpoints.source: {reason}"
         if len(experiment.seeds) > 1 and "{seed}" not in experiment.checkpoints.path:
-            yield (
-                f"{place}.checkpoints.path: '{experiment.checkpoints.path}' is one folder for the seeds "
-                f"{', '.join(map(str, experiment.seeds))}, each would be the same model: put {{seed}} into it"
-            )
+            yield f"{place}.checkpoints.path: all seeds would read one folder; put `{{seed}}` into it"
     yield from measure_problems(study, place, experiment)
 
 
