@@ -33,7 +33,7 @@ def _of_texts(study: Study) -> Iterator[str]:
         if name in used and isinstance(entry, Files | Hub):
             try:
                 texts.files(entry)
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 yield f"distributions.{name}.{'path' if isinstance(entry, Files) else 'name'}: {error}"
 
 
@@ -45,7 +45,7 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
                 if (size := tokenizer_size(file)) > tokens.vocabulary:
                     place = f"tokenizers.{name}.vocabulary"
                     yield f"{place}: {tokens.vocabulary} tokens, and {file} has {size}: give all of them"
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             yield f"{place}: {error}"
 
 
@@ -59,7 +59,7 @@ def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[st
         try:
             steps[seed] = set(planned_files(folder))
             facts = described(folder / "config.json").facts
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             yield f"{place}.checkpoints.path: {error}"
             continue
         for fact, values in differences(facts, model).items():
