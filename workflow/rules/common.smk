@@ -51,7 +51,7 @@ except (ConfigError, planned.Changed) as error:
 CODES = PLAN["codes"] if PLAN else {}
 
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
-problems = missing_files(STUDY)
+problems = [] if PLAN else missing_files(STUDY)  # the main process looked
 if problems:
     raise WorkflowError(
         "the config cannot be used:\n"

@@ -65,11 +65,11 @@ class Measuring:
         place = choose(self.compute["device"])
         random = generator(self.batch_stream, purpose, count, batch_size)
         held_out = examples(self.blocks, "held_out")
-        there = facts(self.blocks)["contexts"]
-        if count * batch_size > there:
+        there = facts(self.blocks)
+        if "documents" in there and count * batch_size > there["contexts"]:
             log.warning(
                 "%s: %d contexts are drawn (%s), %d held-out ones are different",
-                self.blocks.stem, count * batch_size, purpose, there,
+                self.blocks.stem, count * batch_size, purpose, there["contexts"],
             )  # fmt: skip
         drawn = batches_of(held_out, batch_size=batch_size, count=count, scored=scored, random=random)
         batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
