@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rllc.figures import held_out
-from rllc.figures.captions import sampling
+from rllc.figures.captions import contexts, sampling
 from rllc.figures.heads.rllc_curves import rllc_by_distribution
 
 SMALL = {"contexts": 41, "documents": 1, "tokens": 5240, "read": 5, "source": "files"}
@@ -41,6 +41,18 @@ def test_a_distribution_is_described(rllc, facts, said):
     assert held_out.text(holding(rllc, mixture=INSTALLED, code=facts), drawn) == said.replace(
         "Python code", label
     )
+
+
+def test_measures_on_fewer_contexts_than_they_read_say_so(study):
+    metrics = study["metrics"].assign_attrs(metrics=json.dumps({"batch_size": 32, "batches": 8}))
+    name = str(metrics["distribution"].values[0])
+    said = "Measured on 256 held-out contexts of each distribution"
+    assert (
+        contexts(holding(metrics, **{name: SMALL}), "metrics", count="batches")
+        == f"{said} ({name} has 41 different ones)."
+    )
+    for source in (metrics, holding(metrics, **{name: LARGE}), holding(metrics, **{name: {"contexts": 41}})):
+        assert contexts(source, "metrics", count="batches") == f"{said}."
 
 
 def test_only_what_is_drawn_is_described(rllc):

@@ -134,7 +134,8 @@ def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
     values = json.loads(dataset.attrs.get(section, "{}"))
     if not {"batch_size", count} <= set(values):
         return ""
-    return f"Measured on {values['batch_size'] * values[count]} held-out contexts of each distribution."
+    read = values["batch_size"] * values[count]
+    return f"Measured on {read} held-out contexts of each distribution{held_out.fewer(dataset, read)}."
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:

@@ -9,6 +9,16 @@ from rllc.figures.inputs import distribution_labels
 OWN = ("files", "hub")  # sources of text that is the user's to enlarge
 
 
+def fewer(dataset: xr.Dataset, count: int) -> str:
+    """In brackets, on which texts fewer than ``count`` contexts differ: " (Mine has 41 different ones)"."""
+    if "distribution" not in dataset.coords:
+        return ""
+    held, labels = _held_out(dataset), distribution_labels(dataset)
+    few = {name: held[name]["contexts"] for name in labels if name in held and held[name]["contexts"] < count}
+    said = [f"{labels[name]} has {contexts:,} different ones" for name, contexts in few.items()]
+    return f" ({', '.join(said)})" if said else ""
+
+
 def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
     """A sentence for each distribution drawn of one's own text, or with fewer contexts than are drawn.
 
@@ -17,12 +27,12 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
     """
     if "distribution" not in drawn.coords:
         return ""
-    setting, inputs = (json.loads(source.attrs.get(name, "{}")) for name in ("sampling", "inputs"))
+    setting, every = json.loads(source.attrs.get("sampling", "{}")), _held_out(source)
     count = setting.get("draws", 0) * setting.get("thinning", 1) * setting.get("batch_size", 0)
     sentences = []
     for name, label in distribution_labels(drawn).items():
-        held = inputs.get(name, {}).get("held_out", {})
-        few = "documents" in held and held["contexts"] < count
+        held = every.get(name, {})
+        few = held.get("contexts", count) < count
         if few or held.get("source") in OWN:
             warning = f"; few, since each chain draws {count:,}" if few else ""
             sentences.append(
@@ -30,3 +40,10 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
                 f"({held['tokens']:,} tokens, different contexts {held['contexts']:,}{warning})."
             )
     return " ".join(sentences)
+
+
+def _held_out(dataset: xr.Dataset) -> dict[str, dict]:
+    """What is held out of each text, as far as the dataset knows."""
+    inputs = json.loads(dataset.attrs.get("inputs", "{}"))
+    facts = {name: each.get("held_out", {}) for name, each in inputs.items() if isinstance(each, dict)}
+    return {name: each for name, each in facts.items() if "documents" in each}
