@@ -16,7 +16,7 @@ from rllc.study.imported import imported_files, planned_files
         (["10-final.pt"], [10]),
         (["seed0.step7.PT", "seed0.step8.SafeTensors"], [7, 8]),
         (["._step_5.pt", "step_5.pt", ".step_6.pt"], [5]),  # what macOS and editors leave behind
-        (["a {name} of\nmine 12 µ.pt"], [12]),
+        (["a { of\nmine 12 µ.pt"], [12]),
         (["step_100k5.pt"], [5]),
     ],
 )
@@ -41,6 +41,7 @@ def test_steps_are_read_off_the_names(tmp_path, names, steps):
         (["step_10k.pt"], "is no whole number"),
         (["step_10k_final.pt"], "is no whole number"),
         ([f"step_{2**53 + 1}.pt"], "is no whole number"),
+        (["a {b} 1.pt"], "has a name in braces, which Snakemake takes for a wildcard: rename it"),
         (["model-00001-of-00002.safetensors"], "is one of several shards"),
     ],
 )

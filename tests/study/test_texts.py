@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
         "texts/a.txt",
         "texts/deep/b.txt",
         "texts/[x].txt",
-        "texts/a {b}\nc.txt",
+        "texts/a {\nc.txt",
         "texts/é \U0001f600.txt",
     ):
         (tmp_path / name).touch()
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
         (["texts/**/?.txt"], ["texts/a.txt", "texts/deep/b.txt"]),
         (["texts/deep/*", "texts/deep/b.txt"], ["texts/deep/b.txt"]),
         (["texts/[x].txt"], ["texts/[x].txt"]),
-        (["texts/a {b}\nc.txt"], ["texts/a {b}\nc.txt"]),
+        (["texts/a {\nc.txt"], ["texts/a {\nc.txt"]),
         (["texts/é*"], ["texts/é \U0001f600.txt"]),
     ],
 )
@@ -50,6 +50,11 @@ def test_files_of_ones_own_are_inputs(folder, patterns, found):
         ("dangling.txt", "no file matches 'dangling.txt'"),
         ("itself.txt", "no file matches 'itself.txt'"),
         ("~nosuchuser/*.txt", "'~nosuchuser/*.txt': "),
+        (
+            "braces/*",
+            "'braces/{x}.txt' has a name in braces, which Snakemake takes for a wildcard: rename it",
+        ),
+        ("braces/{x}.txt", "'braces/{x}.txt' has a name in braces"),
         ("a\0b", "no file matches 'a\\x00b'"),
         ("", "is a folder"),
         ("loop/**/*.txt", "loop/up is a link to a folder that it lies in: take it away"),
@@ -58,6 +63,8 @@ def test_files_of_ones_own_are_inputs(folder, patterns, found):
 def test_paths_are_refused_with(folder, pattern, message):
     (folder / "dangling.txt").symlink_to("gone")
     (folder / "itself.txt").symlink_to("itself.txt")
+    (folder / "braces").mkdir()
+    (folder / "braces" / "{x}.txt").touch()
     (folder / "loop").mkdir()
     (folder / "loop" / "a.txt").touch()
     (folder / "loop" / "up").symlink_to("..")

@@ -222,7 +222,8 @@ def test_a_part_cut_short_is_named_and_made_again(checkout):
     assert (checkout.root / "results/ci/language/metrics.nc").is_file()
 
 
-def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
+def test_a_vocabulary_that_does_not_fit_is_refused(fresh):
+    checkout = fresh()
     overlay = checkout.write("config/mine.yaml", MINE)
     folder = checkout.root / "my models" / "run 0"
     folder.mkdir(parents=True)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from rllc.study.inputs import as_input
+
 SUFFIXES = (".safetensors", ".pt", ".pth")
 LARGEST = 2**53  # steps are also read as floating-point numbers
 # Around the last digits of a number that is more than they are: 1.5, 1e5, 1,000, 10k.
@@ -30,7 +32,7 @@ def imported_files(folder: Path) -> dict[int, Path]:
         if not path.is_file():
             found = "is a folder" if path.is_dir() else "is a link to a file that is not there"
             raise ValueError(f"{path} {found}: expected the file of one state dict")
-        files[step] = path
+        files[step] = Path(as_input(path))
     if not files:
         raise ValueError(f"no checkpoint in {folder}: expected files ending in {', '.join(SUFFIXES)}")
     return dict(sorted(files.items()))

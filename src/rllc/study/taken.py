@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from rllc.study.distributions import Hub, TextTokens
+from rllc.study.inputs import as_input
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
@@ -23,7 +24,7 @@ def tokenizer_files(tokens: TextTokens) -> list[str]:
             f"there is no tokenizer.json at {tokens.pretrained} (from {Path.cwd()}): give the file, the "
             "folder it is in, or a name of the hub"
         )
-    return [str(file)]
+    return [as_input(file)]
 
 
 def data_set_files(entry: Hub) -> list[str]:
@@ -42,7 +43,7 @@ def data_set_files(entry: Hub) -> list[str]:
     hidden = {file for file in files if any(part[0] == "." for part in file.relative_to(path).parts)}
     if not set(files) - hidden:
         raise ValueError(f"{entry.name} is neither a name of the hub nor a folder with files ({Path.cwd()})")
-    return sorted(str(file) for file in files if file not in hidden)
+    return sorted(as_input(file) for file in files if file not in hidden)
 
 
 def tokenizer_size(file: str) -> int:

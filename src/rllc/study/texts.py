@@ -9,6 +9,7 @@ from platform import python_version
 from typing import Any
 
 from rllc.study.distributions import Files, Hub, Installed
+from rllc.study.inputs import as_input
 from rllc.study.taken import data_set_files
 
 
@@ -39,11 +40,11 @@ def _matching(pattern: str) -> list[str]:
     if Path(expanded).is_dir():
         raise ValueError(f"{pattern} is a folder: say which files in it, such as {expanded}/**/*.txt")
     if Path(expanded).is_file():
-        return [expanded]
+        return [as_input(expanded)]
     matches = []
     for name in glob.iglob(expanded, recursive=True):
         _refuse_loop(Path(name).parent)
-        matches += [name] if Path(name).is_file() else []
+        matches += [as_input(name)] if Path(name).is_file() else []
     if not matches:
         raise ValueError(
             f"no file matches {pattern!r} (from {Path.cwd()}); `**` matches any depth of folders"
