@@ -5,8 +5,8 @@ import json
 import pytest
 
 from rllc.run.presence import missing_files
+from rllc.study.local import tokenizer_files
 from rllc.study.reading import ConfigError, read
-from rllc.study.taken import tokenizer_files
 from rllc.study.texts import files
 
 SIZES = {"n_layers": 2, "n_heads": 2, "d_model": 32, "d_head": 16, "n_ctx": 32}
@@ -107,6 +107,7 @@ TOKENIZERS = {
     "ids as text": ("t.json", b'{"model": {"vocab": {"a": "1"}}}', "t.json is no tokenizer.json"),
     "nested": ("t.json", b"[" * 10**5, "t.json is no tokenizer.json"),
     "Latin-1": ("t.json", b"\xe9", "t.json is no tokenizer.json"),
+    "far fewer tokens": ("t.json", b'{"model": {"vocab": {"a": 99}}}', "t.json has 100: expected its number"),
     "more tokens": ("t.json", b'{"model": {"vocab": {"a": 300}}}', "vocabulary: 300 tokens, and "),
     "more added": (
         "t.json", b'{"model": {"vocab": [["a", 0.1]]}, "added_tokens": [{"id": 300}]}', "vocabulary: 300 tokens, and ",

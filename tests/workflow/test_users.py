@@ -120,7 +120,7 @@ def test_text_that_cannot_be_used_is_refused_before_anything_is_measured(checkou
 
 
 def tokenizer_with(token):
-    vocabulary = {"<|bos|>": 0, token: 1}
+    vocabulary = {"<|bos|>": 0, token: 1} | {f"token {number}": number for number in range(2, 300)}
     return json.dumps(
         {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": token}}
     )

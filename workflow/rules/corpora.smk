@@ -5,7 +5,7 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
 """
 
-from rllc.study.taken import tokenizer_files
+from rllc.study.local import tokenizer_files
 from rllc.study.texts import files, normalised, source, versions
 
 READ_WITH = used_texts(STUDY)  # text -> the tokenizer it is read with
@@ -96,7 +96,7 @@ rule make_tokenizer:
             AT.corpus(),
             distribution=[name for name in [tokenizer(wildcards).corpus] if name],
         ),
-        taken=lambda wildcards: tokenizer_files(tokenizer(wildcards)),
+        file=lambda wildcards: tokenizer_files(tokenizer(wildcards)),
     output:
         output=AT.tokenizer(),
     log:

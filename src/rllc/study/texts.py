@@ -10,7 +10,7 @@ from typing import Any
 
 from rllc.study.distributions import Files, Hub, Installed
 from rllc.study.inputs import as_input
-from rllc.study.taken import data_set_files
+from rllc.study.local import data_set_files
 
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:

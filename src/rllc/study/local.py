@@ -1,4 +1,4 @@
-"""Tokenizers and data sets that are taken: from the hub by name, or from files, which are inputs."""
+"""Tokenizers and data sets of the hub that are files here, and so inputs of the rules that read them."""
 
 import json
 import re
