@@ -49,7 +49,7 @@ def test_measures_on_fewer_contexts_than_they_read_say_so(study):
     said = "Measured on 256 held-out contexts of each distribution"
     assert (
         contexts(holding(metrics, **{name: SMALL}), "metrics", count="batches")
-        == f"{said} ({name} has 41 different ones)."
+        == f"{said}. {name} has only 41 different ones."
     )
     for source in (metrics, holding(metrics, **{name: LARGE}), holding(metrics, **{name: {"contexts": 41}})):
         assert contexts(source, "metrics", count="batches") == f"{said}."

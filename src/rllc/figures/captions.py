@@ -135,7 +135,7 @@ def contexts(dataset: xr.Dataset, section: str, *, count: str) -> str:
     if not {"batch_size", count} <= set(values):
         return ""
     read = values["batch_size"] * values[count]
-    return f"Measured on {read} held-out contexts of each distribution{held_out.fewer(dataset, read)}."
+    return f"Measured on {read} held-out contexts of each distribution." + held_out.fewer(dataset, read)
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:

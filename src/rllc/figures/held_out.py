@@ -10,13 +10,12 @@ OWN = ("files", "hub")  # sources of text that is the user's to enlarge
 
 
 def fewer(dataset: xr.Dataset, count: int) -> str:
-    """In brackets, on which texts fewer than ``count`` contexts differ: " (Mine has 41 different ones)"."""
+    """On which texts fewer than ``count`` contexts differ: " Mine has only 41 different ones."."""
     if "distribution" not in dataset.coords:
         return ""
     held, labels = _held_out(dataset), distribution_labels(dataset)
     few = {name: held[name]["contexts"] for name in labels if name in held and held[name]["contexts"] < count}
-    said = [f"{labels[name]} has {contexts:,} different ones" for name, contexts in few.items()]
-    return f" ({', '.join(said)})" if said else ""
+    return "".join(f" {labels[name]} has only {contexts:,} different ones." for name, contexts in few.items())
 
 
 def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
