@@ -78,6 +78,9 @@ def test_a_link_to_another_folder_is_followed(folder):
     (folder / "more").mkdir()
     (folder / "more" / "linked").symlink_to("../texts/deep")
     assert own("more/**/*.txt") == ["more/linked/b.txt"]
+    (folder / "more" / "up").symlink_to("..")
+    assert own("more/up/texts/deep/**/*.txt") == ["more/up/texts/deep/b.txt"]  # not searched
+    assert own("more/*/b.txt") == ["more/linked/b.txt"]
 
 
 def test_versions_are_those_of_python_and_the_packages():

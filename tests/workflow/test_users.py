@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,12 +49,17 @@ def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     overlay = overlay_with(
         checkout, '{source: files, path: "texts/**/*.md", label: My thesis, held_out: 0.4}'
     )
-    checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
+    done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
+    said = done.stdout + done.stderr
+    assert "thesis: documents 30 (" in said
+    assert re.search(
+        r"thesis: documents 30, held out and used \d+ \(\d+ tokens, different contexts \d+\)", said
+    )
     with xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as dataset:
         assert dataset["distribution"].values.tolist()[-1] == "thesis"
         assert np.isfinite(dataset["rllc"].sel(distribution="thesis")).all()
     with xr.open_dataset(checkout.root / "results/ci/figures/rllc_by_distribution.nc") as drawn:
-        assert "My thesis" in drawn.attrs["caption"] + drawn.attrs["details"]
+        assert "My thesis: documents 30, held out and used " in drawn.attrs["caption"]
 
 
 def test_edited_text_is_read_again(checkout):

@@ -41,9 +41,12 @@ def _matching(pattern: str) -> list[str]:
         raise ValueError(f"{pattern} is a folder: say which files in it, such as {expanded}/**/*.txt")
     if Path(expanded).is_file():
         return [as_input(expanded)]
-    matches = []
+    matches, fixed = [], Path(expanded)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
     for name in glob.iglob(expanded, recursive=True):
-        _refuse_loop(Path(name).parent)
+        if "**" in expanded:
+            _refuse_loop(Path(name).parent, fixed)
         matches += [as_input(name)] if Path(name).is_file() else []
     if not matches:
         raise ValueError(
@@ -53,9 +56,11 @@ def _matching(pattern: str) -> list[str]:
 
 
 @cache
-def _refuse_loop(folder: Path) -> None:
-    """Raise ValueError where a path goes through a link to a folder that holds the link: `**` never ends."""
+def _refuse_loop(folder: Path, searched: Path) -> None:
+    """Raise ValueError where a path below ``searched`` goes through a link to a folder that holds the link."""
     for link in (folder, *folder.parents):
+        if link == searched:
+            return
         if link.is_symlink():
             target, place = link.resolve(), link.parent.resolve()
             if target in (place, *place.parents):
