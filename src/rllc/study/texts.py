@@ -57,7 +57,7 @@ def _matching(pattern: str) -> list[str]:
 
 @cache
 def _refuse_loop(folder: Path, searched: Path) -> None:
-    """Raise ValueError where a path below ``searched`` goes through a link to a folder that holds the link."""
+    """Raise ValueError where a path goes, below ``searched``, through a link to a folder that holds it."""
     for link in (folder, *folder.parents):
         if link == searched:
             return
