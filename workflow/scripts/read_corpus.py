@@ -13,7 +13,10 @@ def main(source: dict, held_out: float, versions: dict, corpus: Path) -> None:
     """Read a source of text, split it by document hash, and write it as an Arrow table with a manifest."""
     kind = source.pop("source")
     about = {"source": kind, "settings": source, "versions": versions}
-    table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
+    try:
+        table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
+    except ValueError as error:
+        raise ValueError(f"distributions.{corpus.stem}: {error}") from error
     text = documents.manifest(table, **about)
     write_documents(table, corpus, text=text)
     log.info(
