@@ -1,7 +1,13 @@
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from rllc.job.measuring import Measuring
 from rllc.store import manifest as manifests
+from rllc.store.blocks import write_blocks
+from rllc.tasks.arrow import as_lists, with_manifest
 
 
 @pytest.fixture
@@ -30,3 +36,14 @@ def test_a_job_on_some_checkpoints_reads_the_same_files(job):
 def test_a_step_that_the_chunk_lacks_is_named(job):
     with pytest.raises(ValueError, match="no checkpoint at step 15, 30"):
         job.entries([0, 30, 15])
+
+
+def test_drawing_more_contexts_than_differ_is_said_in_the_log(job, tmp_path, caplog):
+    ids = np.asarray([[0, 1, 2], [0, 1, 2], [0, 2, 1], [0, 1, 1]], np.uint16)
+    table = with_manifest(pa.table({"input_ids": as_lists(ids)}), {"documents": 1, "tokens": 9})
+    write_blocks(tmp_path / "own.json", [("held_out", table)])
+    reading = replace(job, blocks=tmp_path / "own.json", compute={"device": "cpu"})
+    reading.batches("draws", count=1, batch_size=3, scored=None)
+    assert not caplog.messages
+    reading.batches("draws", count=2, batch_size=2, scored=None)
+    assert caplog.messages == ["own: 4 contexts are drawn (draws), 3 held-out ones are different"]

@@ -2,12 +2,10 @@ import copy
 from functools import cache
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rllc.study import defaults
-from rllc.study.imported import imported_files
 from rllc.study.reading import read
 from rllc.study.steps import chunks, powers, steps
 
@@ -58,16 +56,3 @@ def test_adding_a_checkpoint_moves_no_other(extra, new):
         assert set(after[start]) - set(members) <= {new}
     every = sorted(step for members in after.values() for step in members)
     assert every == steps(with_extra([*extra, new]))
-
-
-def test_imported_files_are_read_off_the_names(tmp_path):
-    for name in ("model_100.pt", "model_20.safetensors", "config.json", "notes.txt"):
-        (tmp_path / name).touch()
-    assert list(imported_files(tmp_path)) == [20, 100]
-
-
-def test_folders_without_checkpoints_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="no checkpoint in"):
-        imported_files(tmp_path)
-    with pytest.raises(ValueError, match="there is no folder"):
-        imported_files(tmp_path / "none")

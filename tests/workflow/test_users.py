@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -48,12 +49,17 @@ def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     overlay = overlay_with(
         checkout, '{source: files, path: "texts/**/*.md", label: My thesis, held_out: 0.4}'
     )
-    checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
+    done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
+    said = done.stdout + done.stderr
+    assert "thesis: documents 30 (" in said
+    assert re.search(
+        r"thesis: documents 30, held out and used \d+ \(\d+ tokens, different contexts \d+\)", said
+    )
     with xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as dataset:
         assert dataset["distribution"].values.tolist()[-1] == "thesis"
         assert np.isfinite(dataset["rllc"].sel(distribution="thesis")).all()
     with xr.open_dataset(checkout.root / "results/ci/figures/rllc_by_distribution.nc") as drawn:
-        assert "My thesis" in drawn.attrs["caption"] + drawn.attrs["details"]
+        assert "My thesis: documents 30, held out and used " in drawn.attrs["caption"]
 
 
 def test_edited_text_is_read_again(checkout):
@@ -119,6 +125,56 @@ def test_text_that_cannot_be_used_is_refused_before_anything_is_measured(checkou
     assert not (checkout.root / "results/ci/blocks/bpe/thesis.json").exists()
 
 
+def tokenizer_with(token):
+    vocabulary = {"<|bos|>": 0, token: 1} | {f"token {number}": number for number in range(2, 300)}
+    return json.dumps(
+        {"version": "1.0", "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": token}}
+    )
+
+
+TAKEN = """
+distributions: {mine: {source: hub, name: ./my own, documents: 40, held_out: 0.5, label: x}}
+tokenizers:
+  mine: {pretrained: my own/.tokenizer.json, vocabulary: 300, context: 32, train_blocks: 9, held_out_blocks: 9}
+experiments:
+  language_1layer: {tokenizer: mine}
+  language: {tokenizer: mine, distributions: [mixture, english, code, one_layer, mine]}
+"""
+
+
+def test_what_is_taken_from_files_is_an_input(fresh):
+    """A data set and a tokenizer: edited, they are taken again; gone, nothing is planned."""
+    checkout = fresh()
+    overlay = checkout.write("config/mine.yaml", TAKEN)
+    targets = ("results/ci/corpora/mine.json", "results/ci/tokenizers/mine.json")
+
+    def write(word):
+        rows = "".join(json.dumps({"text": f"{word} {number}"}) + "\n" for number in range(40))
+        checkout.write("my own/rows.jsonl", rows)
+        checkout.write("my own/.tokenizer.json", tokenizer_with(word))
+
+    write("one")
+    checkout.snakemake(overlay, "--", *targets)
+    before = [(checkout.root / target).read_text() for target in targets]
+    assert checkout.plan(*targets, overlays=(overlay,)) == []
+    write("another")
+    assert [rule for rule, _ in checkout.plan(*targets, overlays=(overlay,))] == [
+        "make_tokenizer",
+        "read_corpus",
+    ]
+    checkout.snakemake(overlay, "--", *targets)
+    for target, text in zip(targets, before, strict=True):
+        assert (checkout.root / target).read_text() != text
+    shutil.rmtree(checkout.root / "my own")
+    done = checkout.snakemake(overlay, "-n", "--", *targets, check=False)
+    assert done.returncode != 0
+    for problem in (
+        "distributions.mine.name: ./my own is neither a name of the hub nor a folder with files",
+        "tokenizers.mine.pretrained: there is no tokenizer.json at my own/.tokenizer.json",
+    ):
+        assert problem in done.stdout
+
+
 def test_a_glob_that_matches_nothing_is_refused_also_where_the_figure_exists(checkout):
     overlay = overlay_with(checkout, '{source: files, path: "no/such/*.md", label: x}')
     done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png", check=False)
@@ -172,7 +228,8 @@ def test_a_part_cut_short_is_named_and_made_again(checkout):
     assert (checkout.root / "results/ci/language/metrics.nc").is_file()
 
 
-def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
+def test_a_vocabulary_that_does_not_fit_is_refused(fresh):
+    checkout = fresh()
     overlay = checkout.write("config/mine.yaml", MINE)
     folder = checkout.root / "my models" / "run 0"
     folder.mkdir(parents=True)
@@ -187,8 +244,10 @@ def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
     }
     (folder / "config.json").write_text(json.dumps(facts))
     (folder / "step_4.pt").touch()
-    done = checkout.snakemake(overlay, "--", "results/ci/mine/checkpoints/seed0/from0.json", check=False)
-    assert "has a vocabulary of 999 tokens, the tokenizer 320" in done.stderr
+    done = checkout.snakemake(
+        overlay, "-n", "--", "results/ci/mine/checkpoints/seed0/from0.json", check=False
+    )
+    assert "tokenizers.bpe.vocabulary: 320, config.json 999, in my models/run 0: give" in done.stdout
 
 
 def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):

@@ -68,9 +68,7 @@ rule import_checkpoints:
         **fixed(),
     params:
         code=code("import_checkpoints"),
-        folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
-            seed=wildcards.seed
-        ),
+        folder=lambda wildcards: str(imported_from(wildcards)),
         model=model_of,
         steps=segment,
     message:

@@ -9,6 +9,7 @@ from rllc.run import forecast, leftover, planned, slurm
 from rllc.run.command import command
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
+from rllc.run.held_out import scarce
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import drop_broken
@@ -30,7 +31,7 @@ from rllc.study.datasets import (
 )
 from rllc.study.families import family_of
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
-from rllc.study.imported import imported_files
+from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.parameters import as_json
@@ -53,7 +54,7 @@ except (ConfigError, planned.Changed) as error:
 CODES = PLAN["codes"] if PLAN else {}
 
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
-problems = missing_files(STUDY)
+problems = [] if PLAN else missing_files(STUDY)  # the main process looked
 if problems:
     raise WorkflowError(
         "the config cannot be used:\n"

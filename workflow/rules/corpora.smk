@@ -5,6 +5,7 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
 """
 
+from rllc.study.local import tokenizer_files
 from rllc.study.texts import files, normalised, source, versions
 
 READ_WITH = used_texts(STUDY)  # text -> the tokenizer it is read with
@@ -50,6 +51,7 @@ rule read_corpus:
             "read_corpus",
             params="source held_out versions",
             output="corpus",
+            watch=True,
         )
 
 
@@ -94,6 +96,7 @@ rule make_tokenizer:
             AT.corpus(),
             distribution=[name for name in [tokenizer(wildcards).corpus] if name],
         ),
+        file=lambda wildcards: tokenizer_files(tokenizer(wildcards)),
     output:
         output=AT.tokenizer(),
     log:
@@ -154,6 +157,7 @@ rule make_blocks:
             input="corpus tokenizer trained_on",
             params="settings stream",
             output="blocks",
+            watch=True,
         )
 
 

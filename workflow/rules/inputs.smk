@@ -81,10 +81,15 @@ def blocks_for(wildcards, distribution):
     return AT.blocks().format(tokenizer=tokens, distribution=distribution)
 
 
+def imported_from(wildcards):
+    """The folder of one seed's imported checkpoints."""
+    return experiment(wildcards).checkpoints.folder(wildcards.seed)
+
+
 def imported(wildcards):
     """The state dicts of one chunk of imported checkpoints, and the model's config."""
-    folder = Path(experiment(wildcards).checkpoints.path.format(seed=wildcards.seed))
-    files = imported_files(folder)
+    folder = imported_from(wildcards)
+    files = planned_files(folder)
     return [
         folder / "config.json",
         *(files[step] for step in CHUNKS[wildcards.experiment][int(wildcards.start)]),

@@ -6,6 +6,7 @@ Read last, when all fingerprints are known.
 import atexit
 
 DRY = workflow.output_settings.dryrun
+SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
 if workflow.is_main_process:
@@ -23,6 +24,9 @@ if workflow.is_main_process:
             *drop_leftover(results, plan_name, dry=DRY),
         ]:
             logger.warning(f"{problem}: it will be made again.")
+
+for warning in SCARCE:
+    logger.warning(warning)
 
 
 onstart:
@@ -46,6 +50,9 @@ onstart:
 
 
 onsuccess:
+    for warning in scarce(STUDY):
+        if warning not in SCARCE:
+            logger.warning(warning)
     leftover.end()
 
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from rllc.job.stage import run
-from rllc.store.blocks import write_blocks
+from rllc.job.stage import log, run
+from rllc.store.blocks import held_out, write_blocks
 from rllc.store.documents import read_documents
+from rllc.tasks.arrow import read_manifest
 from rllc.tasks.language import documents
 from rllc.tasks.language import tokenizer as tokenizers
 from rllc.tasks.language.blocks import blocks as cut
@@ -21,7 +22,14 @@ def main(
         (side, cut(table, encoder, held_out=side == "held_out", limit=settings[f"{side}_blocks"], **of))
         for side in ("train", "held_out")
     )
-    write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=settings["vocabulary"])
+    about = read_manifest(table)
+    text = {"read": about["documents"], "source": about.get("source", "mixture")}
+    write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=settings["vocabulary"], text=text)
+    held = held_out(blocks)
+    log.info(
+        "%s: documents %d, held out and used %d (%d tokens, different contexts %d)",
+        blocks.stem, held["read"], held["documents"], held["tokens"], held["contexts"],
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,17 +2,33 @@
 
 from pathlib import Path
 
-from rllc.job.stage import run
+from rllc.job.stage import log, run
 from rllc.store.documents import write_documents
 from rllc.tasks.language import documents, sources
+
+FEW = 5  # held-out documents, whose own contents would be what an estimate is of
 
 
 def main(source: dict, held_out: float, versions: dict, corpus: Path) -> None:
     """Read a source of text, split it by document hash, and write it as an Arrow table with a manifest."""
     kind = source.pop("source")
     about = {"source": kind, "settings": source, "versions": versions}
-    table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
-    write_documents(table, corpus, text=documents.manifest(table, **about))
+    try:
+        table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
+    except ValueError as error:
+        raise ValueError(f"distributions.{corpus.stem}: {error}") from error
+    text = documents.manifest(table, **about)
+    write_documents(table, corpus, text=text)
+    log.info(
+        "%s: documents %d (%d characters), of these held out %d (%d characters)", corpus.stem,
+        *(text[name] for name in ("documents", "characters", "held_out_documents", "held_out_characters")),
+    )  # fmt: skip
+    if text["held_out_documents"] < FEW:
+        log.warning(
+            "documents held out: only %d of %d, and all that is measured is of them. Give more and shorter "
+            "documents, or a larger held_out than %g",
+            text["held_out_documents"], text["documents"], held_out,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

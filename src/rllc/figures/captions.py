@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
 from rllc.analysis.contrasts import lead
+from rllc.figures import held_out
 from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
@@ -80,6 +81,7 @@ def of_estimates(
         setting(source),
         failures(drawn, name, *beside),
         trust(drawn, name),
+        held_out.text(source, drawn),
     ]
     full = chains(source)
     details = [f"Sampled with {full}." if full else "", ERROR if bands else "", cautions(drawn, name)]
@@ -132,8 +134,10 @@ def contexts(dataset: xr.Dataset, section: str, *, count: str, of: str = MEASURE
     section, count  attribute (JSON) with ``batch_size``, and its key that is the number of batches
     """
     values = json.loads(dataset.attrs.get(section, "{}"))
-    known = {"batch_size", count} <= set(values)
-    return of.format(values["batch_size"] * values[count]) if known else ""
+    if not {"batch_size", count} <= set(values):
+        return ""
+    read = values["batch_size"] * values[count]
+    return of.format(read) + held_out.fewer(dataset, read)
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:

@@ -1,5 +1,6 @@
 """Around every measure: read a chunk's checkpoints and batches, write a part."""
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,15 @@ from rllc.models.model import TaughtBatches, build
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
+from rllc.store.blocks import held_out as facts
 from rllc.store.checkpoints import load
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
 from rllc.tasks.language.tokenizer import bos_id
 from rllc.tasks.language.tokenizer import load as read_tokenizer
+
+log = logging.getLogger("rllc")
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class Measuring:
         place = choose(self.compute["device"])
         random = generator(self.batch_stream, purpose, count, batch_size)
         held_out = examples(self.blocks, "held_out")
+        there = facts(self.blocks)
+        if "documents" in there and count * batch_size > there["contexts"]:
+            log.warning(
+                "%s: %d contexts are drawn (%s), %d held-out ones are different",
+                self.blocks.stem, count * batch_size, purpose, there["contexts"],
+            )  # fmt: skip
         drawn = batches_of(held_out, batch_size=batch_size, count=count, scored=scored, random=random)
         batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
         if self.teacher is None:
@@ -108,9 +118,15 @@ class Measuring:
             dataset = dataset.expand_dims({name: value})
         write_dataset(dataset.assign_attrs(attributes(**facts)), self.output)
 
-    def _inputs(self) -> dict[str, str]:
-        """SHA-256 of what is read beside the checkpoints: the tokens, and the teacher's last weights."""
-        inputs = {} if self.blocks is None else {"held_out_blocks": side_digest(self.blocks, "held_out")}
+    def _inputs(self) -> dict[str, Any]:
+        """What is read beside the checkpoints: SHA-256 of the tokens, how many there are, and SHA-256 of the
+        teacher's last weights."""
+        inputs: dict[str, Any] = {}
+        if self.blocks is not None:
+            inputs |= {
+                "held_out_blocks": side_digest(self.blocks, "held_out"),
+                "held_out": facts(self.blocks),
+            }
         if self.teacher is not None:
             inputs["teacher"] = manifests.read(self.teacher)["checkpoints"][-1]["sha256"]
         return inputs

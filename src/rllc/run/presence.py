@@ -1,39 +1,82 @@
-"""The user's own files that a config names are there, before anything is planned.
+"""The user's own files that a config names are there and are what it says, before anything is planned.
 
 Snakemake asks for the inputs of a job only where it considers running it, so a mistyped glob would
-otherwise leave an old result standing as if it were the new one.
+otherwise leave an old result standing as if it were the new one; and a model that is not the one imported
+would be found out minutes later.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
-from rllc.study import texts
+from rllc.study import parameters, texts
 from rllc.study.datasets import used_texts
-from rllc.study.distributions import Files
-from rllc.study.imported import imported_files
-from rllc.study.study import Study
+from rllc.study.distributions import Files, Hub, TextTokens
+from rllc.study.imported import planned_files
+from rllc.study.local import tokenizer_files, tokenizer_size
+from rllc.study.study import Experiment, Study
+from rllc.study.transformer_lens import described, differences
+
+PADDED = 0.75  # an embedding may have more rows than there are tokens, up to a round number
 
 
 def missing_files(study: Study) -> list[str]:
-    """What is wrong with the globs of used distributions and the folders of imported checkpoints."""
-    used = {*used_texts(study)}
-    for name in list(used):
-        used |= set(getattr(study.distributions[name], "weights", {}))
-    looks: list[tuple[str, Callable[[Any], object], Any]] = [
-        (f"distributions.{name}.path", texts.files, entry)
-        for name, entry in sorted(study.distributions.items())
-        if name in used and isinstance(entry, Files)
-    ]
+    """What is wrong with the files of used distributions and tokenizers, and with imported checkpoints."""
+    problems = [*_of_texts(study), *_of_tokenizers(study)]
     for name, experiment in study.experiments.items():
         if experiment.checkpoints.source == "import":
-            folders = [Path(experiment.checkpoints.path.format(seed=seed)) for seed in experiment.seeds]
-            place = f"experiments.{name}.checkpoints.path"
-            looks += [(place, imported_files, folder) for folder in folders]
-    problems = []
-    for place, look, at in looks:
-        try:
-            look(at)
-        except ValueError as error:
-            problems.append(f"{place}: {error}")
+            problems += _of_imports(study, f"experiments.{name}", experiment)
     return problems
+
+
+def _of_texts(study: Study) -> Iterator[str]:
+    used = {*used_texts(study), *(tokens.corpus for tokens in _used_tokenizers(study).values())}
+    for name in list(used & set(study.distributions)):
+        used |= set(getattr(study.distributions[name], "weights", {}))
+    for name, entry in sorted(study.distributions.items()):
+        if name in used and isinstance(entry, Files | Hub):
+            try:
+                texts.files(entry)
+            except (ValueError, OSError) as error:
+                yield f"distributions.{name}.{'path' if isinstance(entry, Files) else 'name'}: {error}"
+
+
+def _of_tokenizers(study: Study) -> Iterator[str]:
+    for name, tokens in _used_tokenizers(study).items():
+        place = f"tokenizers.{name}.pretrained"
+        try:
+            for file in tokenizer_files(tokens):
+                size = tokenizer_size(file)
+                if not PADDED * tokens.vocabulary <= size <= tokens.vocabulary:
+                    place = f"tokenizers.{name}.vocabulary"
+                    yield f"{place}: {tokens.vocabulary} tokens, and {file} has {size}: expected its number"
+        except (ValueError, OSError) as error:
+            yield f"{place}: {error}"
+
+
+def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
+    """Folders, their steps (of all seeds the same), and fields of config.json against the study's model."""
+    first = experiment.seeds[0]
+    model = parameters.model(study, experiment)
+    steps: dict[int, set[int]] = {}
+    for seed in experiment.seeds:
+        folder = experiment.checkpoints.folder(seed)
+        try:
+            steps[seed] = set(planned_files(folder))
+            facts = described(folder / "config.json").facts
+        except (ValueError, OSError) as error:
+            yield f"{place}.checkpoints.path: {error}"
+            continue
+        for fact, values in differences(facts, model).items():
+            at = f"{place}.model.{fact}"
+            if fact == "d_vocab":
+                at = f"tokenizers.{experiment.tokenizer}.vocabulary"
+            yield f"{at}: {values}, in {folder}: give what the checkpoints were trained with"
+        if differ := sorted(steps[seed] ^ steps.get(first, steps[seed])):
+            yield (
+                f"{place}.checkpoints.path: seeds {first} and {seed} have not the same steps; only one has "
+                f"{', '.join(map(str, differ[:5]))}: add or remove files"
+            )
+
+
+def _used_tokenizers(study: Study) -> dict[str, TextTokens]:
+    used = {experiment.tokenizer for experiment in study.experiments.values()}
+    return {n: each for n, each in study.tokenizers.items() if n in used and isinstance(each, TextTokens)}

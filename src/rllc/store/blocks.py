@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rllc.store import manifest as manifests
 from rllc.store.whole import whole
-from rllc.tasks.arrow import as_array, as_lists, read_table, write_table
+from rllc.tasks.arrow import as_array, as_lists, read_manifest, read_table, write_table
 from rllc.tasks.batch import Examples
 
 
@@ -25,7 +25,8 @@ def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: o
         file = blocks.with_name(f"{blocks.stem}.{side}.arrow")
         with whole(file) as temporary:
             write_table(table, temporary)
-        entries[side] = manifests.file_entry(file, blocks=table.num_rows)
+        text = {name: each for name, each in _about(table).items() if name in ("documents", "tokens")}
+        entries[side] = manifests.file_entry(file, blocks=table.num_rows, distinct=_distinct(table), **text)
     manifests.write(blocks, **facts, **entries)
 
 
@@ -60,7 +61,7 @@ def examples(blocks: Path, side: str) -> Examples:
     """The same as arrays, with the positions that a task scores."""
     table, scored = read_blocks(blocks, side), manifests.read(blocks).get("scored")
     return Examples(
-        as_array(table, _contexts("vectors" in table.column_names)),
+        _contexts_of(table),
         None if scored is None else np.asarray(scored, dtype=np.int64),
         as_array(table, "targets") if "targets" in table.column_names else None,
     )
@@ -69,6 +70,29 @@ def examples(blocks: Path, side: str) -> Examples:
 def _contexts(vectors: bool) -> str:
     """Name of their column: that of tokens is the one that ``datasets`` and tokenizers use."""
     return "vectors" if vectors else "input_ids"
+
+
+def held_out(blocks: Path) -> dict[str, Any]:
+    """What there is to measure on: different ``contexts``; of text also ``documents`` and ``tokens``, and how
+    many documents were ``read`` from which ``source``."""
+    content = manifests.read(blocks)
+    side = content["held_out"]
+    text = {name: side[name] for name in ("documents", "tokens") if name in side}
+    return {"contexts": side["distinct"], **text, **content.get("text", {})}
+
+
+def _contexts_of(table: pa.Table) -> np.ndarray:
+    return as_array(table, _contexts("vectors" in table.column_names))
+
+
+def _distinct(table: pa.Table) -> int:
+    """How many contexts differ from each other."""
+    return len({hashlib.blake2b(row, digest_size=16).digest() for row in _contexts_of(table)})
+
+
+def _about(table: pa.Table) -> dict[str, Any]:
+    """The manifest of a table of text; of generated examples there is none."""
+    return read_manifest(table) if table.schema.metadata else {}
 
 
 def side_digest(blocks: Path, side: str) -> str:

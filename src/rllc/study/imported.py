@@ -1,28 +1,67 @@
-"""Which file of a folder of imported checkpoints is which step."""
+"""Folders of imported checkpoints: which file is which step. No torch."""
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+from rllc.study.inputs import as_input
+
 SUFFIXES = (".safetensors", ".pt", ".pth")
+LARGEST = 2**53  # steps are also read as floating-point numbers
+# Around the last digits of a number that is more than they are: 1.5, 1e5, 1,000, 10k.
+BEFORE, AFTER = re.compile(r"[0-9](?:[.,]|[eE][+-]?)$"), re.compile(r"[kKmM](?![a-zA-Z])")
 
 
 def imported_files(folder: Path) -> dict[int, Path]:
     """The state dict of every step in a folder, ascending: the step is the last number of the name.
 
-    Raises ValueError where the folder is missing or holds no state dict, a name has no number, or two
-    have the same.
+    Hidden files are left out. Raises ValueError where the folder is missing or holds no state dict, a name
+    has no number or one that is no whole number, or two have the same.
     """
     if not folder.is_dir():
-        raise ValueError(f"imported checkpoints: there is no folder {folder}")
+        found = f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}"
+        raise ValueError(f"imported checkpoints: {found}")
     files: dict[int, Path] = {}
-    for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
-        numbers = re.findall(r"\d+", path.stem)
-        if not numbers:
-            raise ValueError(f"no step in the name of {path}: rename it, as in step_1000{path.suffix}")
-        step = int(numbers[-1])
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
+            continue
+        step = _step(path)
         if step in files:
             raise ValueError(f"{files[step]} and {path} are both step {step}: keep one of them")
-        files[step] = path
+        if not path.is_file():
+            found = "is a folder" if path.is_dir() else "is a link to a file that is not there"
+            raise ValueError(f"{path} {found}: expected the file of one state dict")
+        files[step] = Path(as_input(path))
     if not files:
         raise ValueError(f"no checkpoint in {folder}: expected files ending in {', '.join(SUFFIXES)}")
     return dict(sorted(files.items()))
+
+
+def planned_files(folder: Path) -> Mapping[int, Path]:
+    """``imported_files``, looked up once: a plan asks for every job, and is to hear the same each time."""
+    return _looked_up(folder, Path.cwd())
+
+
+@cache
+def _looked_up(folder: Path, _relative_to: Path) -> Mapping[int, Path]:
+    return imported_files(folder)
+
+
+def _step(path: Path) -> int:
+    found = list(re.finditer(r"[0-9]+", path.stem))
+    if not found:
+        raise ValueError(f"no step in the name of {path}: rename it, as in step_1000{path.suffix}")
+    if re.search(r"[0-9]+-of-[0-9]+$", path.stem):
+        raise ValueError(f"{path} is one of several shards: save every step as one file")
+    last = found[-1]
+    if (
+        BEFORE.search(path.stem[: last.start()])
+        or AFTER.match(path.stem[last.end() :])
+        or int(last[0]) > LARGEST
+    ):
+        raise ValueError(
+            f"the last number in the name of {path} is no whole number up to 2^53: rename it, as in "
+            f"step_1000{path.suffix}"
+        )
+    return int(last[0])

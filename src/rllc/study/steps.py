@@ -7,7 +7,7 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rllc.study.imported import imported_files
+from rllc.study.imported import planned_files
 
 if TYPE_CHECKING:
     from rllc.study.study import Experiment
@@ -23,7 +23,7 @@ def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
     """All checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
-        return list(imported_files(root / checkpoints.path.format(seed=experiment.seeds[0])))
+        return list(planned_files(root / checkpoints.folder(experiment.seeds[0])))
     last = experiment.training.steps
     scheduled = {0, last, *checkpoints.extra}
     for first, end, every in checkpoints.ranges:

@@ -2,12 +2,15 @@
 
 import glob
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 from typing import Any
 
 from rllc.study.distributions import Files, Hub, Installed
+from rllc.study.inputs import as_input
+from rllc.study.local import data_set_files
 
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:
@@ -18,20 +21,52 @@ def source(entry: Installed | Files | Hub) -> dict[str, Any]:
 def files(entry: Installed | Files | Hub) -> list[str]:
     """The user's own files, so that editing one makes its corpus again.
 
-    Raises ValueError where a glob matches nothing.
+    Raises ValueError where a glob matches nothing or goes round in a loop, or a path is no data set.
     """
+    if isinstance(entry, Hub):
+        return data_set_files(entry)
     if not isinstance(entry, Files):
         return []
-    found: list[str] = []
-    for pattern in [entry.path] if isinstance(entry.path, str) else entry.path:
+    patterns = [entry.path] if isinstance(entry.path, str) else entry.path
+    return list(dict.fromkeys(file for pattern in patterns for file in _matching(pattern)))
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files of a path or a glob; a file may be called like a glob."""
+    try:
         expanded = str(Path(pattern).expanduser())
-        matches = [name for name in sorted(glob.glob(expanded, recursive=True)) if Path(name).is_file()]
-        if not matches:
-            raise ValueError(
-                f"no file matches {pattern!r} (from {Path.cwd()}); `**` matches any depth of folders"
-            )
-        found += matches
-    return found
+    except RuntimeError as error:  # no such user
+        raise ValueError(f"{pattern!r}: {error}") from None
+    if Path(expanded).is_dir():
+        raise ValueError(f"{pattern} is a folder: say which files in it, such as {expanded}/**/*.txt")
+    if Path(expanded).is_file():
+        return [as_input(expanded)]
+    matches, fixed = [], Path(expanded)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    for name in glob.iglob(expanded, recursive=True):
+        if "**" in expanded:
+            _refuse_loop(Path(name).parent, fixed)
+        matches += [as_input(name)] if Path(name).is_file() else []
+    if not matches:
+        raise ValueError(
+            f"no file matches {pattern!r} (from {Path.cwd()}); `**` matches any depth of folders"
+        )
+    return sorted(matches)
+
+
+@cache
+def _refuse_loop(folder: Path, searched: Path) -> None:
+    """Raise ValueError where a path goes, below ``searched``, through a link to a folder that holds it."""
+    for link in (folder, *folder.parents):
+        if link == searched:
+            return
+        if link.is_symlink():
+            target, place = link.resolve(), link.parent.resolve()
+            if target in (place, *place.parents):
+                raise ValueError(
+                    f"{link} is a link to a folder that it lies in: take it away, or do not search it by `**`"
+                )
 
 
 def versions(entry: Installed | Files | Hub) -> dict[str, str]:

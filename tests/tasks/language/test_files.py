@@ -1,7 +1,10 @@
+import gzip
 import json
+import re
 
 import pytest
 
+from rllc.tasks.language.documents import collect
 from rllc.tasks.language.files import documents
 
 
@@ -47,6 +50,7 @@ def test_each_line_of_json_lines_is_a_document(folder):
         (["my texts/a.txt", "absent.txt"], None, "no file matches 'absent.txt'"),
         ([], None, "empty list"),
         ("my texts", None, "is a folder"),
+        ("my texts/a.txt", "body", "`field` is given, and none of my texts/a.txt is a .jsonl file"),
         ("rows.jsonl", None, "rows.jsonl has JSON lines: say in `field`"),
         ("rows.jsonl", "text", r"rows.jsonl, line 1, has no text in 'text'; its keys are \['body'\]"),
     ],
@@ -56,16 +60,130 @@ def test_what_cannot_be_read_is_refused(folder, path, field, message):
         list(documents(path=path, field=field))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'{"body": "x"}\nnot json\n', "line 2, is not JSON"),
-        (b'{"body": "x"}\n["list"]\n', "line 2, is not a JSON object"),
-        (b'{"body": 3}\n', "line 1, has no text"),
-        (b"\xff\xfe", "bad.jsonl is not UTF-8 text"),
-    ],
-)
-def test_a_bad_file_is_named(folder, content, message):
+PROSE = "Ein Haus."
+READ = {
+    "empty": (b"", ""),
+    "one byte": (b"a", "a"),
+    "with a byte order mark": (b"\xef\xbb\xbfa", "a"),
+    "a byte order mark alone": (b"\xef\xbb\xbf", ""),
+    "white space": (b" \n\t\n", " \n\t\n"),
+    "lines of Windows": (b"a\r\nb\r\n", "a\nb\n"),
+    "lines of an old Macintosh": (b"a\rb", "a\nb"),
+    "one huge line": (b"word " * 400_000, "word " * 400_000),
+    "emoji": ("a \U0001f469\u200d\U0001f680 b".encode(), "a \U0001f469\u200d\U0001f680 b"),
+    "right to left": ("שלום עולם مرحبا".encode(), "שלום עולם مرحبا"),
+    "combining marks": ("e\u0301".encode(), "e\u0301"),
+    "line separators": ("a\u2028b\x0cc\x85".encode(), "a\u2028b\x0cc\x85"),
+    "other control characters": (b"a\x1b[0m\x07", "a\x1b[0m\x07"),
+}
+REFUSED = {
+    "UTF-16": (PROSE.encode("utf-16"), "is not UTF-8 text (byte 0): convert it to UTF-8 or leave it out"),
+    "UTF-16 without its mark": (
+        PROSE.encode("utf-16-le"),
+        "is not text (a NUL at character 1: binary, or UTF-16)",
+    ),
+    "UTF-32": (PROSE.encode("utf-32"), "is not UTF-8 text (byte 0)"),
+    "Latin-1": ("caf\xe9".encode("latin-1"), "is not UTF-8 text (byte 3)"),
+    "of Windows": ("“quoted”".encode("cp1252"), "is not UTF-8 text (byte 0)"),
+    "Shift-JIS": ("日本".encode("shift-jis"), "is not UTF-8 text (byte 0)"),
+    "NUL bytes": (b"some\x00text", "is not text (a NUL at character 4"),
+    "zeros": (bytes(100), "is not text (a NUL at character 0"),
+    "gzip": (gzip.compress(b"text", mtime=0), "is not UTF-8 text (byte 1)"),
+    "PNG": (b"\x89PNG\r\n\x1a\n", "is not UTF-8 text (byte 0)"),
+    "zip": (b"PK\x03\x04\x14\x00\x06\x00", "is not text (a NUL"),
+    "cut within a character": ("é".encode()[:1], "is not UTF-8 text (byte 0)"),
+    "half a surrogate pair": (b"\xed\xa0\x80", "is not UTF-8 text (byte 0)"),
+    "an overlong form": (b"\xc0\x80", "is not UTF-8 text (byte 0)"),
+}
+LINES = {
+    "one": (b'{"body": "x"}', ["x"]),
+    "blank lines between": (b'\n{"body": "x"}\n \n{"body": "y"}\n', ["x", "y"]),
+    "lines of Windows": (b'{"body": "x"}\r\n{"body": "y"}\r\n', ["x", "y"]),
+    "with a byte order mark": (b'\xef\xbb\xbf{"body": "x"}', ["x"]),
+    "half a surrogate pair": (b'{"body": "\\ud800"}', ["\ud800"]),
+    "an escaped NUL": (b'{"body": "a\\u0000"}', ["a\0"]),
+}
+BAD_LINES = {
+    "no JSON": (b'{"body": "x"}\nnot json\n', ", line 2, is not JSON"),
+    "cut short": (b'{"body": "x"}\n{"body": "y', ", line 2, is not JSON (Unterminated string"),
+    "a list": (b'{"body": "x"}\n["list"]\n', ", line 2, is not a JSON object"),
+    "a number": (b'{"body": 3}\n', ", line 1, has no text in 'body'; its keys are ['body']"),
+    "another key": (b'{"text": "x"}\n', ", line 1, has no text in 'body'; its keys are ['text']"),
+    "nested 100,000 deep": (b"[" * 10**5, ", line 1, is not JSON (maximum recursion depth"),
+    "a number of 9,999 digits": (
+        b'{"body": ' + b"9" * 9999 + b"}",
+        ", line 1, is not JSON (Exceeds the limit",
+    ),
+    "UTF-16": (b"\xff\xfe", " is not UTF-8 text"),
+    "NUL": (b"\0", " is not text (a NUL"),
+    "two on a line": (b'{"body": "x"} {"body": "y"}', ", line 1, is not JSON (Extra data)"),
+}
+
+
+@pytest.mark.parametrize(("content", "text"), READ.values(), ids=READ)
+def test_a_file_is_read_as(folder, content, text):
+    (folder / "own.txt").write_bytes(content)
+    assert [d.text for d in documents(path="own.txt")] == [text]
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_file_is_refused_with(folder, content, message):
+    (folder / "own.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(f"own.txt {message}")):
+        list(documents(path="own.txt"))
+
+
+@pytest.mark.parametrize("name", ["bad.jsonl", "bad.JSONL"])
+@pytest.mark.parametrize(("content", "texts"), LINES.values(), ids=LINES)
+def test_lines_are_read_as(folder, content, texts, name):
+    (folder / name).write_bytes(content)
+    assert [d.text for d in documents(path=name, field="body")] == texts
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_LINES.values(), ids=BAD_LINES)
+def test_a_bad_line_is_named(folder, content, message):
     (folder / "bad.jsonl").write_bytes(content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(f"bad.jsonl{message}")):
         list(documents(path="bad.jsonl", field="body"))
+
+
+def test_a_file_that_cannot_be_read_is_named():
+    with pytest.raises(
+        ValueError, match=r"/proc/self/mem cannot be read \(Input/output error\): make it readable"
+    ):
+        list(documents(path="/proc/self/mem"))
+
+
+def test_names_may_be_odd(folder):
+    names = {"a {b}\nc.md", " .md", "-rf.md", "é \U0001f600.md"}
+    for name in names:
+        (folder / "my texts" / "deep" / name).write_text(name, encoding="utf-8")
+    assert {d.name.removeprefix("my texts/deep/") for d in documents(path="my texts/deep/*.md")} == names
+
+
+CORPORA = {
+    "five tiny files": ([b"a", b"b", b"c", b"d", b"e"], 5),
+    "copies": ([b"a", b"a", b"b", b"c", b"a\n"], 4),
+    "one empty": ([b"", b" \n", b"a", b"b", b"c"], 3),
+    "surrogates": ([b'{"body": "a\\ud800"}\n{"body": "b"}\n{"body": "g"}'], 3),
+    "all empty": ([b"", b" "], "the source yielded no text: every document was empty"),
+    "one": ([b"a"], "is held out at held_out_fraction 0.5"),
+    "copies of one": ([b"a", b"a", b"a"], "is held out at held_out_fraction 0.5|are held out at"),
+}
+
+
+@pytest.mark.parametrize(("contents", "expected"), CORPORA.values(), ids=CORPORA)
+def test_small_corpora_have_two_sides_or_are_refused(folder, contents, expected):
+    lines = contents[0].startswith(b"{")
+    suffix = "jsonl" if lines else "tex"
+    for number, content in enumerate(contents):
+        (folder / f"{number}.{suffix}").write_bytes(content)
+    found = documents(path=f"[0-9].{suffix}", field="body" if lines else None)
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            collect(found, held_out_fraction=0.5)
+        return
+    table = collect(found, held_out_fraction=0.5)
+    assert table.num_rows == expected
+    assert 0 < sum(table["held_out"].to_pylist()) < expected
+    assert ("a?" in table["text"].to_pylist()) == lines

@@ -168,7 +168,10 @@ ROWS = (
             function="rllc.analysis.head_types:head_types",
             variables={
                 "head_type": Variable(
-                    "type of the head by its attention scores at the last checkpoint", "1", ("head",)
+                    "type of the head by its attention scores at the last checkpoint",
+                    "1",
+                    ("head",),
+                    "where asked for",
                 )
             },
             name="head_types",

@@ -18,8 +18,8 @@ def documents(*, path: str | Sequence[str], field: str | None = None) -> Iterato
     found through an absolute path by what follows the folder before the first wildcard, so that no name
     depends on where the folder lies.
 
-    Raises ValueError where a path matches no file, a file is not UTF-8, or a line is not a JSON object
-    with text in ``field``.
+    Raises ValueError where a path matches no file, a file cannot be read, is not UTF-8 or holds NUL bytes, a
+    line is not a JSON object with text in ``field``, or ``field`` is given and no file has lines of JSON.
     """
     patterns = [path] if isinstance(path, str) else list(path)
     if not patterns:
@@ -28,11 +28,19 @@ def documents(*, path: str | Sequence[str], field: str | None = None) -> Iterato
     for pattern in patterns:
         for file, name in _matches(pattern):
             found.setdefault(file, name)
+    if field is not None and not any(map(_of_json_lines, found)):
+        raise ValueError(
+            f"`field` is given, and none of {path} is a .jsonl file: take `field` out, or rename"
+        )
     for file, name in sorted(found.items(), key=lambda item: (item[1], item[0])):
-        if file.suffix == ".jsonl":
+        if _of_json_lines(file):
             yield from _lines(file, name, field)
         else:
             yield Document(_read(file), name)
+
+
+def _of_json_lines(file: Path) -> bool:
+    return file.suffix.lower() == ".jsonl"
 
 
 def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
@@ -60,11 +68,21 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{file} is not UTF-8 text (byte {error.start}): convert it to UTF-8 or leave it out of the path"
         ) from error
+    except OSError as error:
+        raise ValueError(
+            f"{file} cannot be read ({error.strerror}): make it readable or leave it out of the path"
+        ) from error
+    if "\0" in text:  # UTF-16 without its mark is valid UTF-8, every other character a NUL
+        raise ValueError(
+            f"{file} is not text (a NUL at character {text.index(chr(0))}: binary, or UTF-16): convert it to "
+            "UTF-8 or leave it out of the path"
+        )
+    return text
 
 
 def _lines(file: Path, name: str, field: str | None) -> Iterator[Document]:
@@ -75,10 +93,9 @@ def _lines(file: Path, name: str, field: str | None) -> Iterator[Document]:
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{file}, line {number}, is not JSON ({error.msg}): expected one object"
-            ) from error
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", error)
+            raise ValueError(f"{file}, line {number}, is not JSON ({reason}): expected one object") from error
         if not isinstance(record, dict):
             raise ValueError(f"{file}, line {number}, is not a JSON object: expected {{{field!r}: text}}")
         if not isinstance(record.get(field), str):

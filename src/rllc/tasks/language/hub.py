@@ -24,6 +24,7 @@ def documents(
 
     Raises ValueError where the data set cannot be reached or has no such configuration, split or column.
     """
+    name = str(Path(name).expanduser()) if name.startswith("~") else name
     if documents is not None and documents < 1:
         raise ValueError(f"documents is {documents}; expected at least 1, or none for all")
     label = Path(name).resolve().name if Path(name).is_dir() else name

@@ -96,7 +96,7 @@ def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
             return found
     raise ValueError(
         f"the tokenizer has none of the tokens {list(spellings)} to open a block with: "
-        "say which token it uses"
+        "give a tokenizer that has one"
     )
 
 

@@ -1,0 +1,48 @@
+"""How much held-out text is under a figure: what of one's own was read, and where there is little of any."""
+
+import json
+
+import xarray as xr
+
+from rllc.figures.inputs import distribution_labels
+
+OWN = ("files", "hub")  # sources of text that is the user's to enlarge
+
+
+def fewer(dataset: xr.Dataset, count: int) -> str:
+    """On which texts fewer than ``count`` contexts differ: " Mine has only 41 different ones."."""
+    if "distribution" not in dataset.coords:
+        return ""
+    held, labels = _held_out(dataset), distribution_labels(dataset)
+    few = {name: held[name]["contexts"] for name in labels if name in held and held[name]["contexts"] < count}
+    return "".join(f" {labels[name]} has only {contexts:,} different ones." for name, contexts in few.items())
+
+
+def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
+    """A sentence for each distribution drawn of one's own text, or with fewer contexts than are drawn.
+
+    source  a dataset of estimates: its setting, and in ``inputs`` what its distributions hold
+    drawn   what of it is drawn
+    """
+    if "distribution" not in drawn.coords:
+        return ""
+    setting, every = json.loads(source.attrs.get("sampling", "{}")), _held_out(source)
+    count = setting.get("draws", 0) * setting.get("thinning", 1) * setting.get("batch_size", 0)
+    sentences = []
+    for name, label in distribution_labels(drawn).items():
+        held = every.get(name, {})
+        few = held.get("contexts", count) < count
+        if few or held.get("source") in OWN:
+            warning = f"; few, since each chain draws {count:,}" if few else ""
+            sentences.append(
+                f"{label}: documents {held['read']:,}, held out and used {held['documents']:,} "
+                f"({held['tokens']:,} tokens, different contexts {held['contexts']:,}{warning})."
+            )
+    return " ".join(sentences)
+
+
+def _held_out(dataset: xr.Dataset) -> dict[str, dict]:
+    """What is held out of each text, as far as the dataset knows."""
+    inputs = json.loads(dataset.attrs.get("inputs", "{}"))
+    facts = {name: each.get("held_out", {}) for name, each in inputs.items() if isinstance(each, dict)}
+    return {name: each for name, each in facts.items() if "documents" in each}

@@ -1,0 +1,67 @@
+"""Captions say what of one's own text is held out, and where chains draw more contexts than there are."""
+
+import json
+
+import pytest
+
+from rllc.figures import held_out
+from rllc.figures.captions import contexts, sampling
+from rllc.figures.heads.rllc_curves import rllc_by_distribution
+
+SMALL = {"contexts": 41, "documents": 1, "tokens": 5240, "read": 5, "source": "files"}
+LARGE = {"contexts": 2000, "documents": 300, "tokens": 900000, "read": 3000, "source": "files"}
+INSTALLED = {**LARGE, "source": "installed"}
+
+
+@pytest.fixture
+def rllc(study):
+    """Estimates whose chains draw 240 contexts."""
+    setting = {**sampling(study["rllc"]), "draws": 30, "batch_size": 8, "thinning": 1}
+    return study["rllc"].assign_attrs(sampling=json.dumps(setting))
+
+
+def holding(rllc, **distributions):
+    inputs = {name: {"held_out_blocks": "digest", "held_out": facts} for name, facts in distributions.items()}
+    return rllc.assign_attrs(inputs=json.dumps(inputs))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (SMALL, "Python code: documents 5, held out and used 1 (5,240 tokens, different contexts 41; few, since each chain draws 240)."),
+        (LARGE, "Python code: documents 3,000, held out and used 300 (900,000 tokens, different contexts 2,000)."),
+        ({**SMALL, "source": "installed"}, "Python code: documents 5, held out and used 1 (5,240 tokens, different contexts 41; few, since each chain draws 240)."),
+        (INSTALLED, ""),
+        ({"contexts": 41}, ""),  # generated: as many as were asked for
+    ],
+)  # fmt: skip
+def test_a_distribution_is_described(rllc, facts, said):
+    drawn = rllc.sel(distribution=["mixture", "code"])
+    label = dict(zip(rllc["distribution"].values, rllc["distribution_label"].values, strict=True))["code"]
+    assert held_out.text(holding(rllc, mixture=INSTALLED, code=facts), drawn) == said.replace(
+        "Python code", label
+    )
+
+
+def test_measures_on_fewer_contexts_than_they_read_say_so(study):
+    metrics = study["metrics"].assign_attrs(metrics=json.dumps({"batch_size": 32, "batches": 8}))
+    name = str(metrics["distribution"].values[0])
+    said = "Measured on 256 held-out contexts of each distribution"
+    assert (
+        contexts(holding(metrics, **{name: SMALL}), "metrics", count="batches")
+        == f"{said}. {name} has only 41 different ones."
+    )
+    for source in (metrics, holding(metrics, **{name: LARGE}), holding(metrics, **{name: {"contexts": 41}})):
+        assert contexts(source, "metrics", count="batches") == f"{said}."
+
+
+def test_only_what_is_drawn_is_described(rllc):
+    source = holding(rllc, mixture=INSTALLED, code=SMALL)
+    assert held_out.text(source, rllc.sel(distribution=["mixture"])) == ""
+    assert held_out.text(rllc, rllc) == ""  # of another version, or by hand
+
+
+def test_it_stands_in_the_caption(study, rllc):
+    source = holding(rllc, mixture=INSTALLED, code=SMALL)
+    drawing = rllc_by_distribution({**study, "rllc": source}, distributions=["mixture", "code"])
+    assert "different contexts 41; few, since each chain draws 240)" in drawing.caption

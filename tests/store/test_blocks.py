@@ -1,0 +1,40 @@
+"""Manifests of blocks say how much there is to measure on."""
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from rllc.store.blocks import held_out, write_blocks, write_examples
+from rllc.tasks.batch import Examples
+from rllc.tasks.language.blocks import blocks
+from rllc.tasks.language.documents import Document, collect
+
+
+@pytest.fixture
+def words():
+    tokenizer = Tokenizer(models.WordLevel({"<|bos|>": 0, "a": 1, "b": 2}, unk_token="a"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return tokenizer
+
+
+def test_contexts_are_counted_once_each(tmp_path, words):
+    """One file of one word over and over has one context, however long it is."""
+    table = collect(
+        (Document(text, text[:9]) for text in ("a " * 999, "b " * 600, "a b " * 300)), held_out_fraction=0.5
+    )
+    table = table.set_column(3, "held_out", [[text.startswith("a a") for text in table["text"].to_pylist()]])
+    sides = [
+        (side, blocks(table, words, context=10, held_out=side == "held_out", seed=0))
+        for side in ("train", "held_out")
+    ]
+    write_blocks(tmp_path / "x.json", sides, text={"read": 3, "source": "files"})
+    assert held_out(tmp_path / "x.json") == {
+        "contexts": 1, "documents": 1, "tokens": 999, "read": 3, "source": "files",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_generated_contexts_are_counted_too(tmp_path, kind):
+    contexts = np.arange(12, dtype=kind).reshape(6, 2) % 8
+    write_examples(tmp_path / "x.json", Examples(contexts, np.asarray([0])), train=1, settings={})
+    assert held_out(tmp_path / "x.json") == {"contexts": 4}
