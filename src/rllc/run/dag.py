@@ -1,4 +1,4 @@
-"""Snakemake's own plan of a study: asked for without running anything, and corrected where a file is useless."""
+"""Snakemake's own plan of a study, asked for without running anything."""
 
 import contextlib
 import io
@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
 
 
 @contextlib.contextmanager
