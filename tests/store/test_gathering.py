@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import agrees, described, gather, traces_of, whole_grid
+from rllc.store.gathering import described, gather, traces_of, whole_grid
 from rllc.verdicts import FAULTS, reasons, verdict_attributes
 from rllc.vocabulary import STATUS, head_coords, status_attributes
 
@@ -103,14 +103,6 @@ def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():
     assert (
         "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
     )
-
-
-def test_only_parts_of_the_same_code_and_settings_belong_together():
-    made = xr.Dataset(attrs={"code": "abc", "sampling": '{"draws": 8, "stream": 3}'})
-    assert agrees(made, {"code": "abc", "sampling": {"draws": 8}})
-    assert not agrees(made, {"code": "abd", "sampling": {"draws": 8}})
-    assert not agrees(made, {"code": "abc", "sampling": {"draws": 9}})
-    assert not agrees(made, {"code": "abc", "patterns": {"length": 9}})
 
 
 WORDS = {"a": ("an A", "nats", ["head"], ""), "b": ("", "", [], "where there are any")}

@@ -1,5 +1,6 @@
 """What the README tells a user to do, and what they get when something is wrong."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -160,16 +161,27 @@ def test_a_corrupt_checkpoint_is_not_measured(checkout):
     assert file.read_bytes() == sound
 
 
-def test_a_part_cut_short_is_named_and_made_again(checkout):
-    part = checkout.root / "results/ci/language/parts/metrics/seed0.code.from0.nc"
-    whole = xr.load_dataset(part)
+def test_what_is_cut_short_is_named_and_made_again_as_a_dry_run_says(checkout):
+    results = checkout.root / "results/ci"
+    part = results / "language/parts/metrics/seed0.code.from0.nc"
+    figure = results / "figures/corpus_summary.png"
+    whole, picture = xr.load_dataset(part), figure.read_bytes()
     part.write_bytes(part.read_bytes()[:200])
-    (checkout.root / "results/ci/language/metrics.nc").unlink()
-    done = checkout.snakemake("--", "results/ci/language/metrics.nc")
+    figure.write_bytes(picture[:-30])
+    (results / "language/metrics.nc").unlink()
+    targets = ("results/ci/language/metrics.nc", "results/ci/figures/corpus_summary.png")
+    plan = checkout.plan(*targets)
+    cell = {"dataset": "metrics", "experiment": "language", "seed": "0", "distribution": "code", "start": "0"}
+    assert ("metrics", cell) in plan
+    assert {rule for rule, _ in plan} == {"metrics", "gather", "draw"}
+    assert len(plan) == 3
+    assert part.is_file(), "a dry run removes nothing"
+    done = checkout.snakemake("--", *targets)
     assert "seed0.code.from0.nc" in done.stderr
     assert "it will be made again" in done.stderr
     xr.testing.assert_identical(xr.load_dataset(part), whole)
-    assert (checkout.root / "results/ci/language/metrics.nc").is_file()
+    assert (results / "language/metrics.nc").is_file()
+    assert figure.read_bytes() == picture
 
 
 def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
@@ -191,24 +203,31 @@ def test_a_vocabulary_that_does_not_fit_is_refused(checkout):
     assert "has a vocabulary of 999 tokens, the tokenizer 320" in done.stderr
 
 
-def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):
+def test_a_second_run_is_told_why_it_waits_and_what_a_killed_one_left_is_made_again(checkout):
+    """The first run is killed as its job begins, and the job lives on."""
     text_of_my_own(checkout)
     overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
+    target = "results/ci/corpora/thesis.json"
     call = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "config/ci.yaml", overlay]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     first = subprocess.Popen(
-        call, cwd=checkout.root, env=checkout.environment(), start_new_session=True, **quiet
+        [*call, "--", target], cwd=checkout.root, env=checkout.environment(), start_new_session=True, **quiet
     )
-    try:
+
+    def wait_for(*patterns):
         deadline = time.monotonic() + 60
-        while not any((checkout.root / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        done = checkout.snakemake(overlay, check=False)
-        assert done.returncode != 0
-        # Snakemake looks for unfinished outputs before it looks at the lock: which of the two it names depends
-        # on whether the first run's first job has begun.
-        assert "cannot be locked" in done.stderr or "Incomplete files" in done.stderr
-    finally:
-        # SIGTERM may wait for ever: Snakemake's handler takes a lock that the thread it interrupts may hold.
-        os.killpg(first.pid, signal.SIGKILL)
+        while not all(any(checkout.root.glob(p)) for p in patterns) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    try:
+        wait_for(".snakemake/locks/*", ".snakemake/incomplete/*")
+        first.kill()  # SIGTERM may wait for ever: Snakemake's handler takes a lock that its thread may hold
         first.wait(timeout=60)
+        assert "cannot be locked" in checkout.snakemake(overlay, "--", target, check=False).stderr
+        wait_for(target)
+        checkout.snakemake(overlay, "--unlock")
+        checkout.snakemake(overlay, "--", target)
+        assert checkout.plan(target, overlays=(overlay,)) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(first.pid, signal.SIGKILL)

@@ -39,8 +39,8 @@ def broken(manifest: Path) -> str | None:
 def cut_short(dataset: Path) -> str | None:
     """What is wrong with a netCDF-4 file by its own account of its size; None where nothing is.
 
-    The superblock of an HDF5 file (version 2 or 3, as netCDF-4 writes it) holds the address of its end, behind
-    which our files have a seal: a few bytes are read, whatever the file's size.
+    The superblock of an HDF5 file (version 2 or 3, as netCDF-4 writes it) holds the address of its end;
+    behind it a file of ours has its seal. A few bytes are read, whatever the size.
     """
     head, tail, size = _head(dataset, 48), _tail(dataset, len(MARK)), dataset.stat().st_size
     if len(head) < 48 or not head.startswith(SIGNATURE):

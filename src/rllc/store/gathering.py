@@ -75,17 +75,6 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
     return dataset
 
 
-def agrees(part: xr.Dataset, made_by: dict[str, Any]) -> bool:
-    """Whether a part records this code and these settings; it may record more of a setting (its streams)."""
-    for name, planned in made_by.items():
-        said = part.attrs.get(name, "{}")
-        if name != "code":
-            said = {key: value for key, value in json.loads(said).items() if key in planned}
-        if said != planned:
-            return False
-    return True
-
-
 def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[str, str]) -> xr.Dataset:
     """A dataset of some of its parts on the labels that it will have: the rest is NaN, its status missing.
 
