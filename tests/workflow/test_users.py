@@ -66,7 +66,15 @@ def test_edited_text_is_read_again(checkout):
     assert checkout.plan(target, overlays=(overlay,)) == []
     checkout.write("texts/chapter 3.md", "Another chapter. " * 100)
     checkout.snakemake(overlay, "--", target)
-    assert (checkout.root / target).read_text() != before
+    made = (checkout.root / target).read_text()
+    assert made != before
+    older = checkout.root / "older"
+    older.write_text("A third chapter. " * 100)
+    os.utime(older, (1e9, 1e9))
+    os.utime(checkout.root / "texts/chapter 4.md")
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    older.rename(checkout.root / "texts/chapter 3.md")
+    assert checkout.plan(target, overlays=(overlay,)) == [("read_corpus", {"distribution": "thesis"})]
 
 
 def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):

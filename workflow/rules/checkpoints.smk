@@ -54,7 +54,7 @@ rule train:
 rule import_checkpoints:
     """State dicts that somebody else trained, in the form of ours."""
     input:
-        files=imported,
+        files=ancient(imported),
     output:
         checkpoints=AT.checkpoints(),
     log:
@@ -68,6 +68,7 @@ rule import_checkpoints:
         **fixed(),
     params:
         code=code("import_checkpoints"),
+        contents=lambda wildcards: CONTENTS.digest(imported(wildcards)),
         folder=lambda wildcards: experiment(wildcards).checkpoints.path.format(
             seed=wildcards.seed
         ),

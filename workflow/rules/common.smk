@@ -7,6 +7,7 @@ from snakemake.settings.enums import Quietness
 
 from rllc.run import dag, forecast, leftover, planned, slurm
 from rllc.run.command import command
+from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.leftover import drop_leftover
@@ -58,6 +59,7 @@ if problems:
     )
 
 AT = Layout(STUDY.results)
+CONTENTS = Contents()  # of the user's own files
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}

@@ -22,7 +22,7 @@ READ = [
 rule read_corpus:
     """Documents of one source, deduplicated and split by hash; local, since it may need the network."""
     input:
-        texts=lambda wildcards: files(distribution(wildcards)),
+        texts=ancient(lambda wildcards: files(distribution(wildcards))),
     output:
         corpus=AT.corpus(),
     log:
@@ -40,6 +40,7 @@ rule read_corpus:
         **forecasted("read_corpus"),
     params:
         code=code("read_corpus"),
+        contents=lambda wildcards: CONTENTS.digest(files(distribution(wildcards))),
         source=lambda wildcards: as_json(source(distribution(wildcards))),
         held_out=lambda wildcards: distribution(wildcards).held_out,
         versions=lambda wildcards: as_json(versions(distribution(wildcards))),
@@ -107,6 +108,7 @@ rule make_tokenizer:
         **fixed(),
     params:
         code=code("make_tokenizer"),
+        contents=lambda wildcards: CONTENTS.digest(taken_tokenizer(wildcards)),
         pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
         vocabulary=lambda wildcards: tokenizer(wildcards).vocabulary,
     message:

@@ -15,6 +15,12 @@ def tokenizer(wildcards):
     return STUDY.tokenizers[wildcards.tokenizer]
 
 
+def taken_tokenizer(wildcards):
+    """The file of a tokenizer that is not trained here; of the hub's, one that is not there."""
+    path = Path(tokenizer(wildcards).pretrained or "of a corpus").expanduser()
+    return [path / "tokenizer.json" if path.is_dir() else path]
+
+
 # --- functions that scripts are told by their path
 
 
