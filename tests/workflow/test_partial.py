@@ -2,6 +2,8 @@
 
 import xarray as xr
 
+from rllc.store.datasets import read_dataset, write_dataset
+
 DATASET = "results/ci/partial/language/metrics.nc"
 
 
@@ -30,3 +32,6 @@ def test_a_new_part_is_presented_in_turn(checkout):
     dataset = xr.load_dataset(checkout.root / DATASET)
     assert "unfinished" not in dataset.attrs
     assert dataset["loss"].notnull().all()
+    write_dataset(read_dataset(later) + 1, later)  # the same part, made anew
+    gathered = ("gather_partial", {"experiment": "language", "dataset": "metrics"})
+    assert checkout.plan(DATASET) == [gathered]

@@ -38,6 +38,7 @@ rule train:
         steps=segment,
         compute=compute("train"),
         stream=stream("training"),
+        keep_every=state_kept_every,
     message:
         "training {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
     shell:
@@ -45,7 +46,7 @@ rule train:
             "train",
             input="blocks previous",
             wildcards="seed",
-            params="family generator model initial training compute steps stream",
+            params="family generator model initial training compute steps stream keep_every",
             output="checkpoints",
             watch=True,
         )

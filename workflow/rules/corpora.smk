@@ -127,7 +127,9 @@ rule make_blocks:
     input:
         corpus=AT.corpus(),
         tokenizer=AT.tokenizer(),
-        trained_on=expand(AT.corpus(), distribution=trained_on(STUDY)),
+        trained_on=lambda wildcards: expand(
+            AT.corpus(), distribution=trained_on(STUDY, wildcards.distribution)
+        ),
     output:
         blocks=AT.blocks(),
     log:

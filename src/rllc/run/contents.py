@@ -1,8 +1,8 @@
 """What is in the user's own files: text, imported checkpoints, tokenizers.
 
-Snakemake makes a result again where an input is newer than it. What replaces a file may be older (`mv`, `cp -p`,
-`rsync -a`, an archive unpacked). So the rules that read a user's files carry a digest of their contents instead,
-and a fresh checkout or a `touch` starts nothing.
+Snakemake makes a result again where an input is newer than it. What replaces a file may be older (`mv`,
+`cp -p`, `rsync -a`, an archive unpacked). So the rules that read a user's files carry a digest of their
+contents instead, and a fresh checkout or a `touch` starts nothing.
 """
 
 import contextlib

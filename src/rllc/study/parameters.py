@@ -28,9 +28,8 @@ def training(experiment: Experiment) -> dict[str, Any]:
 def segment(study: Study, name: str, start: int) -> dict[str, Any]:
     """Which steps one segment of a training keeps, of how many, and the length of a context."""
     experiment = study.experiments[name]
-    training = experiment.training
-    facts = {"of": training.steps, "keep_state_every": training.keep_state_every} if training else {}
     context = study.tokenizers[experiment.tokenizer].context
+    facts = {"of": experiment.training.steps} if experiment.training else {}
     return {"experiment": name, "chunk": chunks(experiment)[start], "context": context, **facts}
 
 
