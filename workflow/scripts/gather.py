@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rllc.job.stage import run
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import described, gather, traces_of, whole_grid, without_traces
+from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid, without_traces
 from rllc.store.provenance import attributes, stamp
 
 
@@ -20,8 +20,10 @@ def main(
     whole   the labels of the whole dataset, where parts may be missing; empty: none is
     """
     read = [read_dataset(part) for part in parts]
-    kept = traces_of if row["traces"] else without_traces
-    dataset = gather([kept(part) for part in read], labels=labels)
+    if row["traces"]:  # of several measures, each with a setting of its own
+        dataset = gather([traces_of(part) for part in read], labels=labels, may_differ=OF_TRACES)
+    else:
+        dataset = gather([without_traces(part) for part in read], labels=labels)
     if finish:
         keywords = {key: value for settings in row["settings"].values() for key, value in settings.items()}
         dataset = dataset.merge(finish(dataset, **keywords)).assign_attrs(attributes(**row["settings"]))
