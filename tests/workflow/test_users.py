@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,6 +166,9 @@ def test_a_corrupt_checkpoint_is_not_measured(checkout):
     assert done.returncode != 0
     assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr
     assert "Delete it and run again" in done.stderr
+    assert "--checkpoints" not in done.stdout + done.stderr, "commands only where they are asked for"
+    (log,) = re.findall(r"Complete log\(s\): (.*)", done.stderr)
+    assert "--checkpoints" in Path(log).read_text()
     file.unlink()
     checkout.snakemake("--", "results/ci/language/ablation.nc")
     assert file.read_bytes() == sound

@@ -8,6 +8,9 @@ import atexit
 DRY = workflow.output_settings.dryrun
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
+if not workflow.output_settings.printshellcmds:
+    leave_out_commands(workflow.logger_manager.logger)
+
 PICTURES_AND_TOKENIZERS = [
     *(
         AT.figure(name, suffix)
