@@ -14,6 +14,7 @@ from rllc.run.fingerprint import fingerprint
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import broken_results
+from rllc.run.writable import unwritable
 from rllc.seeds import derive
 from rllc.study import parameters
 from rllc.study.cost import on_gpu

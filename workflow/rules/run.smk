@@ -40,11 +40,20 @@ if workflow.is_main_process:
         if DRY:  # removes nothing, and plans as the run will that does
             dag.without({str(file) for file in useless})
         else:
-            for file in useless:
-                file.unlink()
+            try:
+                for file in useless:
+                    file.unlink()
+            except OSError as error:
+                raise WorkflowError(
+                    f"{error.filename} cannot be removed ({error.strerror})"
+                ) from None
 
 
 onstart:
+    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
+    if problem:
+        raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == "slurm"
     plan_file = planned.keep(config, CODES, root=ROOT)
     try:
