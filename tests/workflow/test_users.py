@@ -46,6 +46,14 @@ def overlay_with(checkout, entry):
     )
 
 
+def replaced_by_an_older(file, content):
+    """As `mv`, `rsync -a` and unpacking an archive do."""
+    older = file.with_name("older")
+    older.write_bytes(content)
+    os.utime(older, (1e9, 1e9))
+    older.rename(file)
+
+
 def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     text_of_my_own(checkout)
     overlay = overlay_with(
@@ -70,13 +78,25 @@ def test_edited_text_is_read_again(checkout):
     checkout.snakemake(overlay, "--", target)
     made = (checkout.root / target).read_text()
     assert made != before
-    older = checkout.root / "older"
-    older.write_text("A third chapter. " * 100)
-    os.utime(older, (1e9, 1e9))
     os.utime(checkout.root / "texts/chapter 4.md")
     assert checkout.plan(target, overlays=(overlay,)) == []
-    older.rename(checkout.root / "texts/chapter 3.md")
+    replaced_by_an_older(checkout.root / "texts/chapter 3.md", b"A third chapter. " * 100)
     assert checkout.plan(target, overlays=(overlay,)) == [("read_corpus", {"distribution": "thesis"})]
+
+
+def test_a_tokenizer_of_my_own_is_taken_again_where_it_is_another(checkout):
+    made = checkout.root / "results/ci/tokenizers/bpe.json"
+    checkout.write("my tokenizer/tokenizer.json", made.read_text())
+    overlay = checkout.write(
+        "config/own.yaml",
+        "tokenizers: {own: {pretrained: my tokenizer/tokenizer.json, vocabulary: 320, context: 32, train_blocks: 1, "
+        "held_out_blocks: 9}}\n",
+    )
+    target = "results/ci/tokenizers/own.json"
+    checkout.snakemake(overlay, "--", target)
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    replaced_by_an_older(checkout.root / "my tokenizer/tokenizer.json", made.read_bytes() + b"\n")
+    assert checkout.plan(target, overlays=(overlay,)) == [("make_tokenizer", {"tokenizer": "own"})]
 
 
 def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):
@@ -108,6 +128,9 @@ def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkou
     ):
         for name in ("rllc", "rllc_se", "rllc_gradient_off", "init_loss"):
             np.testing.assert_array_equal(mine[name].values, theirs[name].values)
+    replaced_by_an_older(folder / "model_32.pt", (folder / "model_16.pt").read_bytes())
+    plan = checkout.plan("results/ci/mine/rllc.nc", overlays=(overlay,))
+    assert {w["start"] for rule, w in plan if rule == "import_checkpoints"} == {"20"}
 
 
 @pytest.mark.parametrize(
