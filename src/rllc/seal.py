@@ -21,7 +21,7 @@ def seal(path: Path) -> None:
 
 def unsealed(path: Path) -> str | None:
     """What is wrong with a file by its seal; None where its bytes are those that were sealed."""
-    content = path.read_bytes()
+    content = memoryview(path.read_bytes())
     body, digest, mark = content[:-LENGTH], content[-LENGTH : -len(MARK)], content[-len(MARK) :]
     if mark != MARK:
         return "it does not end with its SHA-256: it is cut short, or something else wrote it"
