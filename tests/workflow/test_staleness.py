@@ -130,6 +130,12 @@ def test_how_often_states_are_kept_runs_nothing_again(checkout):
     assert checkout.plan(overlays=(overlay,)) == []
 
 
+def test_a_longer_training_goes_on_from_the_old_one(checkout):
+    overlay = checkout.write("config/more.yaml", "experiments: {language: {training: {steps: 80}}}\n")
+    plan = checkout.plan("results/ci/language/rllc.nc", overlays=(overlay,))
+    assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"20"}
+
+
 def test_a_further_training_on_a_distribution_runs_nothing_of_the_others(checkout):
     """Its text holds out as much as theirs, so it has seen nothing that they hold out."""
     overlay = checkout.write(

@@ -26,11 +26,17 @@ def training(experiment: Experiment) -> dict[str, Any]:
 
 
 def segment(study: Study, name: str, start: int) -> dict[str, Any]:
-    """Which steps one segment of a training keeps, of how many, and the length of a context."""
+    """Which steps one segment of a training keeps, of how many, and the length of a context.
+
+    ``of`` is the length of the whole training where its schedule depends on it. Where the rate is constant it
+    is the segment's last step, so that a longer training runs no earlier segment again.
+    """
     experiment = study.experiments[name]
-    context = study.tokenizers[experiment.tokenizer].context
-    facts = {"of": experiment.training.steps} if experiment.training else {}
-    return {"experiment": name, "chunk": chunks(experiment)[start], "context": context, **facts}
+    training, chunk = experiment.training, chunks(experiment)[start]
+    facts = {"experiment": name, "chunk": chunk, "context": study.tokenizers[experiment.tokenizer].context}
+    if training is None:
+        return facts
+    return {**facts, "of": chunk[-1] if training.schedule == "constant" else training.steps}
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:
