@@ -22,5 +22,5 @@ class WithoutCommands(logging.Formatter):
 def leave_out_commands(logger: logging.Logger) -> None:
     """Have what writes to the terminal leave commands out; Snakemake's own log holds them."""
     for handler in logger.handlers:
-        if handler.formatter:
+        if handler.formatter and not isinstance(handler, logging.FileHandler):
             handler.setFormatter(WithoutCommands(handler.formatter))
