@@ -131,7 +131,9 @@ def test_how_often_states_are_kept_runs_nothing_again(checkout):
 
 
 def test_a_longer_training_goes_on_from_the_old_one(checkout):
-    overlay = checkout.write("config/more.yaml", "experiments: {language: {training: {steps: 80}}}\n")
+    overlay = checkout.write(
+        "config/more.yaml", "experiments: {language: {training: {steps: 80}, checkpoints: {extra: [60]}}}\n"
+    )
     plan = checkout.plan("results/ci/language/rllc.nc", overlays=(overlay,))
     assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"20"}
 
