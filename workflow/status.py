@@ -9,40 +9,20 @@ import io
 import sys
 from pathlib import Path
 
-from snakemake.api import (
-    ConfigSettings,
-    DAGSettings,
-    OutputSettings,
-    ResourceSettings,
-    SnakemakeApi,
-    StorageSettings,
-    WorkflowSettings,
-)
-from snakemake.settings.enums import Quietness
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from rllc.run import slurm, status
+from rllc.run.dag import dag
 
 FOLDER = Path(".snakemake")
 
 
 def jobs(overlays: list[str]) -> list[status.PlannedJob]:
     """Every job of the study, whether or not it needs to run."""
-    with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path(overlay) for overlay in overlays]),
-            storage_settings=StorageSettings(),
-            workflow_settings=WorkflowSettings(),
-            snakefile=Path("Snakefile"),
-        )
-        planned = workflow.dag(DAGSettings(force_incomplete=True))
-        planned.execute_workflow(executor="dryrun")
-        dag = planned.workflow_api._workflow.dag
-        needed = set(dag.needrun_jobs(exclude_finished=False))
-        figures = dag.workflow.globals["STUDY"].figures
-        order = {rule.name: number for number, rule in enumerate(dag.workflow.rules)}
-        ordered = sorted(dag.jobs, key=lambda job: order[job.rule.name])
+    with dag(overlays) as planned:
+        needed = set(planned.needrun_jobs(exclude_finished=False))
+        figures = planned.workflow.globals["STUDY"].figures
+        order = {rule.name: number for number, rule in enumerate(planned.workflow.rules)}
+        ordered = sorted(planned.jobs, key=lambda job: order[job.rule.name])
         return [_job(job, job in needed, figures) for job in ordered if job.output]
 
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -65,10 +66,22 @@ def test_cells_that_nothing_uses_are_removed(measuring, tmp_path):
     assert len(list((tmp_path / "part.cells").iterdir())) == 3
 
 
-def test_a_spoilt_cell_is_computed_again(measuring, tmp_path):
+def cut(content):
+    return content[:100]
+
+
+def changed(content):
+    """The value itself, in a file that is sound otherwise."""
+    before = np.float64(10).tobytes()
+    assert content.count(before) == 1
+    return content.replace(before, np.float64(11).tobytes())
+
+
+@pytest.mark.parametrize("spoil", [cut, changed])
+def test_a_spoilt_cell_is_computed_again(measuring, tmp_path, spoil):
     measuring()
-    cell = min((tmp_path / "part.cells").iterdir())
-    cell.write_bytes(cell.read_bytes()[:100])
+    (cell,) = (tmp_path / "part.cells").glob("0000005.*")
+    cell.write_bytes(spoil(cell.read_bytes()))
     dataset, calls = measuring()
-    assert calls == [0]
-    assert dataset["value"].sel(step=0).item() == 0
+    assert calls == [5]
+    assert dataset["value"].sel(step=5).item() == 10

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -135,3 +137,31 @@ def test_a_spoilt_state_is_not_used(run):
         path.unlink()
     _, trained = run("a", CHUNKS, which=[10])
     assert trained == list(range(1, 21))
+
+
+RECIPE = {
+    "tokens": "x", "model": MODEL.__dict__, "stream": 5, "seed": 0, "code": "c", "settings": {"learning_rate": 0.1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [
+        ("tokens", "y"),
+        ("model", {**MODEL.__dict__, "n_heads": 1}),
+        ("stream", 6),
+        ("seed", 1),
+        ("code", "d"),
+        ("settings", {"learning_rate": 0.2}),
+        ("settings", {"learning_rate": 0.1, "warmup": 3}),
+    ],
+)
+def test_weights_of_other_data_model_seed_code_or_settings_are_not_used(tmp_path, field, other):
+    def recipe(tokens, settings, **facts):
+        blocks = tmp_path / "blocks.json"
+        blocks.write_text(json.dumps({"train": {"sha256": tokens}, "held_out": {"sha256": "z"}}))
+        segment = Segment(blocks=blocks, previous=None, checkpoints=tmp_path / "from0.json", **facts)
+        return segment.recipe(**settings)
+
+    assert recipe(**RECIPE) == recipe(**RECIPE)
+    assert recipe(**RECIPE | {field: other}) != recipe(**RECIPE)

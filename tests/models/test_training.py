@@ -183,6 +183,8 @@ def test_epochs_are_permutations_and_steps_stand_alone():
     assert second != rows
     fresh = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     assert torch.equal(fresh(7).contexts, batches(7).contexts)
+    again = [tuple(row) for step in range(5) for row in batches(step).contexts.tolist()]
+    assert again == rows, "an earlier epoch after a later one"
     assert not torch.equal(
         shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=2)(7).contexts, batches(7).contexts
     )

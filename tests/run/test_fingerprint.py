@@ -1,10 +1,12 @@
+import ast
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from rllc.run.fingerprint import closure, fingerprint
+from rllc.run.fingerprint import closure, distribution, fingerprint
 from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES
 from rllc.study.measures.table import ANALYSES, MEASURES
@@ -105,6 +107,22 @@ def test_every_rule_carries_the_fingerprint_of_the_script_it_runs():
             assert ran[1] == carried[1], block
             checked += 1
     assert checked >= 13
+
+
+def test_the_version_of_every_package_that_is_imported_is_in_the_lock():
+    """Under the name that the fingerprint looks for: `import PIL` is of pillow."""
+    lock = (ROOT / "envs/requirements.lock").read_text()
+    pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in re.findall(r"^([\w.-]+)==", lock, re.M)}
+    imported = set()
+    for file in [*SCRIPTS, *(ROOT / "src/rllc").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module.partition(".")[0])
+    others = imported - sys.stdlib_module_names - {"rllc"}
+    assert {"sklearn", "torch", "yaml"} <= others
+    assert {package for package in others if distribution(package) not in pinned} == set()
 
 
 def test_training_depends_on_nothing_that_only_measures():

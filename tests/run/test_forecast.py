@@ -56,3 +56,38 @@ def test_head_scores_cost_what_their_own_sequences_do(config):
         study = read(config)
         costs.append(forecast.of(study, "heads", SimpleNamespace(experiment="language", start=0)).cpu_seconds)
     assert costs[0] == costs[1]
+
+
+def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
+    """But for the start of every job: a later one does not train what the ones before it did."""
+    parts = []
+    for chunks in ([0], [0, 100, 1250]):
+        config["experiments"]["language"]["checkpoints"]["chunks"] = chunks
+        study = read(config)
+        costs = [cost.training(study, study.experiments["language"], start) for start in chunks]
+        parts.append(sum(each.cpu_seconds - cost.START for each in costs))
+        assert min(each.cpu_seconds for each in costs) > cost.START
+    assert parts[1] == pytest.approx(parts[0])
+
+
+@pytest.mark.parametrize(("rule", "dataset"), [("calibration", "calibration"), ("sample_full", "llc")])
+def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config, rule, dataset):
+    section = config["experiments"]["language"]["sampling"]
+    if rule == "calibration":
+        section = config["experiments"]["language"]["calibration"] | {"heads": None}
+        config["experiments"]["language"]["calibration"] = section
+    (start,) = config["experiments"]["language"]["checkpoints"]["chunks"]
+    job = SimpleNamespace(experiment="language", dataset=dataset, start=start)
+
+    def seconds(**more):
+        changed = section["full"]
+        before = dict(changed)
+        changed.update({name: changed[name] + count for name, count in more.items()})
+        try:
+            return forecast.of(read(config), rule, job).cpu_seconds
+        finally:
+            changed.update(before)
+
+    settings = len(section["full"]["n_beta"]) if rule == "calibration" else 1
+    one = seconds() - seconds(control_chains=-1)
+    assert seconds(chains=1) - seconds() == pytest.approx(3 * settings * one)

@@ -1,9 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import agrees, described, gather, traces_of, whole_grid
+from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid
 from rllc.verdicts import FAULTS, reasons, verdict_attributes
 from rllc.vocabulary import STATUS, head_coords, status_attributes
 
@@ -84,6 +86,43 @@ def test_traces_of_heads_and_of_the_whole_model_stand_side_by_side():
     assert traces["loss"].dims == ("seed", "step", "component", "distribution", "chain", "draw")
 
 
+def test_what_parts_say_differently_is_said():
+    """Where the device is `auto`, a GPU may have made some of them."""
+    parts = every()
+    for number, each in enumerate(parts):
+        inputs = {"blocks": f"sha of {each['distribution'].item()}"}
+        compute = {"device": "cuda" if number else "cpu"}
+        each.attrs |= {"code": "abc", "compute": json.dumps(compute), "inputs": json.dumps(inputs)}
+    attributes = gather(parts, labels=LABELS).attrs
+    assert json.loads(attributes["compute"]) == [{"device": "cpu"}, {"device": "cuda"}]
+    assert json.loads(attributes["inputs"]) == {n: {"blocks": f"sha of {n}"} for n in LABELS}
+    assert (attributes["sampling"], attributes["code"]) == ("{}", "abc")
+    assert gather(parts[1:], labels=LABELS).attrs["compute"] == '{"device": "cuda"}'
+
+
+@pytest.mark.parametrize("name", ["sampling", "code", "inputs"])
+def test_parts_of_other_settings_code_or_inputs_are_not_joined(name):
+    parts = every()
+    for each in parts:
+        each.attrs[name] = '{"a": 1}'
+    parts[-1].attrs[name] = '{"a": 2}'
+    message = rf"parts of .* and of distribution english seed 0 from 0 differ in '{name}.*: delete"
+    with pytest.raises(ValueError, match=message):
+        gather(parts, labels=LABELS)
+    if name != "inputs":
+        both = gather(parts, labels=LABELS, may_differ=OF_TRACES).attrs[name]
+        assert json.loads(both) == [{"a": 1}, {"a": 2}]
+
+
+def test_a_cell_with_some_heads_missing_is_there():
+    """A head whose chains all failed is NaN, and no reason to call the cell unfinished."""
+    one = part(0, "code", (0, 3))
+    one["rllc"].loc[{"head": "0:0"}] = np.nan
+    coords = {"seed": [0], "step": [0, 3, 7], "distribution": ["code"]}
+    dataset = whole_grid(gather([one], labels=LABELS), coords, LABELS)
+    assert dataset.attrs["unfinished"] == "2 of 3 cells of seed, step, distribution"
+
+
 def test_an_unfinished_dataset_has_all_its_labels():
     some = [part(0, "code", (0, 3)), part(1, "code", (0, 3)), part(1, "code", (7, 9))]
     coords = {"seed": [0, 1, 2], "step": [0, 3, 7, 9, 11], "distribution": ["english", "code"]}
@@ -103,14 +142,6 @@ def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():
     assert (
         "unfinished" not in whole_grid(gather([part(0, "code", (0, 3))], labels=LABELS), coords, LABELS).attrs
     )
-
-
-def test_only_parts_of_the_same_code_and_settings_belong_together():
-    made = xr.Dataset(attrs={"code": "abc", "sampling": '{"draws": 8, "stream": 3}'})
-    assert agrees(made, {"code": "abc", "sampling": {"draws": 8}})
-    assert not agrees(made, {"code": "abd", "sampling": {"draws": 8}})
-    assert not agrees(made, {"code": "abc", "sampling": {"draws": 9}})
-    assert not agrees(made, {"code": "abc", "patterns": {"length": 9}})
 
 
 WORDS = {"a": ("an A", "nats", ["head"], ""), "b": ("", "", [], "where there are any")}

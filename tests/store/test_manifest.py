@@ -1,12 +1,19 @@
 import json
+from pathlib import Path
 
+import matplotlib.pyplot as plt
+import pyarrow as pa
 import pytest
 import xarray as xr
 
-from rllc.run.sidecars import broken, drop_broken
+from rllc.figures.drawing import Animation, Drawing
+from rllc.run.sidecars import broken, broken_results
 from rllc.store import manifest
+from rllc.store.animation import write_animation
 from rllc.store.datasets import write_dataset
+from rllc.store.figure import Files, write_figure
 from rllc.store.whole import UnreadableResult
+from rllc.tasks.language.tokenizer import save, train
 
 
 @pytest.fixture
@@ -57,16 +64,13 @@ def test_what_is_no_manifest_is_refused(vouched, text):
         manifest.read(small)
 
 
-def test_manifests_of_truncated_files_are_dropped_before_a_run(vouched, tmp_path):
+def test_manifests_of_truncated_files_are_found_before_a_run(vouched, tmp_path):
     large, small = vouched
-    assert drop_broken(tmp_path) == []
+    assert broken_results(tmp_path, ()) == {}
     large.write_bytes(truncated(large.read_bytes()))
-    (message,) = drop_broken(tmp_path, dry=True)
+    ((file, message),) = broken_results(tmp_path, ()).items()
+    assert file == small
     assert "a.arrow has 991 bytes" in message
-    assert small.exists()
-    assert drop_broken(tmp_path) == [message]
-    assert not small.exists()
-    assert large.exists()
 
 
 def test_checkpoints_of_a_chunk_are_looked_at_too(tmp_path):
@@ -75,9 +79,10 @@ def test_checkpoints_of_a_chunk_are_looked_at_too(tmp_path):
     file = folder / "step0000001.safetensors"
     file.write_bytes(b"x" * 10)
     manifest.write(folder / "from0.json", checkpoints=[manifest.file_entry(file, step=1)])
-    assert drop_broken(tmp_path) == []
+    assert broken_results(tmp_path, ()) == {}
     file.unlink()
-    assert ["step0000001.safetensors is missing" in message for message in drop_broken(tmp_path)] == [True]
+    (message,) = broken_results(tmp_path, ()).values()
+    assert "step0000001.safetensors is missing" in message
 
 
 def test_equal_content_gives_equal_bytes(tmp_path):
@@ -88,15 +93,37 @@ def test_equal_content_gives_equal_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["language/parts/hessian", "language", "."])
-def test_datasets_that_are_cut_short_are_dropped_before_a_run(tmp_path, place):
+def test_datasets_that_are_cut_short_are_found_before_a_run(tmp_path, place):
     file = tmp_path / place / "a.nc"
     write_dataset(xr.Dataset({"x": ("step", [1.0, 2.0])}), file)
-    assert drop_broken(tmp_path) == []
+    assert broken_results(tmp_path, ()) == {}
     content = file.read_bytes()
-    for kept in (0, 20, 4000, len(content) - 1):
+    for kept in (0, 20, 4000, len(content) - 50, len(content) - 1):
         file.write_bytes(content[:kept])
-        (message,) = drop_broken(tmp_path, dry=True)
-        assert f"{file} has {kept} bytes" in message
-        assert file.is_file()
-    drop_broken(tmp_path)
-    assert not file.exists()
+        assert f"{file} has {kept} bytes" in broken_results(tmp_path, ())[file]
+
+
+def test_a_dataset_that_something_else_wrote_is_left_alone(tmp_path):
+    xr.Dataset({"x": ("step", [1.0, 2.0])}).to_netcdf(tmp_path / "mine.nc")
+    assert broken_results(tmp_path, ()) == {}
+
+
+def test_pictures_captions_and_tokenizers_that_are_cut_short_are_found_before_a_run(tmp_path):
+    figure, axes = plt.subplots()
+    axes.plot([1, 3])
+    drawing = Drawing(figure, xr.Dataset({"x": ("step", [1.0])}), "A caption.", "")
+    files = [tmp_path / f"a.{suffix}" for suffix in ("png", "pdf", "nc", "txt", "gif", "json")]
+    write_figure(drawing, Files(*files[:4]), {})
+    animation = Animation(figure, 3, lambda n: axes.lines, "A caption.")
+    write_animation(animation, files[4], {}, frames_per_second=2)
+    save(train(pa.table({"text": ["some text"], "held_out": [False]}), vocabulary_size=260), files[5])
+    others = [str(file) for file in files if file.suffix != ".nc"]
+    assert broken_results(tmp_path, [*others, str(tmp_path / "not there.png")]) == {}
+    for file in map(Path, others):
+        whole = file.read_bytes()
+        for kept in (0, len(whole) // 2, len(whole) - 1):
+            file.write_bytes(whole[:kept])
+            assert broken_results(tmp_path, others) == {
+                file: f"{file} is cut short: it does not end as it should"
+            }
+        file.write_bytes(whole)

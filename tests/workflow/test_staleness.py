@@ -123,6 +123,31 @@ def test_fresh_modification_times_change_nothing(checkout):
     assert checkout.plan() == []
 
 
+def test_how_often_states_are_kept_runs_nothing_again(checkout):
+    overlay = checkout.write(
+        "config/more.yaml", "experiments: {language: {training: {keep_state_every: 30}}}\n"
+    )
+    assert checkout.plan(overlays=(overlay,)) == []
+
+
+def test_a_longer_training_goes_on_from_the_old_one(checkout):
+    overlay = checkout.write(
+        "config/more.yaml", "experiments: {language: {training: {steps: 80}, checkpoints: {extra: [60]}}}\n"
+    )
+    plan = checkout.plan("results/ci/language/rllc.nc", overlays=(overlay,))
+    assert {wildcards["start"] for _, wildcards in plan if "start" in wildcards} == {"20"}
+
+
+def test_a_further_training_on_a_distribution_runs_nothing_of_the_others(checkout):
+    """Its text holds out as much as theirs, so it has seen nothing that they hold out."""
+    overlay = checkout.write(
+        "config/more.yaml",
+        "experiments: {more: {like: language_1layer, training: {distribution: english}}}\n",
+    )
+    plan = checkout.plan("results/ci/more/checkpoints/seed0/from0.json", "all", overlays=(overlay,))
+    assert plan == [("train", {"experiment": "more", "seed": "0", "start": "0"})]
+
+
 def test_an_upgraded_drawing_library_draws_again(checkout, rules):
     checkout.edit("envs/requirements.lock", "\nmatplotlib==", "\nmatplotlib==9")
     assert rules(checkout.plan()) == {"draw", "animate"}

@@ -1,5 +1,6 @@
 """What the README tells a user to do, and what they get when something is wrong."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +46,14 @@ def overlay_with(checkout, entry):
     )
 
 
+def replaced_by_an_older(file, content):
+    """As `mv`, `rsync -a` and unpacking an archive do."""
+    older = file.with_name("older")
+    older.write_bytes(content)
+    os.utime(older, (1e9, 1e9))
+    older.rename(file)
+
+
 def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     text_of_my_own(checkout)
     overlay = overlay_with(
@@ -71,7 +81,27 @@ def test_edited_text_is_read_again(checkout):
     assert checkout.plan(target, overlays=(overlay,)) == []
     checkout.write("texts/chapter 3.md", "Another chapter. " * 100)
     checkout.snakemake(overlay, "--", target)
-    assert (checkout.root / target).read_text() != before
+    made = (checkout.root / target).read_text()
+    assert made != before
+    os.utime(checkout.root / "texts/chapter 4.md")
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    replaced_by_an_older(checkout.root / "texts/chapter 3.md", b"A third chapter. " * 100)
+    assert checkout.plan(target, overlays=(overlay,)) == [("read_corpus", {"distribution": "thesis"})]
+
+
+def test_a_tokenizer_of_my_own_is_taken_again_where_it_is_another(checkout):
+    made = checkout.root / "results/ci/tokenizers/bpe.json"
+    checkout.write("my tokenizer/tokenizer.json", made.read_text())
+    overlay = checkout.write(
+        "config/own.yaml",
+        "tokenizers: {own: {pretrained: my tokenizer/tokenizer.json, vocabulary: 320, context: 32, train_blocks: 1, "
+        "held_out_blocks: 9}}\n",
+    )
+    target = "results/ci/tokenizers/own.json"
+    checkout.snakemake(overlay, "--", target)
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    replaced_by_an_older(checkout.root / "my tokenizer/tokenizer.json", made.read_bytes() + b"\n")
+    assert checkout.plan(target, overlays=(overlay,)) == [("make_tokenizer", {"tokenizer": "own"})]
 
 
 def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):
@@ -103,6 +133,9 @@ def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkou
     ):
         for name in ("rllc", "rllc_se", "rllc_gradient_off", "init_loss"):
             np.testing.assert_array_equal(mine[name].values, theirs[name].values)
+    replaced_by_an_older(folder / "model_32.pt", (folder / "model_16.pt").read_bytes())
+    plan = checkout.plan("results/ci/mine/rllc.nc", overlays=(overlay,))
+    assert {w["start"] for rule, w in plan if rule == "import_checkpoints"} == {"20"}
 
 
 @pytest.mark.parametrize(
@@ -211,21 +244,35 @@ def test_a_corrupt_checkpoint_is_not_measured(checkout):
     assert done.returncode != 0
     assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr
     assert "Delete it and run again" in done.stderr
+    assert "--checkpoints" not in done.stdout + done.stderr, "commands only where they are asked for"
+    (log,) = re.findall(r"Complete log\(s\): (.*)", done.stderr)
+    assert "--checkpoints" in Path(log).read_text()
     file.unlink()
     checkout.snakemake("--", "results/ci/language/ablation.nc")
     assert file.read_bytes() == sound
 
 
-def test_a_part_cut_short_is_named_and_made_again(checkout):
-    part = checkout.root / "results/ci/language/parts/metrics/seed0.code.from0.nc"
-    whole = xr.load_dataset(part)
+def test_what_is_cut_short_is_named_and_made_again_as_a_dry_run_says(checkout):
+    results = checkout.root / "results/ci"
+    part = results / "language/parts/metrics/seed0.code.from0.nc"
+    figure = results / "figures/corpus_summary.png"
+    whole, picture = xr.load_dataset(part), figure.read_bytes()
     part.write_bytes(part.read_bytes()[:200])
-    (checkout.root / "results/ci/language/metrics.nc").unlink()
-    done = checkout.snakemake("--", "results/ci/language/metrics.nc")
+    figure.write_bytes(picture[:-30])
+    (results / "language/metrics.nc").unlink()
+    targets = ("results/ci/language/metrics.nc", "results/ci/figures/corpus_summary.png")
+    plan = checkout.plan(*targets)
+    cell = {"dataset": "metrics", "experiment": "language", "seed": "0", "distribution": "code", "start": "0"}
+    assert ("metrics", cell) in plan
+    assert {rule for rule, _ in plan} == {"metrics", "gather", "draw"}
+    assert len(plan) == 3
+    assert part.is_file(), "a dry run removes nothing"
+    done = checkout.snakemake("--", *targets)
     assert "seed0.code.from0.nc" in done.stderr
     assert "it will be made again" in done.stderr
     xr.testing.assert_identical(xr.load_dataset(part), whole)
-    assert (checkout.root / "results/ci/language/metrics.nc").is_file()
+    assert (results / "language/metrics.nc").is_file()
+    assert figure.read_bytes() == picture
 
 
 def test_a_vocabulary_that_does_not_fit_is_refused(fresh):
@@ -250,24 +297,31 @@ def test_a_vocabulary_that_does_not_fit_is_refused(fresh):
     assert "tokenizers.bpe.vocabulary: 320, config.json 999, in my models/run 0: give" in done.stdout
 
 
-def test_a_second_run_in_the_same_folder_is_told_why_it_waits(checkout):
+def test_a_second_run_is_told_why_it_waits_and_what_a_killed_one_left_is_made_again(checkout):
+    """The first run is killed as its job begins, and the job lives on."""
     text_of_my_own(checkout)
     overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
+    target = "results/ci/corpora/thesis.json"
     call = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "config/ci.yaml", overlay]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     first = subprocess.Popen(
-        call, cwd=checkout.root, env=checkout.environment(), start_new_session=True, **quiet
+        [*call, "--", target], cwd=checkout.root, env=checkout.environment(), start_new_session=True, **quiet
     )
-    try:
+
+    def wait_for(*patterns):
         deadline = time.monotonic() + 60
-        while not any((checkout.root / ".snakemake/locks").glob("*")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        done = checkout.snakemake(overlay, check=False)
-        assert done.returncode != 0
-        # Snakemake looks for unfinished outputs before it looks at the lock: which of the two it names depends
-        # on whether the first run's first job has begun.
-        assert "cannot be locked" in done.stderr or "Incomplete files" in done.stderr
-    finally:
-        # SIGTERM may wait for ever: Snakemake's handler takes a lock that the thread it interrupts may hold.
-        os.killpg(first.pid, signal.SIGKILL)
+        while not all(any(checkout.root.glob(p)) for p in patterns) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    try:
+        wait_for(".snakemake/locks/*", ".snakemake/incomplete/*")
+        first.kill()  # SIGTERM may wait for ever: Snakemake's handler takes a lock that its thread may hold
         first.wait(timeout=60)
+        assert "cannot be locked" in checkout.snakemake(overlay, "--", target, check=False).stderr
+        wait_for(target)
+        checkout.snakemake(overlay, "--unlock")
+        checkout.snakemake(overlay, "--", target)
+        assert checkout.plan(target, overlays=(overlay,)) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(first.pid, signal.SIGKILL)

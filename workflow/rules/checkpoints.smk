@@ -38,6 +38,7 @@ rule train:
         steps=segment,
         compute=compute("train"),
         stream=stream("training"),
+        keep_every=state_kept_every,
     message:
         "training {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
     shell:
@@ -45,7 +46,7 @@ rule train:
             "train",
             input="blocks previous",
             wildcards="seed",
-            params="family generator model initial training compute steps stream",
+            params="family generator model initial training compute steps stream keep_every",
             output="checkpoints",
             watch=True,
         )
@@ -54,7 +55,7 @@ rule train:
 rule import_checkpoints:
     """State dicts that somebody else trained, in the form of ours."""
     input:
-        files=imported,
+        files=ancient(imported),
     output:
         checkpoints=AT.checkpoints(),
     log:
@@ -68,6 +69,7 @@ rule import_checkpoints:
         **fixed(),
     params:
         code=code("import_checkpoints"),
+        contents=lambda wildcards: CONTENTS.digest(imported(wildcards)),
         folder=lambda wildcards: str(imported_from(wildcards)),
         model=model_of,
         steps=segment,

@@ -1,18 +1,21 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
-from functools import partial
+from functools import cache, partial
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import forecast, leftover, planned, slurm
+from rllc.run import dag, forecast, leftover, planned, slurm
 from rllc.run.command import command
+from rllc.run.console import leave_out_commands
+from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
 from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
-from rllc.run.sidecars import drop_broken
+from rllc.run.sidecars import broken_results
+from rllc.run.writable import unwritable
 from rllc.seeds import derive
 from rllc.study import parameters
 from rllc.study.cost import on_gpu
@@ -62,6 +65,7 @@ if problems:
     )
 
 AT = Layout(STUDY.results)
+CONTENTS = Contents()  # of the user's own files
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}

@@ -23,7 +23,7 @@ READ = [
 rule read_corpus:
     """Documents of one source, deduplicated and split by hash; local, since it may need the network."""
     input:
-        texts=lambda wildcards: files(distribution(wildcards)),
+        texts=ancient(lambda wildcards: files(distribution(wildcards))),
     output:
         corpus=AT.corpus(),
     log:
@@ -41,6 +41,7 @@ rule read_corpus:
         **forecasted("read_corpus"),
     params:
         code=code("read_corpus"),
+        contents=lambda wildcards: CONTENTS.digest(files(distribution(wildcards))),
         source=lambda wildcards: as_json(source(distribution(wildcards))),
         held_out=lambda wildcards: distribution(wildcards).held_out,
         versions=lambda wildcards: as_json(versions(distribution(wildcards))),
@@ -96,7 +97,7 @@ rule make_tokenizer:
             AT.corpus(),
             distribution=[name for name in [tokenizer(wildcards).corpus] if name],
         ),
-        file=lambda wildcards: tokenizer_files(tokenizer(wildcards)),
+        file=ancient(lambda wildcards: tokenizer_files(tokenizer(wildcards))),
     output:
         output=AT.tokenizer(),
     log:
@@ -110,6 +111,9 @@ rule make_tokenizer:
         **fixed(),
     params:
         code=code("make_tokenizer"),
+        contents=lambda wildcards: CONTENTS.digest(
+            tokenizer_files(tokenizer(wildcards))
+        ),
         pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
         vocabulary=lambda wildcards: tokenizer(wildcards).vocabulary,
     message:
@@ -128,7 +132,9 @@ rule make_blocks:
     input:
         corpus=AT.corpus(),
         tokenizer=AT.tokenizer(),
-        trained_on=expand(AT.corpus(), distribution=trained_on(STUDY)),
+        trained_on=lambda wildcards: expand(
+            AT.corpus(), distribution=trained_on(STUDY, wildcards.distribution)
+        ),
     output:
         blocks=AT.blocks(),
     log:

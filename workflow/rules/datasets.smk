@@ -24,17 +24,17 @@ rule gather:
         **fixed(),
     params:
         code=lambda w: code("gather", added_by(w)),
-        parts=lambda wildcards, input: list(input.parts),
         labels=label_of,
         row=variables_of,
         finish=added_by,
-        unfinished=as_json({}),
+        whole=as_json({}),
     message:
         "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
     shell:
         command(
             "gather",
-            params="parts labels row finish unfinished",
+            input="parts",
+            params="labels row finish whole",
             output="output",
         )
 

@@ -40,23 +40,27 @@ def drawn(wildcards):
 PARTIAL = ("partial", "gather_partial", "draw_partial")
 
 
+@cache
+def finished():
+    """Results that are there and that no job would make again under this config, asked for once."""
+    try:
+        return dag.current(config)
+    except ValueError as error:
+        raise WorkflowError(str(error)) from None
+
+
 def finished_parts(wildcards):
-    """The parts of a dataset that are there now."""
-    return [part for part in parts_of(wildcards) if Path(part).is_file()]
+    """The parts of a dataset that are finished."""
+    return [part for part in parts_of(wildcards) if part in finished()]
 
 
-def unfinished_of(wildcards):
-    """The labels of the whole dataset, and what its parts must have been made by to belong to it."""
+def labels_of_whole(wildcards):
+    """The labels that a dataset will have once it is whole."""
     made = MEASURED[wildcards.experiment][wildcards.dataset]
-    row, section = made.row, Work(STUDY, experiment(wildcards), made.section, [])
     coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
-    if row.per_distribution:
+    if made.row.per_distribution:
         coords["distribution"] = made.distributions
-    made_by = {
-        "code": code("measure", row.kernel, family(wildcards)),
-        row.attribute: row.settings(section),
-    }
-    return as_json({"coords": coords, "made_by": made_by})
+    return as_json(coords)
 
 
 def finished_datasets(name):
@@ -78,7 +82,7 @@ def finished_inputs(wildcards):
         dataset: AT.partial_dataset(name, dataset)
         for dataset in finished_datasets(name)
     }
-    if Path(AT.corpora()).is_file():
+    if AT.corpora() in finished():
         there["corpus"] = AT.corpora()
     wanted = drawn(wildcards)
     if not set(entry(wildcards).needs) <= set(there):

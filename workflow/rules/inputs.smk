@@ -108,6 +108,14 @@ def segment(wildcards):
     )
 
 
+def state_kept_every(wildcards, input):
+    """Steps from which a killed training resumes: no weight depends on it.
+
+    A parameter that is a function of `input` is no reason for Snakemake to run a job again.
+    """
+    return experiment(wildcards).training.keep_state_every
+
+
 # --- measures
 
 

@@ -1,7 +1,8 @@
 """What is finished so far: datasets and figures of an unfinished study, in a folder of their own.
 
 `snakemake --nolock partial` may run while a cluster works: it starts no job of the study and writes only
-under `<results>/partial/`. Cells that no finished part holds are NaN (`status` missing); captions say so.
+under `<results>/partial/`. Finished is what Snakemake would not make again. Cells that no finished part holds
+are NaN (`status` missing); captions say so.
 """
 
 
@@ -13,14 +14,13 @@ rule partial:
 
 use rule gather as gather_partial with:
     input:
-        [],
+        parts=finished_parts,
     output:
         output=AT.partial_dataset(),
     log:
         AT.log("gather_partial", "experiment", "dataset"),
     params:
-        parts=finished_parts,
-        unfinished=unfinished_of,
+        whole=labels_of_whole,
     message:
         "gathering what is finished of {wildcards.experiment}/{wildcards.dataset}.nc"
 

@@ -9,6 +9,19 @@ DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
+if not workflow.output_settings.printshellcmds:
+    leave_out_commands(workflow.logger_manager.logger)
+
+PICTURES_AND_TOKENIZERS = [
+    *(
+        AT.figure(name, suffix)
+        for name in STUDY.figures
+        for suffix in ("png", "pdf", "txt")
+    ),
+    *(AT.animation(name) for name in STUDY.animations),
+    *(AT.tokenizer().format(tokenizer=name) for name in STUDY.tokenizers),
+]
+
 if workflow.is_main_process:
     # What rules ask for by wildcards: the plan is named by every fingerprint there is.
     for name, figure in STUDY.figures.items():
@@ -19,17 +32,32 @@ if workflow.is_main_process:
         code("gather", row.finish.function if row.finish else "")
     if not AT_WORK:
         results, plan_name = Path(STUDY.results), planned.name(config, CODES, root=ROOT)
+        useless = broken_results(results, PICTURES_AND_TOKENIZERS)
         for problem in [
-            *drop_broken(results, dry=DRY),
+            *useless.values(),
             *drop_leftover(results, plan_name, dry=DRY),
         ]:
-            logger.warning(f"{problem}: it will be made again.")
+            logger.warning(f"{problem}: it will be made again where it is needed.")
+        if DRY:  # removes nothing, and plans as the run will that does
+            dag.without({str(file) for file in useless})
+        else:
+            try:
+                for file in useless:
+                    file.unlink()
+            except OSError as error:
+                raise WorkflowError(
+                    f"{error.filename} cannot be removed ({error.strerror})"
+                ) from None
 
 for warning in SCARCE:
     logger.warning(warning)
 
 
 onstart:
+    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
+    if problem:
+        raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == "slurm"
     plan_file = planned.keep(config, CODES, root=ROOT)
     try:
@@ -41,7 +69,13 @@ onstart:
                     asked.status_command, asked.init_seconds_before_status_checks
                 )
             )
-        if any(rule not in PARTIAL for rule, _ in about_to_run()):
+        of_the_study = {rule for rule, _ in about_to_run()} - set(PARTIAL)
+        if of_the_study and "partial" in workflow.dag_settings.targets:
+            raise WorkflowError(
+                "`partial` starts no job of the study, but results changed while it was planned "
+                f"({', '.join(sorted(of_the_study))}): run it again, and alone"
+            )
+        if of_the_study:
             slurm.refuse_orphans(slurm.jobs_here(Path.cwd()))
             leftover.begin(plan_file.name)
     except slurm.SlurmError as error:

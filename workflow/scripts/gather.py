@@ -5,33 +5,31 @@ from pathlib import Path
 
 from rllc.job.stage import run
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import agrees, described, gather, traces_of, whole_grid, without_traces
+from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid, without_traces
 from rllc.store.provenance import attributes, stamp
 
 
 def main(
-    parts: list[Path], labels: dict, row: dict, finish: Callable | None, unfinished: dict, output: Path
+    parts: list[Path], labels: dict, row: dict, finish: Callable | None, whole: dict, output: Path
 ) -> None:
     """Join parts along seed, distribution and step.
 
-    row         ``variables``: their long names, units and dims (none: as they are); ``traces``: keep the
-                losses of every draw alone; ``settings`` of ``finish``, by name
-    finish      makes what is added to the whole dataset; None: nothing is
-    unfinished  empty, or the labels of the whole dataset and what parts that belong to it were made by
+    row     ``variables``: their long names, units and dims (none: as they are); ``traces``: keep the losses
+            of every draw alone; ``settings`` of ``finish``, by name
+    finish  makes what is added to the whole dataset; None: nothing is
+    whole   the labels of the whole dataset, where parts may be missing; empty: none is
     """
     read = [read_dataset(part) for part in parts]
-    if unfinished:
-        every, read = len(read), [part for part in read if agrees(part, unfinished["made_by"])]
-        if not read:
-            raise ValueError(f"none of {every} parts was made by the present code and settings")
-    kept = traces_of if row["traces"] else without_traces
-    dataset = gather([kept(part) for part in read], labels=labels)
+    if row["traces"]:  # of several measures, each with a setting of its own
+        dataset = gather([traces_of(part) for part in read], labels=labels, may_differ=OF_TRACES)
+    else:
+        dataset = gather([without_traces(part) for part in read], labels=labels)
     if finish:
         keywords = {key: value for settings in row["settings"].values() for key, value in settings.items()}
         dataset = dataset.merge(finish(dataset, **keywords)).assign_attrs(attributes(**row["settings"]))
     dataset = described(dataset, row["variables"])
-    if unfinished:
-        dataset = whole_grid(dataset, unfinished["coords"], labels)
+    if whole:
+        dataset = whole_grid(dataset, whole, labels)
     write_dataset(dataset.assign_attrs(stamp()), output)
 
 

@@ -14,7 +14,7 @@ from rllc.store.blocks import examples, generated_settings
 
 def main(
     segment: Segment, family: Callable, generator: Callable | None,
-    initial: dict, training: dict, compute: dict, steps: dict,
+    initial: dict, training: dict, compute: dict, steps: dict, keep_every: int,
 ) -> None:  # fmt: skip
     """Train from the state that the segment before left to this one's last step, keeping its checkpoints."""
     model, stream = build(family, segment.model), segment.stream
@@ -33,7 +33,7 @@ def main(
             steps=steps["of"], report=bar, device=compute["device"], precision=compute["precision"],
             **training,
         )  # fmt: skip
-        train_segment(resume, segment, steps["chunk"], recipe=recipe, keep_every=steps["keep_state_every"])
+        train_segment(resume, segment, steps["chunk"], recipe=recipe, keep_every=keep_every)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "rllc"
-ALIASES = {
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "transformer_lens": "transformer-lens",
-    "netCDF4": "netcdf4",
-}
+# Packages that are imported by another name than the lock has.
+ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
 
@@ -40,9 +36,7 @@ def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> st
     parts = {name: tree for name, (tree, _) in reduced.items()}
     packages = {module.split(".")[0] for _, imported in reduced.values() for module in imported}
     pins = _pins(base)
-    versions = {
-        name: pins[name] for package in packages if (name := ALIASES.get(package, package).lower()) in pins
-    }
+    versions = {name: pins[name] for package in packages if (name := distribution(package)) in pins}
     text = repr(sorted(parts.items())) + repr(sorted(versions.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -112,8 +106,17 @@ def _canonical(node: object, imported: set[str]) -> str:
     return repr(node)
 
 
+def distribution(package: str) -> str:
+    """Name in the lock of what a package is imported from."""
+    return _normal(ALIASES.get(package, package))
+
+
 def _pins(root: Path) -> dict[str, str]:
     """Package -> version of the lock."""
     lock = root / "envs" / "requirements.lock"
     pins = re.findall(r"^([A-Za-z0-9_.\-]+)==([^\s;#]+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins}
+    return {_normal(name): version for name, version in pins}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

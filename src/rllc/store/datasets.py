@@ -5,29 +5,33 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from rllc.seal import seal, unsealed
 from rllc.store.whole import UnreadableResult, whole
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF-4 file, whole or not at all; the same dataset always gives the same bytes."""
+    """Write a netCDF-4 file, sealed, whole or not at all; the same dataset always gives the same bytes."""
     with whole(path) as temporary:
         dataset.to_netcdf(temporary, engine="netcdf4")
+        seal(temporary)
 
 
 def read_dataset(path: Path) -> xr.Dataset:
-    """Read a netCDF file into memory and close it.
+    """Read a sealed netCDF file into memory and close it.
 
-    Raises UnreadableResult naming the file and what to do.
+    Raises UnreadableResult naming the file and what to do, also where a single byte has changed.
     """
     try:
-        with xr.open_dataset(path, engine="netcdf4") as dataset:
-            loaded = dataset.load()
+        problem = unsealed(path)
+        if problem is None:
+            with xr.open_dataset(path, engine="netcdf4") as dataset:
+                return text_as_objects(dataset.load())
     except (OSError, ValueError, RuntimeError) as error:
-        raise UnreadableResult(
-            f"{path} cannot be read as netCDF ({error}); it is truncated or corrupt. "
-            "Delete it and run again: only it and what depends on it are remade"
-        ) from error
-    return text_as_objects(loaded)
+        problem = str(error)
+    raise UnreadableResult(
+        f"{path} cannot be used: {problem}. Delete it and run again: only it and what depends on it are made "
+        "again"
+    )
 
 
 def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:

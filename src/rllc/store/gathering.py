@@ -1,7 +1,7 @@
 """Joining the parts of a dataset by their labels."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,22 @@ ORDER = (
 ABSENT = {"status": np.int8(STATUS.index("missing")), "verdict": np.int16(MISSING)}
 
 
-def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset:
+# Attributes in which parts of one measure may differ: a GPU made some of them where the device is `auto`.
+MAY_DIFFER = ("compute", "versions")
+OF_TRACES = (*MAY_DIFFER, "sampling", "code")  # they are of several measures
+
+
+def gather(
+    parts: Sequence[xr.Dataset], *, labels: dict[str, str], may_differ: Collection[str] = MAY_DIFFER
+) -> xr.Dataset:
     """All parts as one dataset: steps ascending, distributions in the order of ``labels``.
 
     Each part has one seed and, where the measure has distributions, one distribution. Cells that no part
     has are NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
+
+    may_differ  attributes that become a list of all that parts say, where they differ
+
+    Raises ValueError where parts differ in any other: they are of no one measurement.
     """
     keys = [name for name in ("component", "distribution", "seed") if name in parts[0].dims]
     joined = _join(list(parts), keys)
@@ -44,7 +55,7 @@ def gather(parts: Sequence[xr.Dataset], *, labels: dict[str, str]) -> xr.Dataset
             joined[name] = _flags(joined[name], name, parts[0])
     dims = [name for name in ORDER if name in joined.dims]
     dims += [str(name) for name in joined.dims if name not in dims]
-    return joined.transpose(*dims).assign_attrs(_attributes(parts))
+    return joined.transpose(*dims).assign_attrs(_attributes(parts, may_differ))
 
 
 def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr.Dataset:
@@ -73,17 +84,6 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
             "kernel returns to its variables (no measure runs again for that)"
         )
     return dataset
-
-
-def agrees(part: xr.Dataset, made_by: dict[str, Any]) -> bool:
-    """Whether a part records this code and these settings; it may record more of a setting (its streams)."""
-    for name, planned in made_by.items():
-        said = part.attrs.get(name, "{}")
-        if name != "code":
-            said = {key: value for key, value in json.loads(said).items() if key in planned}
-        if said != planned:
-            return False
-    return True
 
 
 def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[str, str]) -> xr.Dataset:
@@ -118,20 +118,32 @@ def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArra
     return variable.fillna(absent).astype(absent.dtype).assign_attrs(source[name].attrs)
 
 
-def _attributes(parts: Sequence[xr.Dataset]) -> dict[str, str]:
-    """What all parts say alike, and the inputs of each distribution (equal for all seeds and chunks)."""
-    attributes = {name: str(value) for name, value in parts[0].attrs.items()}
-    if "inputs" in attributes:
-        attributes["inputs"] = json.dumps(
-            {
-                str(part["distribution"].item()) if "distribution" in part.dims else "all": json.loads(
-                    part.attrs["inputs"]
-                )
-                for part in parts
-            },
-            sort_keys=True,
-        )
-    return attributes
+def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dict[str, str]:
+    """What all parts say alike, what they may say differently in a list, and each distribution's inputs."""
+    said: dict[str, dict[str, list[str]]] = {}  # attribute, of inputs also the distribution -> value -> parts
+    for part in parts:
+        where = {name: str(part[name].item()) for name in ("distribution", "seed") if name in part.dims}
+        at = f"{' '.join(f'{name} {value}' for name, value in where.items())} from {part['step'].values[0]}"
+        for name, value in part.attrs.items():
+            key = f"inputs of {where.get('distribution', 'all')}" if name == "inputs" else str(name)
+            said.setdefault(key, {}).setdefault(str(value), []).append(at)
+    for name, values in said.items():
+        if len(values) > 1 and name not in may_differ:
+            (one, *_), (other, *_), *_ = values.values()
+            raise ValueError(
+                f"the parts of {one} and of {other} differ in '{name}', so they are of no one measurement: "
+                "delete those that are not of the present config and code, and run again"
+            )
+    inputs = {name.removeprefix("inputs of "): json.loads(*said[name]) for name in said if " of " in name}
+    rest = {name: _listed(list(values)) for name, values in said.items() if " of " not in name}
+    return rest | ({"inputs": json.dumps(inputs, sort_keys=True)} if inputs else {})
+
+
+def _listed(values: list[str]) -> str:
+    """One value as it is, several as a JSON list."""
+    if len(values) == 1:
+        return values[0]
+    return json.dumps([json.loads(value) if value.startswith("{") else value for value in values])
 
 
 def without_traces(part: xr.Dataset) -> xr.Dataset:

@@ -125,10 +125,27 @@ def is_text(distribution: Distribution) -> bool:
     return distribution.source not in GENERATORS
 
 
-def trained_on(study: Study) -> list[str]:
-    """Distributions of text that some experiment is trained on."""
+def trained_on(study: Study, measured_on: str) -> list[str]:
+    """Distributions of text that some experiment is trained on and that may train on what another holds out.
+
+    A document is held out where its hash is below the fraction, so only one that holds out less can. Where
+    none does, a further training changes no held-out text, and nothing is made again for it.
+    """
     names = {e.training.distribution for e in study.experiments.values() if e.training}
-    return [name for name, entry in study.distributions.items() if name in names and is_text(entry)]
+    most = max(_fractions(study, measured_on))
+    return [
+        name
+        for name, entry in study.distributions.items()
+        if name in names and is_text(entry) and min(_fractions(study, name)) < most
+    ]
+
+
+def _fractions(study: Study, text: str) -> list[float]:
+    """The fractions that a distribution of text holds out; those of its parts, where it is a mixture."""
+    entry = study.distributions[text]
+    if entry.source != "mixture":
+        return [entry.held_out]
+    return [fraction for part in entry.weights for fraction in _fractions(study, part)]
 
 
 def contexts(study: Study, distribution: str) -> str:

@@ -32,12 +32,17 @@ def training(experiment: Experiment) -> dict[str, Any]:
 
 
 def segment(study: Study, name: str, start: int) -> dict[str, Any]:
-    """Which steps one segment of a training keeps, of how many, and the length of a context."""
+    """Which steps one segment of a training keeps, of how many, and the length of a context.
+
+    ``of`` is the length of the whole training where its schedule depends on it. Where the rate is constant it
+    is the segment's last step, so that a longer training runs no earlier segment again.
+    """
     experiment = study.experiments[name]
-    training = experiment.training
-    facts = {"of": training.steps, "keep_state_every": training.keep_state_every} if training else {}
-    context = study.tokenizers[experiment.tokenizer].context
-    return {"experiment": name, "chunk": chunks(experiment)[start], "context": context, **facts}
+    training, chunk = experiment.training, chunks(experiment)[start]
+    facts = {"experiment": name, "chunk": chunk, "context": study.tokenizers[experiment.tokenizer].context}
+    if training is None:
+        return facts
+    return {**facts, "of": chunk[-1] if training.schedule == "constant" else training.steps}
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:

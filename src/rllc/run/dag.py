@@ -1,0 +1,81 @@
+"""Snakemake's own plan of a study, asked for without running anything."""
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+
+@contextlib.contextmanager
+def dag(overlays: Sequence[str | Path], targets: Collection[str] = ()) -> Iterator[Any]:
+    """Snakemake's DAG of ``targets`` (none: the whole study) in the working directory, once it is planned.
+
+    What an earlier run left half done needs to run, and so does what another run is at work on.
+    """
+    from snakemake import api
+    from snakemake.settings.enums import Quietness
+
+    with api.SnakemakeApi(api.OutputSettings(dryrun=True, quiet={Quietness.ALL})) as snakemake:
+        workflow = snakemake.workflow(
+            resource_settings=api.ResourceSettings(cores=1),
+            config_settings=api.ConfigSettings(configfiles=[Path(overlay) for overlay in overlays]),
+            storage_settings=api.StorageSettings(),
+            workflow_settings=api.WorkflowSettings(),
+            snakefile=Path("Snakefile"),
+        )
+        planned = workflow.dag(api.DAGSettings(targets=set(targets), force_incomplete=True))
+        planned.execute_workflow(executor="dryrun")
+        yield planned.workflow_api._workflow.dag
+
+
+def current(config: dict[str, Any]) -> set[str]:
+    """The results of a study that are there and that Snakemake would not make again under this config.
+
+    Asked of a process of its own, since a plan cannot be asked for while another is made. Raises ValueError
+    with what that process said where there is no plan.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        overlay = Path(folder) / "config.json"
+        overlay.write_text(json.dumps(config, default=str), encoding="utf-8")
+        asked = [sys.executable, "-m", "rllc.run.dag", str(overlay)]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"what is finished cannot be found out: {done.stderr.strip()}")
+    return set(json.loads(done.stdout))
+
+
+def without(files: Collection[str]) -> None:
+    """Have this process plan as if these files were not there, as a dry run has to that removes nothing."""
+    from snakemake.io import _IOFile
+
+    exists = _IOFile.exists_local
+
+    async def exists_and_serves(file: Any) -> bool:
+        return str(file) not in files and await exists(file)
+
+    _IOFile.exists_local = exists_and_serves
+
+
+def main() -> None:
+    """Print the files that no job would make again, as JSON."""
+    said = io.StringIO()
+    try:
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            dag(sys.argv[1:]) as planned,
+        ):
+            needed = set(planned.needrun_jobs(exclude_finished=False))
+            files = {str(file) for job in planned.jobs if job not in needed for file in job.output}
+    except Exception as error:
+        sys.exit(f"{said.getvalue()}\n{error}")
+    print(json.dumps(sorted(file for file in files if Path(file).is_file())))
+
+
+if __name__ == "__main__":
+    main()
