@@ -88,6 +88,14 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         finally:
             changed.update(before)
 
+    # of a sweep the control without gradient is sampled once for all n_beta, the centred one for each
     settings = len(section["full"]["n_beta"]) if rule == "calibration" else 1
-    one = seconds() - seconds(control_chains=-1)
+    control = 1 + 3 * settings if rule == "calibration" else 1
+    one = (seconds() - seconds(control_chains=-1)) / control
     assert seconds(chains=1) - seconds() == pytest.approx(3 * settings * one)
+    if rule == "sample_full":  # beside its chains, the gradient at the checkpoint
+        changed = section["full"]
+        changed["centred_chains"] = 1
+        first = seconds()
+        assert first - seconds(centred_chains=-1) == pytest.approx(6 * one)
+        assert seconds(centred_chains=1) - first == pytest.approx(3 * one)
