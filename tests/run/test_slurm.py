@@ -50,7 +50,7 @@ def cluster(tmp_path, monkeypatch):
 )
 def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, said):
     cluster(**facts)
-    assert said in status_source(command, first)
+    assert said in status_source(command, first).sentence
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,7 @@ def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
     cluster(
         squeue=f"7|RUNNING|{here}|rule_train_wildcards_language_0_0\n8|PENDING|{other}|rule_train\n"
         f"9|PENDING|{here}|rule_gather_wildcards_a|b\n10|RUNNING|{here}|(null)\n"
+        f"11|COMPLETED|{here}|rule_train\n"
     )
     jobs = jobs_here(here)
     assert [(job.number, job.state, job.rule) for job in jobs] == [
@@ -93,28 +94,40 @@ def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
         ("9", "pending", "gather"),
     ]
     with pytest.raises(SlurmError, match=r"2 jobs of an earlier run.*gather, train.*scancel 7 9"):
-        refuse_orphans(jobs)
+        refuse_orphans(here)
 
 
 def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert jobs_here(tmp_path) == []
-    refuse_orphans([])
+    refuse_orphans(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"), [(0, "2 jobs .* are cancelled: 7 9"), (1, "still .*: scancel 7 9")]
-)
-def test_what_is_left_of_a_run_is_cancelled(tmp_path, monkeypatch, code, said):
+def test_where_slurm_does_not_say_what_is_left_nothing_starts(cluster, tmp_path):
+    """Unless no job was ever submitted from there: a laptop may have Slurm's programs and no cluster."""
+    cluster(squeue=None)
+    refuse_orphans(tmp_path)
+    (tmp_path / ".snakemake" / "slurm_logs").mkdir(parents=True)
+    with pytest.raises(SlurmError, match=r"does not say .*squeue: exit code 1.*Nothing was started"):
+        refuse_orphans(tmp_path)
+    with pytest.raises(SlurmError, match="may still be queued or running"):
+        cancel(tmp_path)
+
+
+def test_what_is_left_of_a_run_is_cancelled(cluster, tmp_path):
     scancel = tmp_path / "scancel"
-    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit {code}\n')
+    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
     scancel.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    states = {"7": "running", "8": "completing", "9": "pending"}
-    (done,) = cancel([Job(number, state, "rule_train") for number, state in states.items()])
-    assert re.search(said, done)
+    states = {"7": "RUNNING", "8": "COMPLETING", "9": "PENDING"}
+    cluster(squeue="".join(f"{number}|{state}|{tmp_path}|rule_train\n" for number, state in states.items()))
+    (done,) = cancel(tmp_path)
+    assert re.search("2 jobs .* are cancelled: 7 9", done)
     assert (tmp_path / "asked").read_text() == "7 9\n"
-    assert cancel([Job("8", "completing", "rule_train")]) == []
+    scancel.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(SlurmError, match="still queued or running: scancel 7 9"):
+        cancel(tmp_path)
+    cluster(squeue=f"8|COMPLETING|{tmp_path}|rule_train\n")
+    assert cancel(tmp_path) == []
 
 
 def test_a_rule_without_wildcards_has_a_name():

@@ -1,0 +1,41 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rllc.run.signals import heed_signals, interrupt_children
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """What is installed here is gone afterwards."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_is_a_ctrl_c_and_others_do_not_disturb_the_end(number):
+    heed_signals()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+    for later in (signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), later)
+
+
+def test_what_nohup_keeps_away_stays_away():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    heed_signals()
+    os.kill(os.getpid(), signal.SIGHUP)
+
+
+@pytest.mark.parametrize(("ignored", "by"), [("", signal.SIGINT), ("trap '' INT;", signal.SIGTERM)])
+def test_children_are_interrupted_or_else_terminated(ignored, by):
+    script = f"{ignored} echo ready; exec {sys.executable} -c 'import time; time.sleep(60)'"
+    child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
+    child.stdout.readline()
+    interrupt_children(seconds=1)
+    assert child.wait(timeout=20) == -by
