@@ -1,15 +1,18 @@
 import os
 import re
+from datetime import datetime
 
 import pytest
 
 from rllc.run.slurm import (
     Job,
     SlurmError,
+    Unanswered,
     cancel,
     jobs_here,
     refuse_names,
     refuse_orphans,
+    states,
     status_source,
 )
 
@@ -79,6 +82,30 @@ def test_it_stops_where_the_end_of_jobs_could_not_be_seen(cluster, command, firs
     cluster(**facts)
     with pytest.raises(SlurmError, match=cure):
         status_source(command, first)
+
+
+def test_states_of_a_runs_jobs(tmp_path, monkeypatch):
+    """A job's comment may hold the sign between the columns; `sacct` says who cancelled a job."""
+    said = {
+        "squeue": "7|RUNNING|None|rule_heads_wildcards_a|b\n8|PENDING|Priority|(null)\n",
+        "sacct": "7|CANCELLED by 1000|None\n8|OUT_OF_MEMORY|OutOfMemory\n",
+    }
+    for name, text in said.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    since = datetime(2026, 1, 1)
+    assert states("squeue", "run", since) == {
+        "7": Job("7", "RUNNING", "rule_heads_wildcards_a|b", "None"),
+        "8": Job("8", "PENDING", "(null)", "Priority"),
+    }
+    assert states("sacct", "run", since) == {
+        "7": Job("7", "CANCELLED", "", "None"),
+        "8": Job("8", "OUT_OF_MEMORY", "", "OutOfMemory"),
+    }
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho no controller >&2; exit 1\n")
+    with pytest.raises(Unanswered, match="squeue: no controller"):
+        states("squeue", "run", since)
 
 
 def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
