@@ -13,6 +13,7 @@ def handlers():
     """What is installed here is gone afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
+    signal.set_wakeup_fd(-1)
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -24,6 +25,25 @@ def test_the_first_signal_is_a_ctrl_c_and_others_do_not_disturb_the_end(number):
         os.kill(os.getpid(), number)
     for later in (signal.SIGTERM, signal.SIGHUP):
         os.kill(os.getpid(), later)
+
+
+ANOTHER_THREAD = """
+import signal, sys, threading, time
+from rllc.run.signals import heed_signals
+
+heed_signals()
+other = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+other.start()
+threading.Timer(0.5, signal.pthread_kill, (other.ident, signal.SIGTERM)).start()
+try:
+    threading.Semaphore(0).acquire()  # as the scheduler waits
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+def test_a_signal_that_another_thread_is_given_wakes_the_main_thread():
+    assert subprocess.run([sys.executable, "-c", ANOTHER_THREAD], timeout=30).returncode == 7
 
 
 def test_what_nohup_keeps_away_stays_away():

@@ -5,26 +5,39 @@ runs long on a login node, and SIGKILL a little later.
 """
 
 import contextlib
+import os
 import signal
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import psutil
 
 
 def heed_signals() -> None:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does; those that `nohup` keeps away stay away."""
-    heeded = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN
-    ]
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, once; those that `nohup` keeps away stay away."""
+    heeded = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    heard = threading.Event()
 
     def interrupt(*_: object) -> None:
-        for number in heeded:  # a session that ends sends several
-            signal.signal(number, lambda *_: None)
-        raise KeyboardInterrupt
+        if not heard.is_set():  # a session that ends sends several
+            heard.set()
+            raise KeyboardInterrupt
 
     for number in heeded:
         signal.signal(number, interrupt)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_wake, args=(threading.get_ident(), reader, heeded, heard), daemon=True).start()
+
+
+def _wake(main: int, reader: int, heeded: Collection[int], heard: threading.Event) -> None:
+    """Wake the main thread for a signal that another one was given: it would wait for its lock for ever."""
+    while not heard.is_set():
+        (number,) = os.read(reader, 1)
+        while number in heeded and not heard.wait(0.2):
+            signal.pthread_kill(main, number)
 
 
 def interrupt_children(seconds: float = 5) -> None:
