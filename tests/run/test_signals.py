@@ -11,7 +11,7 @@ from rllc.run.signals import heed_signals, interrupt_children
 @pytest.fixture(autouse=True)
 def handlers():
     """What is installed here is gone afterwards."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     signal.set_wakeup_fd(-1)
     for number, handler in before.items():
@@ -34,7 +34,7 @@ from rllc.run.signals import heed_signals
 heed_signals()
 other = threading.Thread(target=time.sleep, args=(60,), daemon=True)
 other.start()
-threading.Timer(0.5, signal.pthread_kill, (other.ident, signal.SIGTERM)).start()
+threading.Timer(0.5, signal.pthread_kill, (other.ident, int(sys.argv[1]))).start()
 try:
     threading.Semaphore(0).acquire()  # as the scheduler waits
 except KeyboardInterrupt:
@@ -42,8 +42,10 @@ except KeyboardInterrupt:
 """
 
 
-def test_a_signal_that_another_thread_is_given_wakes_the_main_thread():
-    assert subprocess.run([sys.executable, "-c", ANOTHER_THREAD], timeout=30).returncode == 7
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_another_thread_is_given_wakes_the_main_thread(number):
+    command = [sys.executable, "-c", ANOTHER_THREAD, str(int(number))]
+    assert subprocess.run(command, timeout=30).returncode == 7
 
 
 def test_what_nohup_keeps_away_stays_away():

@@ -20,15 +20,15 @@ def test_the_controller_is_away_and_comes_back(trained, cluster, undisturbed, fo
     try:
         trained.go("go first")
         log = trained.root / f".snakemake/slurm_logs/rule_sample_heads/language_rllc_0_code_0/{first}.log"
-        trained.wait_for(lambda: "(100%) done" in log.read_text(), 120)
-        trained.wait_for(lambda: "Slurm does not answer" in run.said(), 60)
+        trained.wait_for(lambda: "(100%) done" in log.read_text(), 300)
+        trained.wait_for(lambda: "Slurm does not answer" in run.said(), 300)
     finally:
         cluster.start_slurmctld(forgetful=forgetful)
-    trained.wait_for(lambda: "Slurm answers again" in run.said(), 60)
+    trained.wait_for(lambda: "Slurm answers again" in run.said(), 300)
     if forgetful:
-        trained.wait_for(lambda: f"Slurm no longer knows job {second}" in run.said(), 60)
+        trained.wait_for(lambda: f"Slurm no longer knows job {second}" in run.said(), 300)
     trained.go()
-    said = run.end(seconds=120)
+    said = run.end(seconds=300)
     assert len(trained.submitted(said, "sample_heads")) == (3 if forgetful else 2)
     assert (f"Slurm no longer knows job {first}, but it came to its end" in said) == forgetful
     trained.check(undisturbed)
@@ -66,7 +66,7 @@ def test_a_job_that_was_submitted_after_all_is_no_second_writer(trained, login, 
     log = trained.root / f".snakemake/slurm_logs/rule_sample_heads/language_rllc_0_code_20/{late}.log"
     assert "this job was submitted twice" in log.read_text()
     trained.go()
-    said = run.end(seconds=120)
+    said = run.end(seconds=300)
     assert f"had been submitted after all, with SLURM jobid {jobs[0]}" in said
     assert sorted(trained.submitted(said, "sample_heads")) == sorted(jobs.values())
     trained.check(undisturbed)
@@ -78,13 +78,13 @@ def test_what_passes_within_a_minute_uses_up_no_attempt(trained, cluster, undist
     cluster.run("scontrol", "update", "PartitionName=cpu", "State=INACTIVE")
     try:
         run = trained.start(trained.PART, *SOON, "--retries", "1")
-        trained.wait_for(lambda: "could not be submitted" in run.said(), 120)
+        trained.wait_for(lambda: "could not be submitted" in run.said(), 300)
         cluster.run("mount", "--bind", results, results)
         cluster.run("mount", "-o", "remount,ro,bind", results)
     finally:
         cluster.run("scontrol", "update", "PartitionName=cpu", "State=UP")
-    trained.wait_for(lambda: "cannot be written: waiting until it can" in run.said(), 120)
+    trained.wait_for(lambda: "cannot be written: waiting until it can" in run.said(), 300)
     cluster.run("mount", "-o", "remount,rw,bind", results)
-    assert "is submitted again in 3 s: what failed may have passed" in run.end(seconds=120)
+    assert "is submitted again in 3 s: what failed may have passed" in run.end(seconds=300)
     cluster.run("umount", "-l", results)
     trained.check(undisturbed, trained.PART)

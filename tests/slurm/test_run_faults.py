@@ -24,7 +24,7 @@ def test_a_run_that_is_told_to_end_cancels_its_jobs_and_the_same_command_goes_on
         run.interrupt(during="squeue")  # the moment at which Snakemake forgets its jobs
     else:  # of a site that ends long processes; a session that ends sends both
         run.signal(signal.SIGTERM, signal.SIGHUP)
-    run.end(check=False, seconds=60)
+    run.end(check=False, seconds=300)
     trained.wait_for(lambda: not cluster.jobs("running,pending,completing"))
     trained.go()
     trained.snakemake(trained.PART)

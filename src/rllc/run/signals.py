@@ -15,12 +15,14 @@ import psutil
 
 
 def heed_signals() -> None:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, once; those that `nohup` keeps away stay away."""
-    heeded = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, once; what `nohup` or a shell keeps away stays away."""
+    told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = {number for number in told if signal.getsignal(number) != signal.SIG_IGN}
     heard = threading.Event()
 
-    def interrupt(*_: object) -> None:
-        if not heard.is_set():  # a session that ends sends several
+    def interrupt(number: int, _: object) -> None:
+        # A session that ends sends several. A second Ctrl-C is meant.
+        if number == signal.SIGINT or not heard.is_set():
             heard.set()
             raise KeyboardInterrupt
 
@@ -37,7 +39,7 @@ def _wake(main: int, reader: int, heeded: Collection[int], heard: threading.Even
     while not heard.is_set():
         (number,) = os.read(reader, 1)
         while number in heeded and not heard.wait(0.2):
-            signal.pthread_kill(main, number)
+            signal.pthread_kill(main, signal.SIGTERM)
 
 
 def interrupt_children(seconds: float = 5) -> None:
