@@ -177,8 +177,8 @@ class Cluster:
         self.wait_for_node()
 
     def stop_slurmctld(self) -> None:
-        """Kill the controller: no command of Slurm is answered; what runs, runs on."""
-        self._kill("slurmctld")
+        """End the controller, which keeps its state: no command of Slurm is answered; what runs, runs on."""
+        self._kill("slurmctld", "-TERM")
 
     def start_slurmctld(self, *, forgetful: bool = False) -> None:
         """Start it again. ``forgetful``: as one that lost its state, it knows no job and counts anew."""
@@ -195,9 +195,9 @@ class Cluster:
             time.sleep(0.1)
         raise TimeoutError("the node did not come up:\n" + self.logs())
 
-    def _kill(self, daemon: str) -> None:
+    def _kill(self, daemon: str, how: str = "-9") -> None:
         pid = self.run("cat", f"{HOME}/{daemon}.pid").strip()
-        self.run("kill", "-9", pid)
+        self.run("kill", how, pid)
         while self.run("ls", f"/proc/{pid}", check=False):
             time.sleep(0.1)
 
