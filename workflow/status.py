@@ -49,7 +49,11 @@ def _marked(job) -> bool:
 
 def main() -> None:
     """Print the report; of what Snakemake writes meanwhile, only an error's text."""
-    on_slurm = {job.comment: (job.number, job.state) for job in slurm.jobs_here(Path.cwd())}
+    try:
+        on_slurm = {job.comment: (job.number, job.state) for job in slurm.jobs_here(Path.cwd())}
+    except slurm.Unanswered as error:
+        on_slurm = {}
+        print(f"Slurm does not answer ({error}): what is queued or running there is not known.\n")
     locked = any((FOLDER / "locks").glob("*"))
     said = io.StringIO()
     try:

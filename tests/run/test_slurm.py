@@ -1,15 +1,18 @@
 import os
 import re
+from datetime import datetime
 
 import pytest
 
 from rllc.run.slurm import (
     Job,
     SlurmError,
+    Unanswered,
     cancel,
     jobs_here,
     refuse_names,
     refuse_orphans,
+    states,
     status_source,
 )
 
@@ -50,7 +53,7 @@ def cluster(tmp_path, monkeypatch):
 )
 def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, said):
     cluster(**facts)
-    assert said in status_source(command, first)
+    assert said in status_source(command, first).sentence
 
 
 @pytest.mark.parametrize(
@@ -81,11 +84,36 @@ def test_it_stops_where_the_end_of_jobs_could_not_be_seen(cluster, command, firs
         status_source(command, first)
 
 
+def test_states_of_a_runs_jobs(tmp_path, monkeypatch):
+    """A job's comment may hold the sign between the columns; `sacct` says who cancelled a job."""
+    said = {
+        "squeue": "7|RUNNING|None|rule_heads_wildcards_a|b\n8|PENDING|Priority|(null)\n",
+        "sacct": "7|CANCELLED by 1000|None\n8|OUT_OF_MEMORY|OutOfMemory\n",
+    }
+    for name, text in said.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    since = datetime(2026, 1, 1)
+    assert states("squeue", "run", since) == {
+        "7": Job("7", "RUNNING", "rule_heads_wildcards_a|b", "None"),
+        "8": Job("8", "PENDING", "(null)", "Priority"),
+    }
+    assert states("sacct", "run", since) == {
+        "7": Job("7", "CANCELLED", "", "None"),
+        "8": Job("8", "OUT_OF_MEMORY", "", "OutOfMemory"),
+    }
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho no controller >&2; exit 1\n")
+    with pytest.raises(Unanswered, match="squeue: no controller"):
+        states("squeue", "run", since)
+
+
 def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
     here, other = tmp_path / "here", tmp_path / "other"
     cluster(
         squeue=f"7|RUNNING|{here}|rule_train_wildcards_language_0_0\n8|PENDING|{other}|rule_train\n"
         f"9|PENDING|{here}|rule_gather_wildcards_a|b\n10|RUNNING|{here}|(null)\n"
+        f"11|COMPLETED|{here}|rule_train\n"
     )
     jobs = jobs_here(here)
     assert [(job.number, job.state, job.rule) for job in jobs] == [
@@ -93,28 +121,40 @@ def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
         ("9", "pending", "gather"),
     ]
     with pytest.raises(SlurmError, match=r"2 jobs of an earlier run.*gather, train.*scancel 7 9"):
-        refuse_orphans(jobs)
+        refuse_orphans(here)
 
 
 def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert jobs_here(tmp_path) == []
-    refuse_orphans([])
+    refuse_orphans(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"), [(0, "2 jobs .* are cancelled: 7 9"), (1, "still .*: scancel 7 9")]
-)
-def test_what_is_left_of_a_run_is_cancelled(tmp_path, monkeypatch, code, said):
+def test_where_slurm_does_not_say_what_is_left_nothing_starts(cluster, tmp_path):
+    """Unless no job was ever submitted from there: a laptop may have Slurm's programs and no cluster."""
+    cluster(squeue=None)
+    refuse_orphans(tmp_path)
+    (tmp_path / ".snakemake" / "slurm_logs").mkdir(parents=True)
+    with pytest.raises(SlurmError, match=r"does not say .*squeue: exit code 1.*Nothing was started"):
+        refuse_orphans(tmp_path)
+    with pytest.raises(SlurmError, match="may still be queued or running"):
+        cancel(tmp_path)
+
+
+def test_what_is_left_of_a_run_is_cancelled(cluster, tmp_path):
     scancel = tmp_path / "scancel"
-    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nexit {code}\n')
+    scancel.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
     scancel.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    states = {"7": "running", "8": "completing", "9": "pending"}
-    (done,) = cancel([Job(number, state, "rule_train") for number, state in states.items()])
-    assert re.search(said, done)
+    states = {"7": "RUNNING", "8": "COMPLETING", "9": "PENDING"}
+    cluster(squeue="".join(f"{number}|{state}|{tmp_path}|rule_train\n" for number, state in states.items()))
+    (done,) = cancel(tmp_path)
+    assert re.search("2 jobs .* are cancelled: 7 9", done)
     assert (tmp_path / "asked").read_text() == "7 9\n"
-    assert cancel([Job("8", "completing", "rule_train")]) == []
+    scancel.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(SlurmError, match="still queued or running: scancel 7 9"):
+        cancel(tmp_path)
+    cluster(squeue=f"8|COMPLETING|{tmp_path}|rule_train\n")
+    assert cancel(tmp_path) == []
 
 
 def test_a_rule_without_wildcards_has_a_name():

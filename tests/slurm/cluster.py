@@ -9,6 +9,7 @@ everything in the namespaces and drops their mounts. Nothing listens outside the
 state lies in a tmpfs on /etc/slurm that only they see.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -169,13 +170,19 @@ class Cluster:
 
     def stop_slurmd(self) -> None:
         """Kill the node's daemon, not the jobs that it started."""
-        pid = self.run("cat", f"{HOME}/slurmd.pid").strip()
-        self.run("kill", "-9", pid)
-        while self.run("ls", f"/proc/{pid}", check=False):
-            time.sleep(0.1)
+        self._kill("slurmd")
 
     def start_slurmd(self) -> None:
         _start_slurmd(self.run)
+        self.wait_for_node()
+
+    def stop_slurmctld(self) -> None:
+        """End the controller, which keeps its state: no command of Slurm is answered; what runs, runs on."""
+        self._kill("slurmctld", "-TERM")
+
+    def start_slurmctld(self, *, forgetful: bool = False) -> None:
+        """Start it again. ``forgetful``: as one that lost its state, it knows no job and counts anew."""
+        self.run("slurmctld", *(["-c"] if forgetful else []))
         self.wait_for_node()
 
     def wait_for_node(self, seconds: float = 60) -> None:
@@ -187,6 +194,12 @@ class Cluster:
                 return
             time.sleep(0.1)
         raise TimeoutError("the node did not come up:\n" + self.logs())
+
+    def _kill(self, daemon: str, how: str = "-9") -> None:
+        pid = self.run("cat", f"{HOME}/{daemon}.pid").strip()
+        self.run("kill", how, pid)
+        while self.run("ls", f"/proc/{pid}", check=False):
+            time.sleep(0.1)
 
     def logs(self) -> str:
         return self.run("sh", "-c", f"tail -n 40 {HOME}/*.log", check=False)
@@ -234,9 +247,16 @@ def serve(accounting: bool) -> None:
         _start_database()
     _call("slurmctld")
     _start_slurmd(_call)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # daemons' children become ours: none stays a zombie
+    signal.signal(signal.SIGCHLD, _reap)  # daemons' children become ours: none stays a zombie
+    _reap()
     print("ready", flush=True)
     sys.stdin.read()
+
+
+def _reap(*_: object) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _start_database() -> None:

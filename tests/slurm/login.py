@@ -101,11 +101,11 @@ class Tiny(Login):
         """Every checkpoint takes so much longer; the numbers stay."""
         self._measure(f"        import time; time.sleep({seconds})\n")
 
-    def hold(self, where: str = "step not in (0, 32)") -> None:
-        """Sampling waits for ``go`` at these checkpoints; by default at all but the first of each job."""
+    def hold(self, where: str = "step not in (0, 32)", until: str = "go") -> None:
+        """Sampling waits for a file at these checkpoints; by default at all but the first of each job."""
         self._measure(
             "        import pathlib, time\n"
-            f"        while {where} and not pathlib.Path('go').exists():\n"
+            f"        while {where} and not pathlib.Path({until!r}).exists():\n"
             "            time.sleep(0.1)\n"
         )
 
@@ -117,8 +117,8 @@ class Tiny(Login):
         self.wait_for(self.cells)
         return run, number
 
-    def go(self) -> None:
-        self.write("go", "")
+    def go(self, file: str = "go") -> None:
+        self.write(file, "")
 
     def cells(self) -> dict[Path, int]:
         """Cells that unfinished jobs have kept -> when they were written."""
@@ -153,10 +153,14 @@ class Running:
     def end(self, *, check: bool = True, seconds: float = 900) -> str:
         """Wait for its end; what it wrote."""
         code = self.process.wait(timeout=seconds)
-        said = self.log.read_text()
+        said = self.said()
         if (code == 0) != check:
             raise AssertionError(f"snakemake returned {code}:\n{said[-8000:]}")
         return said
+
+    def said(self) -> str:
+        """What it wrote so far."""
+        return self.log.read_text()
 
     def interrupt(self, *, during: str) -> None:
         """As Ctrl-C, at a moment when Snakemake runs a program of this name."""
@@ -166,6 +170,11 @@ class Running:
 
         Login.wait_for(at_it, pause=0)  # it may live for some milliseconds
         _signal(_descendants(self.process.pid)[1:], signal.SIGINT)
+
+    def signal(self, *numbers: signal.Signals) -> None:
+        """Send signals to Snakemake's main process alone."""
+        for number in numbers:
+            _signal(_descendants(self.process.pid)[1:2], number)
 
     def kill(self) -> None:
         """As `kill -9`: Snakemake can clean nothing up."""

@@ -1,5 +1,7 @@
 """Faults of jobs, each with the real thing: afterwards the numbers are those of an undisturbed run."""
 
+import re
+
 
 def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, undisturbed):
     run, number = trained.start_held(trained.PART)
@@ -20,6 +22,9 @@ def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
     said = trained.snakemake(trained.PART)
     asked = {n: cluster.job(n)["MinMemoryNode"] for n in trained.submitted(said, "sample_heads")}
     assert len(asked) > 1, said[-3000:]
+    assert re.search(
+        "ran out of memory: it had asked for 26\\d MB.*set-resources: {sample_heads: {mem_mb: ", said
+    )
     assert len(set(asked.values())) > 1, asked
     trained.check(undisturbed, trained.PART)
 
@@ -30,6 +35,7 @@ def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, undisturbed):
     trained.edit("src/rllc/study/cost.py", "limit = max(10,", "limit = max(1,")
     said = trained.snakemake(trained.PART)
     jobs = {n: cluster.job(n) for n in trained.submitted(said, "sample_heads")}
+    assert "ran out of time: it had asked for 1 minutes" in said
     assert {"TIMEOUT", "COMPLETED"} == {job["JobState"] for job in jobs.values()}
     assert {"00:01:00", "00:02:00"} <= {job["TimeLimit"] for job in jobs.values()}
     trained.check(undisturbed, trained.PART)

@@ -14,11 +14,17 @@ from safetensors.numpy import load_file
 HERE = Path(__file__).parent
 
 
-def test_ctrl_c_cancels_the_jobs_and_the_same_command_goes_on(trained, cluster, undisturbed):
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
+def test_a_run_that_is_told_to_end_cancels_its_jobs_and_the_same_command_goes_on(
+    trained, cluster, undisturbed, how
+):
     run, _ = trained.start_held(trained.PART)
     before = trained.cells()
-    run.interrupt(during="squeue")  # the moment at which Snakemake forgets its jobs
-    run.end(check=False)
+    if how == "Ctrl-C":
+        run.interrupt(during="squeue")  # the moment at which Snakemake forgets its jobs
+    else:  # of a site that ends long processes; a session that ends sends both
+        run.signal(signal.SIGTERM, signal.SIGHUP)
+    run.end(check=False, seconds=300)
     trained.wait_for(lambda: not cluster.jobs("running,pending,completing"))
     trained.go()
     trained.snakemake(trained.PART)
@@ -57,6 +63,13 @@ def test_what_orphans_made_is_not_taken_under_other_settings(orphaned, cluster, 
     tiny = (orphaned.root / "config/tiny.yaml").read_text()
     orphaned.edit("config/tiny.yaml", "draws: 8", "draws: 7")
     assert "jobs of an earlier run" not in orphaned.snakemake("--unlock")
+    cluster.stop_slurmctld()
+    try:
+        assert "Slurm does not say whether" in orphaned.snakemake(
+            orphaned.RLLC, check=False, how=orphaned.LOCAL
+        )
+    finally:
+        cluster.start_slurmctld()
     assert "jobs of an earlier run" in orphaned.snakemake(orphaned.RLLC, check=False, how=orphaned.LOCAL)
     orphaned.go()
     orphaned.wait_for(lambda: not cluster.jobs("running,pending,completing"))

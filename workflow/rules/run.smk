@@ -64,11 +64,10 @@ onstart:
         if on_slurm:
             slurm.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
             asked = workflow.executor_settings
-            logger.info(
-                slurm.status_source(
-                    asked.status_command, asked.init_seconds_before_status_checks
-                )
+            source = slurm.status_source(
+                asked.status_command, asked.init_seconds_before_status_checks
             )
+            logger.info(source.sentence)
         of_the_study = {rule for rule, _ in about_to_run()} - set(PARTIAL)
         if of_the_study and "partial" in workflow.dag_settings.targets:
             raise WorkflowError(
@@ -76,8 +75,14 @@ onstart:
                 f"({', '.join(sorted(of_the_study))}): run it again, and alone"
             )
         if of_the_study:
-            slurm.refuse_orphans(slurm.jobs_here(Path.cwd()))
+            slurm.refuse_orphans(Path.cwd())
             leftover.begin(plan_file.name)
+        if on_slurm:  # the plugin is imported by such a run alone
+            from rllc.run.executor import mend
+            from rllc.run.signals import heed_signals
+
+            mend(workflow.scheduler._executor, source)
+            heed_signals()
     except slurm.SlurmError as error:
         raise WorkflowError(str(error)) from None
     announce(whole_table=on_slurm)
@@ -91,10 +96,13 @@ onsuccess:
 
 
 onerror:
-    if workflow.executor_plugin.name == "slurm" and leftover.ours():
-        for done in slurm.cancel(slurm.jobs_here(Path.cwd())):
-            logger.info(done)
-    leftover.end()
+    try:
+        if workflow.executor_plugin.name == "slurm" and leftover.ours():
+            for done in slurm.cancel(Path.cwd()):
+                logger.info(done)
+        leftover.end()
+    except slurm.SlurmError as error:  # what they make may outlive this run
+        logger.warning(str(error))
 
 
 # A dry run calls no onstart: it says what it would cost at its end, when the jobs are known.

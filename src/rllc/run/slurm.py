@@ -5,17 +5,27 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 LONGEST_WAIT = 180  # seconds between two status queries of the Slurm plugin, at most
 UNKNOWN = "unknown"
 UNSAFE = re.compile("""['"$`\\\\\n]""")
+TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/claims")  # of jobs that were submitted from a folder
+ENDED = {
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
+    "REVOKED", "TIMEOUT",
+}  # fmt: skip
 
 
 class SlurmError(ValueError):
     """Slurm cannot be used as it is, or should not be yet; the message says what to do."""
+
+
+class Unanswered(SlurmError):
+    """A command of Slurm failed: what was asked is not known."""
 
 
 class Job(NamedTuple):
@@ -23,45 +33,90 @@ class Job(NamedTuple):
 
     number: str
     state: str
-    comment: str  # `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it
+    comment: str  # `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it; "": not said
+    reason: str = ""
 
     @property
     def rule(self) -> str:
         return self.comment.removeprefix("rule_").partition("_wildcards_")[0]
 
 
+class StatusSource(NamedTuple):
+    """Where the states of jobs are had: these commands, the next where one does not know a job."""
+
+    commands: tuple[str, ...]
+    sentence: str
+
+
+def answer(*command: str) -> str:
+    """Standard output of a Slurm command. Raises Unanswered where there is none or it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unanswered(f"{command[0]}: {error}") from error
+    if done.returncode:
+        raise Unanswered(f"{command[0]}: {' '.join(done.stderr.split()) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
 def ask(*command: str) -> str | None:
     """Standard output of a Slurm command; None where there is no such command or it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
+        return answer(*command)
+    except Unanswered:
         return None
-    return done.stdout if done.returncode == 0 else None
 
 
-def status_source(command: str | None, first_check: int) -> str:
-    """How the plugin will learn of the end of jobs, in a sentence.
+def states(command: str, run: str, since: datetime) -> dict[str, Job]:
+    """Number -> what `squeue` or `sacct` knows of a run's jobs. Raises Unanswered.
+
+    run    the name that all its jobs carry
+    since  a time before the first of them
+    """
+    if command == "squeue":
+        rows = answer(
+            "squeue", "--noheader", "--states=all", f"--name={run}", "--format=%i|%T|%r|%k"
+        ).splitlines()
+    else:  # the database keeps comments on some clusters only
+        rows = answer(
+            "sacct", "--allocations", "--noheader", "--parsable2", "--clusters=all", f"--name={run}",
+            f"--starttime={since:%Y-%m-%dT%H:%M}", "--endtime=now", "--format=JobIDRaw,State,Reason",
+        ).splitlines()  # fmt: skip
+    found = [row.split("|", 3) for row in rows if row.count("|") >= 2]
+    # "CANCELLED by 1000" of sacct is CANCELLED.
+    return {
+        number: Job(number, state.split()[0], comment[0] if comment else "", reason)
+        for number, state, reason, *comment in found
+    }
+
+
+def status_source(command: str | None, first_check: int) -> StatusSource:
+    """How the end of jobs will be learned of.
 
     command      the plugin's `slurm-status-command`
     first_check  its `slurm-init-seconds-before-status-checks`
 
-    Raises SlurmError where it would never learn of it: the plugin then waits for ever, without a word.
+    Raises SlurmError where it would never be learned of: the run would wait for ever.
     """
-    settings = ask("scontrol", "show", "config")
-    if settings is None:
+    try:
+        settings = answer("scontrol", "show", "config")
+    except Unanswered as error:
         raise SlurmError(
-            "Slurm does not answer (`scontrol show config` fails): is this a login node, is the cluster up?"
-        )
+            f"Slurm does not answer ({error}): is this a login node, is the cluster up?"
+        ) from error
     age = _seconds(settings, "MinJobAge")
     needed = max(3 * first_check, LONGEST_WAIT + first_check)
     database = "slurmdbd" in _value(settings, "AccountingStorageType")
     accounting = database and ask("sacct", "-X", "--noheader", "--starttime", "now") is not None
     why = "no accounting database answers here (`sacct` fails)"
+    both = ("squeue", "sacct") if accounting else ("squeue",)
     if command == "squeue":
         if age >= needed:
-            return f"Slurm: state of jobs by squeue, which shows ended ones for {age} s."
+            return StatusSource(both, f"Slurm: state of jobs by squeue, which shows ended ones for {age} s.")
         if accounting and age < 3 * first_check:
-            return f"Slurm: state of jobs by sacct, since squeue shows ended ones for {age} s only."
+            return StatusSource(
+                both[::-1], f"Slurm: state of jobs by sacct, since squeue shows ended ones for {age} s only."
+            )
         if accounting:
             raise SlurmError(
                 f"squeue forgets ended jobs after {age} s here, sooner than it may be asked again: "
@@ -75,7 +130,7 @@ def status_source(command: str | None, first_check: int) -> str:
             f"{lower if soon > 0 else 'Ask'} the administrators for MinJobAge=300, Slurm's default"
         )
     if accounting:
-        return "Slurm: state of jobs by sacct."
+        return StatusSource(both[::-1], "Slurm: state of jobs by sacct.")
     raise SlurmError(
         f"the end of jobs could not be seen, and the run would wait for ever: {why}. "
         "Set slurm-status-command: squeue in the profile (profiles/slurm has it)"
@@ -98,24 +153,36 @@ def refuse_names(names: Iterable[object]) -> None:
 
 
 def jobs_here(folder: Path) -> list[Job]:
-    """Jobs of this user that Snakemake submitted from this folder and that are queued or running."""
+    """Jobs of this user that Snakemake submitted from this folder and that have not ended.
+
+    Raises Unanswered where Slurm does not say, unless no job was ever submitted from here.
+    """
     if shutil.which("squeue") is None:
         return []
-    listed = ask(
-        "squeue", "--noheader", f"--user={_user()}", "--format=%i|%T|%Z|%k",
-        "--states=pending,running,suspended,completing,configuring,requeued",
-    )  # fmt: skip
-    rows = [line.split("|", 3) for line in (listed or "").splitlines() if line.count("|") >= 3]
+    try:
+        listed = answer("squeue", "--noheader", f"--user={_user()}", "--states=all", "--format=%i|%T|%Z|%k")
+    except Unanswered:
+        if not any((folder / trace).exists() for trace in TRACES):
+            return []
+        raise
+    rows = [line.split("|", 3) for line in listed.splitlines() if line.count("|") >= 3]
     here = folder.resolve()
     return [
         Job(number, state.lower(), comment)
         for number, state, workdir, comment in rows
-        if comment.startswith("rule_") and Path(workdir).resolve() == here
+        if state not in ENDED and comment.startswith("rule_") and Path(workdir).resolve() == here
     ]
 
 
-def refuse_orphans(jobs: Sequence[Job]) -> None:
-    """Raise SlurmError where jobs of an earlier run are still there: two would write the same files."""
+def refuse_orphans(folder: Path) -> None:
+    """Raise SlurmError where jobs of an earlier run may still be there: two would write the same files."""
+    try:
+        jobs = jobs_here(folder)
+    except Unanswered as error:
+        raise SlurmError(
+            "Slurm does not say whether jobs of an earlier run are still queued or running in this folder "
+            f"({error}). Nothing was started, so that no file has two writers: start again when it answers"
+        ) from error
     if not jobs:
         return
     numbers = " ".join(job.number for job in jobs)
@@ -127,18 +194,23 @@ def refuse_orphans(jobs: Sequence[Job]) -> None:
     )
 
 
-def cancel(jobs: Sequence[Job]) -> list[str]:
+def cancel(folder: Path) -> list[str]:
     """Cancel those of a run's jobs that Snakemake left; what was done, in a sentence.
 
     A Ctrl-C that comes while Snakemake asks Slurm how its jobs are cancels none of them, and never one that
-    is just being submitted.
+    is just being submitted. Raises SlurmError where some may be left.
     """
-    numbers = [job.number for job in jobs if job.state != "completing"]
+    try:
+        numbers = [job.number for job in jobs_here(folder) if job.state != "completing"]
+    except Unanswered as error:
+        raise SlurmError(
+            f"jobs of this run may still be queued or running ({error}): see `squeue --me`, and scancel them"
+        ) from error
     if not numbers:
         return []
     listed = " ".join(numbers)
     if ask("scancel", *numbers) is None:
-        return [f"{len(numbers)} jobs of this run are still queued or running: scancel {listed}"]
+        raise SlurmError(f"{len(numbers)} jobs of this run are still queued or running: scancel {listed}")
     return [f"{len(numbers)} jobs that were still queued or running are cancelled: {listed}"]
 
 

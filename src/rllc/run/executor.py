@@ -1,0 +1,203 @@
+"""The Slurm plugin's executor, mended: an outage makes no run wait in vain.
+
+The plugin (2.8.0) forgets every job under way where `squeue` fails five times in a row, which takes 45 ms,
+asks a database that is not there where `scontrol` fails once, and waits for ever for a job that Slurm no
+longer knows. Settings of the profile cure the first alone, and a program in `squeue`'s place sees neither
+outputs nor logs; so what asks for the states of jobs is replaced here, submission is surrounded
+(``rllc.run.submission``), and the rest is the plugin's. ``mend`` refuses other versions of it.
+"""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import snakemake_executor_plugin_slurm as plugin
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+
+from rllc.run import causes, claim
+from rllc.run.slurm import ENDED, Job, SlurmError, StatusSource, Unanswered, states
+from rllc.run.submission import Submission, comment
+
+PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
+LONGEST = 180  # seconds between two questions to Slurm, at most, as the plugin's
+REMINDER = 600  # seconds of an outage after which it is said again
+FAILED = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
+# Slurm puts the job back into the queue, or leaves it so: that shows after a while.
+DOUBTFUL = {"NODE_FAIL", "PREEMPTED", "REVOKED"}
+# Reasons for which a job waits for the user or an administrator.
+HELD = re.compile(
+    r"held|BadConstraints|PartitionTimeLimit|PartitionNodeLimit|InvalidAccount|InvalidQOS", re.I
+)
+
+
+class Executor(Submission):
+    """Asks until Slurm answers, says so, and settles jobs that Slurm no longer knows by what they left."""
+
+    def begin(self, source: StatusSource) -> None:
+        """What the plugin's executor lacks."""
+        super().begin()
+        self._source = source
+        self._outage: float | None = None  # when it began
+        self._said = 0.0
+        self._read_only: set[Path] = set()  # folders of which that was said
+        self._held: set[str] = set()  # numbers of jobs of which that was said
+        self._doubted: dict[JobExecutorInterface, float] = {}  # -> since when nothing certain is known
+
+    async def check_active_jobs(
+        self, active_jobs: Sequence[SubmittedJobInfo]
+    ) -> AsyncGenerator[SubmittedJobInfo, None]:
+        """Report the jobs that have ended, yield the others: all, where Slurm does not answer."""
+        if not active_jobs:
+            self.next_seconds_between_status_checks = self._interval
+            return
+        try:
+            known = await asyncio.to_thread(self._known, active_jobs)
+        except Unanswered as error:
+            self._say_outage(str(error), len(active_jobs))
+            for info in active_jobs:
+                yield info
+            return
+        self._say_end_of_outage()
+        ended = 0
+        for info in active_jobs:
+            if self._settled(info, known.get(info.external_jobid)):
+                ended += 1
+                self._doubted.pop(info.job, None)
+            else:
+                yield info
+        longer = min(self.next_seconds_between_status_checks + 10, LONGEST)
+        self.next_seconds_between_status_checks = self._interval if ended or self._doubted else longer
+
+    async def sleep(self) -> None:
+        """As the plugin's, but a run that ends does not wait for its end."""
+        until = time.monotonic() + self.next_seconds_between_status_checks
+        while self.wait and time.monotonic() < until:
+            await asyncio.sleep(0.5)
+
+    def _known(self, active_jobs: Sequence[SubmittedJobInfo]) -> dict[str, Job]:
+        """Number -> what Slurm knows of it, of those of these jobs that it knows."""
+        found: dict[str, Job] = {}
+        for command in self._source.commands:
+            told = states(command, self.run_uuid, self._since)
+            for info in active_jobs:
+                job = told.get(info.external_jobid)
+                # A controller that lost its state counts anew: the number may be another job's by now. Some
+                # clusters write comments of their own.
+                if job and (job.comment == comment(info.job) or not job.comment.startswith("rule_")):
+                    found.setdefault(job.number, job)
+            if len(found) == len(active_jobs):
+                break
+        return found
+
+    def _settled(self, info: SubmittedJobInfo, job: Job | None) -> bool:
+        """Whether a job has ended, for well or ill; that is reported."""
+        log = Path(info.aux["slurm_logfile"])
+        if (job is None or job.state in ENDED) and not self._writable(info.job):
+            return False
+        if job and job.state == "COMPLETED":
+            self._succeed(info, log)
+        elif job and job.state in FAILED:
+            self._fail(info, job, log)
+        elif job and job.state not in DOUBTFUL:
+            self._doubted.pop(info.job, None)
+            self._say_held(job)
+            return False
+        elif job is None and causes.FINISHED in causes.ended(log) and _made(info):
+            self.logger.info(
+                f"Slurm no longer knows job {info.external_jobid}, but it came to its end and made its files."
+            )
+            self._succeed(info, log)
+        elif time.monotonic() - self._doubted.setdefault(info.job, time.monotonic()) < 3 * self._interval:
+            return False
+        else:
+            self._fail(info, job or Job(info.external_jobid, "LOST", ""), log)
+        return True
+
+    def _succeed(self, info: SubmittedJobInfo, log: Path) -> None:
+        claim.drop(claim.folder(info.job.output))
+        self.report_job_success(info)
+        if not self.workflow.executor_settings.keep_successful_logs:
+            log.unlink(missing_ok=True)
+
+    def _fail(self, info: SubmittedJobInfo, job: Job, log: Path) -> None:
+        cured = False
+        if job.state == "LOST":
+            said = (
+                f"Slurm no longer knows job {job.number}, and it did not come to its end: Slurm's controller "
+                "lost its state, or this process stood still for longer than Slurm remembers. "
+            )
+        else:
+            cause = causes.cause(job.state, causes.ended(log))
+            cured = cause in (*causes.ASKED, "CANCELLED")  # by asking for more, or by the user
+            said = causes.sentence(job.number, info.job.name, cause, job.reason, info.job.resources)
+        if not cured:
+            self._pauses[info.job] = self._interval * 3 ** (info.job.attempt - 1)
+        self.report_job_error(info, msg=said, aux_logs=[str(log)])
+
+    def _writable(self, job: JobExecutorInterface) -> bool:
+        """Whether Snakemake can write beside a job's files: when a job has ended, it does, or dies."""
+        for file in (*job.output, *job.log):
+            folder = next(parent for parent in Path(file).absolute().parents if parent.exists())
+            if not os.access(folder, os.W_OK):
+                if folder not in self._read_only:
+                    self._read_only.add(folder)
+                    self.logger.warning(f"{folder} cannot be written: waiting until it can.")
+                return False
+        return True
+
+    def _say_held(self, job: Job) -> None:
+        """A job may wait for somebody, not for its turn."""
+        if HELD.search(job.reason) and job.number not in self._held:
+            self._held.add(job.number)
+            self.logger.warning(
+                f"Slurm holds job {job.number} back ({job.reason}), and may do so for ever: "
+                f"`scontrol show job {job.number}` says more; `scontrol release` or `scancel` ends it."
+            )
+
+    def _say_outage(self, error: str, jobs: int) -> None:
+        now = time.monotonic()
+        self.next_seconds_between_status_checks = self._interval
+        if self._outage is None:
+            self._outage, self._said = now, now
+            self.logger.warning(
+                f"Slurm does not answer ({error}). The {jobs} jobs under way may well go on; it is asked "
+                f"again every {self._interval} s for as long as it takes."
+            )
+        elif now - self._said > REMINDER:
+            self._said = now
+            self.logger.warning(
+                f"Slurm has not answered for {(now - self._outage) / 60:.0f} minutes ({error}): asking on."
+            )
+
+    def _say_end_of_outage(self) -> None:
+        if self._outage is not None:
+            self.logger.info(f"Slurm answers again, after {time.monotonic() - self._outage:.0f} s.")
+            self._outage = None
+
+
+def mend(executor: plugin.Executor, source: StatusSource) -> None:
+    """Make the executor of a run that is about to begin one of these.
+
+    Raises SlurmError where it is not of the plugin that this was written for, or where it makes arrays.
+    """
+    found = version(PACKAGE)
+    if found != VERSION:
+        raise SlurmError(
+            f"{PACKAGE} is {found} here, but rllc's watch over Slurm's outages is made for {VERSION}: "
+            f"install that (`make env` does), or {PACKAGE}=={VERSION} with pip"
+        )
+    if executor.array_jobs:
+        raise SlurmError(
+            "slurm-array-jobs can wait for ever and fail jobs that succeeded: leave it out of the profile"
+        )
+    executor.__class__ = Executor
+    executor.begin(source)
+
+
+def _made(info: SubmittedJobInfo) -> bool:
+    return all(Path(file).exists() for file in info.job.output)

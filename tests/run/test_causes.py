@@ -1,0 +1,53 @@
+import re
+
+import pytest
+
+from rllc.run import causes
+
+
+@pytest.mark.parametrize(
+    ("state", "log", "expected"),
+    [
+        ("OUT_OF_MEMORY", "", "memory"),
+        ("FAILED", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch.", "memory"),
+        ("FAILED", "slurmstepd: error: StepId=7.0 exceeded memory limit (9 > 8), being killed", "memory"),
+        ("FAILED", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory", "memory"),
+        ("FAILED", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "FAILED"),
+        ("TIMEOUT", "oom-kill", "time"),
+        ("DEADLINE", "", "time"),
+        ("FAILED", "ValueError: NaN", "FAILED"),
+        ("CANCELLED", "", "CANCELLED"),
+    ],
+)
+def test_the_cause_is_in_the_state_or_in_the_log(state, log, expected):
+    assert causes.cause(state, log) == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        ("memory", "ran out of memory: it had asked for 900 MB.*set-resources: {train: {mem_mb: 1800}}"),
+        ("time", "ran out of time: it had asked for 10 minutes.*set-resources: {train: {runtime: 20}}"),
+        ("BOOT_FAIL", "Slurm job 7 ended as BOOT_FAIL .NodeDown."),
+    ],
+)
+def test_it_says_what_was_asked_for_and_what_to_raise(cause, expected):
+    said = causes.sentence("7", "train", cause, "NodeDown", {"mem_mb": 900, "runtime": 10})
+    assert re.search(expected, said)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", True),
+        ("Batch job submission failed: Unable to contact slurm controller (connect failure)", True),
+        ("Batch job submission failed: Required partition not available (inactive or drain)", True),
+        ("Job submission failed with exception: [Errno 30] Read-only file system: '.snakemake'", True),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", True),
+        ("sbatch: error: invalid partition specified: nowhere", False),
+        ("Batch job submission failed: Invalid account or account/partition combination specified", False),
+        ("Batch job submission failed: Requested node configuration is not available", False),
+    ],
+)
+def test_what_may_pass_is_tried_again(error, expected):
+    assert causes.passing(error) is expected

@@ -1,0 +1,100 @@
+import os
+
+import pytest
+
+from rllc.run import claim
+
+
+@pytest.fixture
+def claims(tmp_path):
+    return claim.folder(["b.nc", "a.nc"], tmp_path)
+
+
+def nobody(job):
+    raise AssertionError(f"Slurm was asked for {job}")
+
+
+def dead(job):
+    return False
+
+
+def test_a_place_is_that_of_the_files(tmp_path, claims):
+    assert claim.folder(["a.nc", "b.nc"], tmp_path) == claims
+    assert claim.folder(["a.nc"], tmp_path) != claims
+
+
+def test_of_several_submissions_the_last_counts(claims):
+    first, last = claim.submit(claims), claim.submit(claims)
+    assert not claim.take(claims, first, "1", nobody)
+    assert claim.take(claims, last, "2", nobody)
+
+
+def test_a_job_waits_while_another_lives_and_takes_over_after_it(claims):
+    assert claim.take(claims, claim.submit(claims), "1", nobody)
+    asked = []
+
+    def lives(job):
+        asked.append(job)
+        return len(asked) < 3
+
+    assert claim.take(claims, claim.submit(claims), "2", lives, pause=0)
+    assert asked == ["1", "1", "1"]
+    assert not claim.take(claims, "an older word", "3", nobody)
+
+
+def test_a_job_that_waits_gives_way_to_a_later_submission(claims):
+    claim.take(claims, claim.submit(claims), "1", nobody)
+    word = claim.submit(claims)
+
+    def lives(job):
+        claim.submit(claims)
+        return True
+
+    assert not claim.take(claims, word, "2", lives, pause=0)
+
+
+def test_the_dead_have_one_heir(claims):
+    """Two jobs of one word, as Slurm makes of one submission that it reports as failed: the later one waits."""
+    claim.take(claims, claim.submit(claims), "1", nobody)
+    word = claim.submit(claims)
+    assert claim.take(claims, word, "2", dead)
+    assert not claim.take(claims, word, "3", lambda job: job == "2" and not claim.drop(claims), pause=0)
+
+
+def test_a_job_that_is_put_back_into_the_queue_goes_on(claims):
+    word = claim.submit(claims)
+    assert claim.take(claims, word, "7", nobody)
+    assert claim.take(claims, word, "7", nobody)
+
+
+def test_none_begins_after_the_files_are_made_or_the_run_has_ended(claims, tmp_path):
+    word = claim.submit(claims)
+    claim.drop(claims)
+    assert not claim.take(claims, word, "1", nobody)
+    word = claim.submit(claims)
+    claim.withdraw(tmp_path)
+    assert not claim.take(claims, word, "1", nobody)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (["echo RUNNING"], True),
+        (["echo COMPLETING"], True),
+        (["echo FAILED"], False),
+        (["true"], False),
+        (["echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"], False),
+        (["echo 'Unable to contact slurm controller' >&2; exit 1", "echo SUSPENDED"], True),
+        (["exit 1", "exit 1", "echo TIMEOUT"], False),
+    ],
+)
+def test_a_job_lives_as_slurm_says_and_not_while_it_says_nothing(tmp_path, monkeypatch, answers, expected):
+    squeue = tmp_path / "squeue"
+    for number, answer in enumerate(answers):
+        (tmp_path / f"{number}").write_text(answer)
+    squeue.write_text(
+        f'#!/bin/sh\ncd {tmp_path}\nn=$(ls done* 2>/dev/null | wc -l)\ntouch done$n\n. ./"$n"\n'
+    )
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    assert claim.lives("7", pause=0) is expected
