@@ -138,7 +138,7 @@ def ablation(rllc):
     methods = xr.DataArray([1.4, 1.0, 0.8], dims="method", coords={"method": ["zero", "mean", "resample"]})
     return xr.Dataset(
         {"ablation": (rllc["rllc"] * 0.02 * methods)},
-        attrs={"ablation": json.dumps({"batch_size": 16, "batches": 2})},
+        attrs={"ablation": json.dumps({"batch_size": 16, "contexts": 32})},
     )
 
 
@@ -170,7 +170,7 @@ def metrics(coords, distributions):
     loss = np.broadcast_to(curve[None, :, None] - 0.3 * np.arange(shape[2]), shape).copy()
     icl = np.broadcast_to((-0.02 - 0.35 * rise(steps, 1700, 0.2))[None, :, None], shape).copy()
     return xr.Dataset(
-        {"loss": (dims, loss), "icl_score": (dims, icl)},
+        {"loss": (dims, loss), "icl_score": (dims, icl), "icl_score_se": (dims, np.full(shape, 0.012))},
         coords={"seed": coords["seed"], "step": coords["step"], "distribution": list(distributions)},
     )
 

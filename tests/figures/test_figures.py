@@ -242,6 +242,9 @@ def test_optional_inputs_may_be_missing(datasets):
     assert "does not record its sampling setting" in caption
     assert "llc.nc was not given" in words(figure("stage_fig1a_lm")({"metrics": datasets["metrics"]}))
     assert "icl_score was not given" in words(figure("stage_fig4b_heads")({"heads": datasets["heads"]}))
+    without = datasets | {"metrics": datasets["metrics"].drop_vars("icl_score_se")}
+    assert "No uncertainty is drawn" in words(figure("stage_fig4b_heads")(without))
+    assert "standard error over contexts, at most 0.012 nats" in words(figure("stage_fig4b_heads")(datasets))
     assert "rllc.nc was not given" in words(
         figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]})
     )

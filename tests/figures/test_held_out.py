@@ -7,6 +7,7 @@ import pytest
 from rllc.figures import held_out
 from rllc.figures.captions import contexts, sampling
 from rllc.figures.heads.rllc_curves import rllc_by_distribution
+from rllc.study.measures.table import MEASURES
 
 SMALL = {"contexts": 41, "documents": 1, "tokens": 5240, "read": 5, "source": "files"}
 LARGE = {"contexts": 2000, "documents": 300, "tokens": 900000, "read": 3000, "source": "files"}
@@ -44,15 +45,15 @@ def test_a_distribution_is_described(rllc, facts, said):
 
 
 def test_measures_on_fewer_contexts_than_they_read_say_so(study):
-    metrics = study["metrics"].assign_attrs(metrics=json.dumps({"batch_size": 32, "batches": 8}))
+    metrics = study["metrics"].assign_attrs(metrics=json.dumps({"batch_size": 32, "contexts": 256}))
     name = str(metrics["distribution"].values[0])
     said = "Measured on 256 held-out contexts of each distribution"
     assert (
-        contexts(holding(metrics, **{name: SMALL}), "metrics", count="batches")
+        contexts(holding(metrics, **{name: SMALL}), "metrics")
         == f"{said}. {name} has only 41 different ones."
     )
     for source in (metrics, holding(metrics, **{name: LARGE}), holding(metrics, **{name: {"contexts": 41}})):
-        assert contexts(source, "metrics", count="batches") == f"{said}."
+        assert contexts(source, "metrics") == f"{said}."
 
 
 def test_only_what_is_drawn_is_described(rllc):
@@ -65,3 +66,9 @@ def test_it_stands_in_the_caption(study, rllc):
     source = holding(rllc, mixture=INSTALLED, code=SMALL)
     drawing = rllc_by_distribution({**study, "rllc": source}, distributions=["mixture", "code"])
     assert "different contexts 41; few, since each chain draws 240)" in drawing.caption
+
+
+def test_contexts_stand_under_the_names_that_the_config_has():
+    read = {"metrics": ["contexts"], "ablation": ["contexts"], "hessian": ["probes", "batch_size"]}
+    sections = {row.name: row.section for row in MEASURES if row.name in read}
+    assert all(set(names) <= set(sections[row].model_fields) for row, names in read.items())

@@ -128,16 +128,14 @@ def _values(dataset: xr.Dataset, *names: str) -> str:
     return ", ".join(f"{name} {values[name]:g}" for name in names if values.get(name) is not None)
 
 
-def contexts(dataset: xr.Dataset, section: str, *, count: str, of: str = MEASURED) -> str:
+def contexts(dataset: xr.Dataset, section: str, *, of: str = MEASURED) -> str:
     """On how many held-out contexts a measure is, as far as the dataset knows, said as ``of`` says it.
 
-    section, count  attribute (JSON) with ``batch_size``, and its key that is the number of batches
+    section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each
     """
     values = json.loads(dataset.attrs.get(section, "{}"))
-    if not {"batch_size", count} <= set(values):
-        return ""
-    read = values["batch_size"] * values[count]
-    return of.format(read) + held_out.fewer(dataset, read)
+    read = values.get("contexts") or values.get("probes", 0) * values.get("batch_size", 0)
+    return of.format(f"{read:,}") + held_out.fewer(dataset, read) if read else ""
 
 
 def seeds(dataset: xr.Dataset | xr.DataArray) -> str:

@@ -53,7 +53,7 @@ def stage_fig1a_lm(
         at_steps = data.sel(step=llc["step"].values)
         conditions, details = captions.of_estimates(llc, at_steps, "llc", "loss")
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
-    contexts = captions.contexts(metrics, "metrics", count="batches", of=READ)
+    contexts = captions.contexts(metrics, "metrics", of=READ)
     return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
 
 
@@ -90,7 +90,11 @@ def stage_fig4b_heads(
             icl, on = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
         data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
         about = f"The in-context learning score{on} is the loss late in the context less that early in it."
-        contexts = captions.contexts(metrics, "metrics", count="batches")
+        if "icl_score_se" in metrics:
+            error = metrics["icl_score_se"].sel(distribution=name) if on else metrics["icl_score_se"]
+            data["icl_score_se"] = error.drop_vars(["distribution", "distribution_label"], errors="ignore")
+            about += f" Band: its standard error over contexts, at most {float(error.max()):.2g} nats/token."
+        contexts = captions.contexts(metrics, "metrics")
     rows, findings = [], []
     bands = partial(stage_bands, boundaries=boundaries)
     for seed, suffix, one in by_seed(data):
@@ -101,7 +105,7 @@ def stage_fig4b_heads(
             last = one[name].isel(step=-1)
             best.append(f"highest {words} {captions.highest(last)} {float(last.max()):.2f}")
         if scored:
-            score = Curve(one["icl_score"], {"color": "black", "marker": "o"})
+            score = curve(one, "icl_score", {"color": "black", "marker": "o"})
             panels.append(Panel(f"in-context learning score{suffix}", [score], over=bands))
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
         findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
@@ -116,5 +120,5 @@ def stage_fig4b_heads(
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
         about,
-        conditions=[contexts, "No uncertainty is drawn."],
+        conditions=[contexts, "" if "icl_score_se" in data else "No uncertainty is drawn."],
     )

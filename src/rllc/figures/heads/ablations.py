@@ -31,7 +31,7 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
         "replaced by zero, by its mean, or by its output on other contexts.",
         conditions=[
             "No uncertainty is drawn: all heads and methods use the same contexts.",
-            captions.contexts(datasets["ablation"], "ablation", count="batches"),
+            captions.contexts(datasets["ablation"], "ablation"),
             captions.failures(data, "ablation"),
         ],
     )

@@ -47,7 +47,7 @@ def rllc_fig14_hessian_trace(
         "block against training step.",
         conditions=[
             "Bands: one standard error over probes, given the data.",
-            captions.contexts(datasets["hessian"], "hessian", count="probes"),
+            captions.contexts(datasets["hessian"], "hessian"),
             captions.failures(data, full, heads),
         ],
     )
@@ -92,7 +92,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         "whose mean is the same; on text that is no FIM.",
         conditions=[
             "Bands: one standard error over probes, each with contexts of its own.",
-            captions.contexts(datasets["fisher"], "fisher", count="probes", of=GENERATED),
+            captions.contexts(datasets["fisher"], "fisher", of=GENERATED),
             captions.failures(data, *names),
         ],
     )
