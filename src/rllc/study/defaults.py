@@ -50,7 +50,7 @@ def _read(file: Path) -> dict[str, Any]:
         try:
             found = json.loads(text)
         except ValueError:
-            found = yaml.load(text, Loader=LOADER)
+            found = LOADER(text).get_single_data()
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{file}: {_said(error)}") from None
     if not isinstance(found, dict | None):
