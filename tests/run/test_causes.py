@@ -32,7 +32,7 @@ def test_the_cause_is_in_the_state_or_in_the_log(state, log, expected):
     ],
 )
 def test_it_says_what_was_asked_for_and_what_to_raise(cause, expected):
-    said = causes.sentence("7", "train", cause, "NodeDown", {"mem_mb": 900, "runtime": 10})
+    said = causes.sentence("7", "train", cause, "NodeDown", {"mem_mb": 900, "runtime": 10}, "")
     assert re.search(expected, said)
 
 
@@ -51,3 +51,9 @@ def test_it_says_what_was_asked_for_and_what_to_raise(cause, expected):
 )
 def test_what_may_pass_is_tried_again(error, expected):
     assert causes.passing(error) is expected
+
+
+def test_what_a_silent_job_leaves_in_the_log_of_slurm_is_said():
+    log = "Reason: Forced execution\nnothing is in its log: it was killed, or the disk is full\nFilesystem  Size"
+    said = causes.sentence("7", "train", "FAILED", "NonZeroExitCode", {}, log)
+    assert said == "Slurm job 7 ended as FAILED; nothing is in its log: it was killed, or the disk is full. "

@@ -12,6 +12,7 @@ MEMORY = re.compile(
     re.IGNORECASE,
 )
 ASKED = {"memory": ("mem_mb", "MB"), "time": ("runtime", "minutes")}
+SILENT = "nothing is in its log"  # what a job's command says (command.py) where the disk is full
 FINISHED = "(100%) done"  # the last of what Snakemake says in the log of a job that made its files
 
 
@@ -32,8 +33,11 @@ def cause(state: str, log: str) -> str:
     return "time" if state in ("TIMEOUT", "DEADLINE") else state
 
 
-def sentence(number: str, rule: str, cause: str, reason: str, resources: Any) -> str:
-    """What happened to a job, and what to do. ``resources``: what it had asked for."""
+def sentence(number: str, rule: str, cause: str, reason: str, resources: Any, log: str) -> str:
+    """What happened to a job, and what to do. ``resources``: what it had asked for.
+
+    Of a job whose own log is empty, what Slurm's has to say: Snakemake shows none after an empty one.
+    """
     if cause in ASKED:
         resource, unit = ASKED[cause]
         asked = resources.get(resource)
@@ -44,7 +48,8 @@ def sentence(number: str, rule: str, cause: str, reason: str, resources: Any) ->
             f"set-resources: {{{rule}: {{{resource}: {more}}}}}. "
         )
     why = f" ({reason})" if reason not in ("", "None", "NonZeroExitCode") else ""
-    return f"Slurm job {number} ended as {cause}{why}. "
+    silent = next((line for line in log.splitlines() if line.startswith(SILENT)), "")
+    return f"Slurm job {number} ended as {cause}{why}{silent and '; '}{silent}. "
 
 
 # What sbatch or the file system says and may not say a little later. The rest is the profile's, and stays.

@@ -132,9 +132,10 @@ class Executor(Submission):
                 "lost its state, or this process stood still for longer than Slurm remembers. "
             )
         else:
-            cause = causes.cause(job.state, causes.ended(log))
+            ended = causes.ended(log)
+            cause = causes.cause(job.state, ended)
             cured = cause in (*causes.ASKED, "CANCELLED")  # by asking for more, or by the user
-            said = causes.sentence(job.number, info.job.name, cause, job.reason, info.job.resources)
+            said = causes.sentence(job.number, info.job.name, cause, job.reason, info.job.resources, ended)
         if not cured:
             self._pauses[info.job] = self._interval * 3 ** (info.job.attempt - 1)
         self.report_job_error(info, msg=said, aux_logs=[str(log)])
