@@ -180,6 +180,8 @@ def test_both_curves_are_smoothed_before_they_are_held_against_each_other():
     assert raw == 7  # 127 against 0
     assert smoothed == -1  # 7 against 15
     assert summary(entry("it.b", "step_lead", against="it.a", window=3), {"it": curves})["it"].item() == 1
+    short = {"it": curves, "other": curves.isel(step=[0, 1])}
+    assert summary(entry("it.a", "step_lead", against="other.b", window=3), short)["it"].isnull().all()
 
 
 @pytest.mark.parametrize(
