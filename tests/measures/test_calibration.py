@@ -94,13 +94,17 @@ def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
     coarse = {"n_beta": [3.0], "localization": [5.0, 50.0], "step_size": [1e-3]}
     other = {"n_beta": [30.0], "localization": [50.0], "step_size": [1e-2]}
     first = sweep(sample, grid=coarse, control_chains=1, chains=3, **FIXED)
-    second = sweep(sample, grid=other, control_chains=1, chains=2, **FIXED)
+    second = sweep(sample, grid=other, control_chains=1, chains=2, **FIXED | {"draws": 12})
     second = second.assign_coords(component=["1:0", "whole"])
     whole = joined([first, second])
     for one in (first, second):
         here = whole.sel(
-            {name: one[name] for name in ("component", "localization", "n_beta", "step_size", "chain")}
+            {
+                name: one[name]
+                for name in ("component", "localization", "n_beta", "step_size", "chain", "draw")
+            }
         )
+        np.testing.assert_array_equal(here["paired_loss"], one["paired_loss"])
         np.testing.assert_array_equal(here["llc"], one["llc"])
         np.testing.assert_array_equal(here["status"], one["status"])
     assert (whole["status"].sel(n_beta=30.0, component="0:0") == STATUS.index("missing")).all()
@@ -127,5 +131,13 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
     for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
         trace = found.sel(component=component)["hessian_trace"]
         np.testing.assert_allclose(trace, CURVATURES[chosen].sum(), rtol=1e-5)
+
+    def coupled(weights, batch):
+        return well(weights, batch) + weights["w"][0] * weights["w"][2]
+
+    # of its own coordinates alone, so what couples them with the others adds no noise
+    head = at_center(coupled, weights, batches, components=MASKS, probes=3, seed=0).sel(component="0:0")
+    np.testing.assert_allclose(head["hessian_trace"], 4.0, rtol=1e-5)
+    np.testing.assert_allclose(head["hessian_trace_se"], 0.0, atol=1e-5)
     values = [float(well(weights, batch)) for batch in batches]
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
