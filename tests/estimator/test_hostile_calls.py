@@ -434,11 +434,9 @@ def test_a_wrong_call_for_heads_is_refused_and_says_what_was_expected(row):
         heads_called(**changes)
 
 
-@pytest.mark.parametrize("more", [{}, {"thinning": 2, "burn_in": 1}])
-def test_a_control_of_heads_on_other_batches_is_refused(more):
-    setting = Setting(**SETTING | more)
-    on = heads_called(setting=setting)
-    assert np.isfinite(heads_called(control_of=on, setting=setting).llc).all()
+def test_a_control_of_heads_on_other_batches_is_refused():
+    on = heads_called()
+    assert np.isfinite(heads_called(control_of=on).llc).all()
     other = Batch(TOKENS.flip(0), BATCH.positions, BATCH.targets)
     with pytest.raises(ValueError, match="expected the same loss, weights and batches"):
-        heads_called(control_of=on, batches=[other], setting=setting)
+        heads_called(control_of=on, batches=[other])
