@@ -217,6 +217,13 @@ def test_the_drift_of_a_negative_estimate_is_held_against_its_size():
     assert (criteria(calibration).sel(criterion="equilibrated") == 0).all()
 
 
+def test_limits_belong_to_what_passes():
+    calibration = sweep()
+    calibration["rhat"][:], calibration["relaxed"][:] = 1.2, 0.8
+    calibration["acceptance"][:], calibration["acceptance_null"][:] = 0.25, 0.5
+    assert (criteria(calibration).sel(criterion=["equilibrated", "small_steps"]) == 1).all()
+
+
 def test_a_setting_is_judged_by_the_cells_in_which_it_was_sampled():
     calibration = sweep()
     lost = {"step": 20, "component": "1:0"}

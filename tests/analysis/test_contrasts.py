@@ -240,6 +240,7 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
     [
         ([-1, 1, 3, 4], 0.0, 10),
         ([-1, 1, 3, 4], 2.0, 20),
+        ([-1, 1, 3, 4], 1.0, 20),  # at the threshold is not above it
         ([5, -1, 3, 4], 0.0, 20),  # leaves again: counts from the last return
         ([1, 2, 3, 4], 0.0, 0),
         ([-1, -1, -1, 4], 0.0, np.nan),  # the last checkpoint alone is no onset
