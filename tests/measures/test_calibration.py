@@ -139,5 +139,13 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
     head = at_center(coupled, weights, batches, components=MASKS, probes=3, seed=0).sel(component="0:0")
     np.testing.assert_allclose(head["hessian_trace"], 4.0, rtol=1e-5)
     np.testing.assert_allclose(head["hessian_trace_se"], 0.0, atol=1e-5)
+
+    def changing(weights, batch):
+        return 0.5 * (batch**2 * weights["w"] ** 2).sum() + 5.0
+
+    several = at_center(changing, weights, batches, components=MASKS, probes=4, seed=0)
+    for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
+        truth = np.mean([float((batch[chosen] ** 2).sum()) for batch in batches[:4]])
+        np.testing.assert_allclose(several.sel(component=component)["hessian_trace"], truth, rtol=1e-5)
     values = [float(well(weights, batch)) for batch in batches]
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
