@@ -74,6 +74,8 @@ def test_the_exponent_is_one_of_a_curvature_and_zero_of_an_llc():
     np.testing.assert_allclose(weak, 1, atol=1e-3)
     np.testing.assert_allclose(strong, 0, atol=1e-3)
     assert quantities(sweep().isel(n_beta=[1]))["exponent"].isnull().all()
+    sloped = quantities(sweep(1e-6, slope=8e-4))["exponent"]  # what is walked grows with n_beta^2
+    np.testing.assert_allclose(sloped, weak, rtol=1e-9)
 
 
 def test_a_slope_is_not_taken_for_a_likelihood():
@@ -221,7 +223,12 @@ def test_limits_belong_to_what_passes():
     calibration = sweep()
     calibration["rhat"][:], calibration["relaxed"][:] = 1.2, 0.8
     calibration["acceptance"][:], calibration["acceptance_null"][:] = 0.25, 0.5
-    assert (criteria(calibration).sel(criterion=["equilibrated", "small_steps"]) == 1).all()
+    calibration["drift"][:], calibration["drift_se"][:] = 500.0, 250.0  # noise, however large
+    calibration["llc"][:] = 0.25 * calibration["n_beta"]
+    held = criteria(calibration, max_loss_rise=0.25)
+    assert (held.sel(criterion=["local", "equilibrated", "small_steps"]) == 1).all()
+    calibration["drift_se"][:] = 249.0
+    assert (criteria(calibration).sel(criterion="equilibrated") == 0).all()
 
 
 def test_a_setting_is_judged_by_the_cells_in_which_it_was_sampled():
