@@ -304,6 +304,9 @@ WRONG = {
     "control_of: other step": ({"control_of": ON, "step_size": 2e-3}, "control_of has step_size 0.001, expected was"),
     "control_of: other sampler": ({"control_of": ON, **RMSPROP}, "control_of has sampler sgld, expected was rmsprop"),
     "control_of: a control": ({"control_of": called(gradient=False)}, "control_of has gradient 0, expected was 1"),
+    "control_of: a centred control": (
+        {"control_of": called(centred=True)}, "control_of has centred 1, expected was 0"
+    ),
     "control_of: other batches": ({"control_of": ON, "batches": POINTS[1:]}, "expected the same loss, weights and batch"),
     "control_of: another loss": (
         {"control_of": ON, "loss": lambda w, b: 2 * well(w, b)}, "control_of has the loss .*: expected the same loss"
