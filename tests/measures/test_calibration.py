@@ -85,8 +85,8 @@ def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
     assert out["llc"].isnull().all()
     assert (out["status"] == STATUS.index("missing")).all()
     assert found["llc"].sel(localization=500.0, step_size=1e-3).notnull().all()
-    with pytest.raises(ValueError, match="lower the step sizes"):
-        grid = {"n_beta": [3.0], "localization": [500.0], "step_size": [1e-2]}
+    with pytest.raises(ValueError, match="lower the step sizes"):  # 4 is unstable, too
+        grid = {"n_beta": [3.0], "localization": [400.0, 500.0], "step_size": [1e-2]}
         sweep(sample, grid=grid, control_chains=1, chains=2, **FIXED)
 
 
@@ -120,6 +120,11 @@ def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):
     section |= {"components": None, "batch_size": 1, "scored_positions": None}
     ds = calibration(data, probes=2, heads=section, full={**section, "n_beta": [10.0]})(weights, model, 5)
     assert ds["component"].values.tolist() == ["0:0", "full"]
+    model.heads = ["0:0", "1:0"]
+    one = calibration(data, probes=2, heads={**section, "components": ["0:0"]}, full=None)(weights, model, 5)
+    at = {"component": "0:0", "n_beta": 30.0}
+    np.testing.assert_array_equal(one["llc"].sel(at), ds["llc"].sel(at))
+    assert one["component"].values.tolist() == ["0:0"]
     for name, variable in ds.data_vars.items():
         assert {"long_name", "flag_meanings" if name in ("status", "verdict") else "units"} <= set(
             variable.attrs
