@@ -69,7 +69,8 @@ def test_every_option_is_that_of_the_estimate(section, changes):
     for name, of in (("llc_chain", "llc_chain"), ("llc_init", "llc_init"), ("init_loss", "init_loss")):
         np.testing.assert_allclose(found[name], one[of].squeeze(), rtol=1e-6, err_msg=name)
     control = alone(**changes | {"chains": 2, "gradient": False})
-    np.testing.assert_allclose(found["llc_gradient_off"], control["llc"].item(), rtol=1e-6)
+    for end in ("", "_se"):
+        np.testing.assert_allclose(found[f"llc_gradient_off{end}"], control[f"llc{end}"].item(), rtol=1e-6)
 
 
 def test_the_components_listed_have_their_controls_and_traces():
