@@ -47,6 +47,7 @@ def test_a_chain_draws_as_many_minibatches_as_it_makes_moves(config, tmp_path, m
     config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
     config["experiments"]["language"]["calibration"] = None
     cut("bpe", "code", distinct=719, documents=90)
+    cut("bpe", "mixture", distinct=720, documents=90)  # enough
     (said,) = scarce(read(config))
     assert "each chain of language/rllc.nc draws 720" in said
 
