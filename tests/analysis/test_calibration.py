@@ -74,6 +74,8 @@ def test_the_exponent_is_one_of_a_curvature_and_zero_of_an_llc():
     np.testing.assert_allclose(weak, 1, atol=1e-3)
     np.testing.assert_allclose(strong, 0, atol=1e-3)
     assert quantities(sweep().isel(n_beta=[1]))["exponent"].isnull().all()
+    sloped = quantities(sweep(1e-6, slope=8e-4))["exponent"]  # what is walked grows with n_beta^2
+    np.testing.assert_allclose(sloped, weak, rtol=1e-9)
 
 
 def test_a_slope_is_not_taken_for_a_likelihood():
@@ -205,6 +207,39 @@ def test_where_even_a_constant_loss_is_rejected_there_is_nothing_to_compare_with
     assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "likelihood"
     calibration["acceptance_null"][:] = 0.06
     assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "none"
+    calibration["acceptance_null"][:] = calibration["acceptance"][:] = np.nan  # as of too few draws
+    assert chosen(recommend(calibration, max_loss_rise=10.0))[1] == "likelihood"
+
+
+def test_the_drift_of_a_negative_estimate_is_held_against_its_size():
+    calibration = sweep()
+    calibration["llc"][:], calibration["drift"][:] = -10.0, 1.4
+    assert (criteria(calibration).sel(criterion="equilibrated") == 1).all()
+    calibration["drift"][:] = -1.6
+    assert (criteria(calibration).sel(criterion="equilibrated") == 0).all()
+
+
+def test_limits_belong_to_what_passes():
+    calibration = sweep()
+    calibration["rhat"][:], calibration["relaxed"][:] = 1.2, 0.8
+    calibration["acceptance"][:], calibration["acceptance_null"][:] = 0.25, 0.5
+    calibration["drift"][:], calibration["drift_se"][:] = 500.0, 250.0  # noise, however large
+    calibration["llc"][:] = 0.25 * calibration["n_beta"]
+    held = criteria(calibration, max_loss_rise=0.25)
+    assert (held.sel(criterion=["local", "equilibrated", "small_steps"]) == 1).all()
+    calibration["drift_se"][:] = 249.0
+    assert (criteria(calibration).sel(criterion="equilibrated") == 0).all()
+
+
+def test_a_setting_is_judged_by_the_cells_in_which_it_was_sampled():
+    calibration = sweep()
+    lost = {"step": 20, "component": "1:0"}
+    for name in ("llc", "llc_se", "llc_centred", "llc_walked", "rhat", "drift", "drift_se"):
+        calibration[name].loc[lost] = np.nan
+    calibration["status"].loc[lost] = STATUS.index("missing")
+    found = recommend(calibration, max_loss_rise=10.0)
+    assert chosen(found) == ((50.0, 1000.0, 1e-3), "likelihood")
+    assert (found["tested"] == 12).all()
 
 
 def test_none_good_says_what_excluded_most():
@@ -266,6 +301,15 @@ def test_the_map_looks_at_the_largest_step_size_that_is_stable_and_best_equilibr
     found = regime(calibration)
     assert found["shrinkage"].sel(localization=500.0).isnull().all()
     assert found["shrinkage"].sel(localization=50.0, n_beta=1000.0) == pytest.approx(2000 / 2050)
+
+
+def test_the_drift_term_of_the_map_has_the_sign_of_what_was_walked():
+    """1000 (shift + shift^2) is walked down to shift = -1000 / 2050; curvature alone makes 6000 / 2050."""
+    here = {"localization": 50.0, "n_beta": 1000.0}
+    found = regime(sweep(2.0, slope=1.0)).sel(here)
+    walked, centred = 1000 * ((1000 / 2050) ** 2 - 1000 / 2050), 6000 / 2050
+    assert found["llc"] == pytest.approx(walked + centred)
+    assert found["drift_term"] == pytest.approx(walked / abs(walked + centred))
 
 
 def test_settings_in_use_are_looked_up_on_the_grid():

@@ -73,6 +73,11 @@ def test_errors_of_differences_and_ratios():
     ratio = judge({"c": claim(at_least=0, versus="b", ratio=True, reached=100)}, mine)
     expected = 2.5 * np.hypot(2 / 50, 0.25 / 20)
     np.testing.assert_allclose(ratio["value_se"].sel(seed=[0, 1]), [[expected, NAN]])
+    below = {**mine, "b": summary(seeds=(1, 2), x=(-10, -30), x_se=(0.3, 0.4))}
+    negative = judge({"c": claim(at_least=-9, versus="b", ratio=True)}, below)
+    np.testing.assert_allclose(negative["value_se"].sel(seed=[0, 1]), [[expected, NAN]])
+    unknown = {**mine, "b": summary(seeds=(1, 2), x=(10, 30), x_se=(0.3, NAN))}
+    assert judge({"c": claim(at_least=0, versus="b")}, unknown)["value_se"].isnull().all()
     alone = judge({"c": claim(at_least=0)}, mine)
     np.testing.assert_array_equal(alone["value_se"].sel(seed=[0, 1]), [[2, NAN]])
     assert verdict((5, 1), at_least=0)["value_se"].isnull().all()

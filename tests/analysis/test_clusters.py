@@ -10,6 +10,7 @@ from rllc.analysis.clusters import (
     cluster,
     concatenated,
     scopes,
+    scores,
     shape_distance,
 )
 from rllc.analysis.trajectories import resample, z_score
@@ -78,6 +79,12 @@ def test_scores_equal_sklearn(found):
                 metrics.davies_bouldin_score(flat, labels),
             ]
             np.testing.assert_allclose(got.sel(index=list(INDICES)), truth, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2]])
+def test_one_cluster_and_one_per_head_have_no_scores(labels):
+    curves = np.random.default_rng(0).normal(size=(3, 5, 2))
+    assert np.isnan(scores(curves, np.array(labels), 1 - np.eye(3))).all()
 
 
 def test_agreement_equals_sklearn(found):

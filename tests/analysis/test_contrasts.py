@@ -172,11 +172,12 @@ def test_failed_chains_are_left_out_in_pairs():
     data = estimates()
     data["rllc_chain"][0, 0, 0, 1, 2] = np.nan
     data["rllc_chain"][0, 1, 0, 0, 1:] = np.nan
+    data["rllc_chain"][0, 2, 0, 0, 3] = np.nan
     got = contrast(data, dim="distribution", a="code", b="english").isel(seed=0, head=0)
     chains = data["rllc_chain"][0, :, 0]
     kept = np.delete((chains[0, 1] - chains[0, 0]).values, 2)
     assert got["contrast_se"][0].item() == pytest.approx(kept.std(ddof=1) / np.sqrt(3))
-    assert got["degrees_of_freedom"][0].item() == 2
+    assert got["degrees_of_freedom"][[0, 2]].values.tolist() == [2, 2]
     assert np.isnan(
         [got[name][1].item() for name in ("contrast_se", "degrees_of_freedom", "half_width")]
     ).all()
@@ -221,13 +222,17 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
         values + xr.DataArray(random.normal(size=(4, 3, 4)), dims=("step", "head", "chain"))
     ).assign_coords(layer=("head", [1, 1, 1]))
     means = chains.mean("chain")
-    found = lead(means, head="1:0", others=["1:1", "1:2"], chains=chains)
+    found = lead(means, head="1:0", others=["1:1", "1:2"], chains=chains, confidence=0.8)
     for step, rival in zip(found["step"].values, found["rival"].values, strict=True):
-        truth = contrast(xr.Dataset({"rllc_chain": chains}), dim="head", a="1:0", b=rival).sel(step=step)
+        truth = contrast(xr.Dataset({"rllc_chain": chains}), dim="head", a="1:0", b=rival, confidence=0.8)
+        truth = truth.sel(step=step)
         cell = found.sel(step=step)
         pairs = {"lead": "contrast", "lead_se": "contrast_se", "half_width": "half_width"}
         for mine, its in pairs.items():
             assert cell[mine].item() == pytest.approx(truth[its].item())
+    masked = lead(means.where(means["step"] != 20), head="1:0", others=["1:1", "1:2"], chains=chains)
+    for name in ("lead", "lead_se", "half_width"):
+        np.testing.assert_array_equal(masked[name].isnull(), [False, False, True, False])
 
 
 @pytest.mark.parametrize(
@@ -235,6 +240,7 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
     [
         ([-1, 1, 3, 4], 0.0, 10),
         ([-1, 1, 3, 4], 2.0, 20),
+        ([-1, 1, 3, 4], 1.0, 20),  # at the threshold is not above it
         ([5, -1, 3, 4], 0.0, 20),  # leaves again: counts from the last return
         ([1, 2, 3, 4], 0.0, 0),
         ([-1, -1, -1, 4], 0.0, np.nan),  # the last checkpoint alone is no onset

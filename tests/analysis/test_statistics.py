@@ -87,6 +87,10 @@ def test_estimates_with_a_fault_are_counted_on_the_curve_alone():
     both = entry("circuits.head_overlap", "step_lead", against="llc.llc", from_step=10)
     found = summary(both, {"llc": dataset, "circuits": circuits()})
     assert found["it_untrusted"].values.tolist() == [1 / 3, 1]
+    sound = {"llc.long": dataset.assign(verdict=0 * dataset["verdict"]), "llc": dataset}
+    for one, other in (("llc.long", "llc"), ("llc", "llc.long")):  # the curve with more faults counts
+        two = entry(f"{one}.llc", "step_lead", against=f"{other}.llc", from_step=10)
+        assert summary(two, sound)["it_untrusted"].values.tolist() == [1 / 3, 1]
     assert "it_untrusted" not in summary(entry("llc.llc", "last"))
 
 
@@ -180,6 +184,8 @@ def test_both_curves_are_smoothed_before_they_are_held_against_each_other():
     assert raw == 7  # 127 against 0
     assert smoothed == -1  # 7 against 15
     assert summary(entry("it.b", "step_lead", against="it.a", window=3), {"it": curves})["it"].item() == 1
+    short = {"it": curves, "other": curves.isel(step=[0, 1])}
+    assert summary(entry("it.a", "step_lead", against="other.b", window=3), short)["it"].isnull().all()
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,14 @@ def sampled(loss, center, **setting):
     return replicated(loss, {"w": torch.tensor(center, dtype=DOUBLE)}, seed=0, **setting)
 
 
-@pytest.mark.parametrize("mask", [None, SELECTED], ids=["full", "masked"])
 @pytest.mark.parametrize(
-    "chain",
-    [{"draws": 200}, {"draws": 260, "burn_in": 60}, {"draws": 80, "burn_in": 20, "thinning": 4}],
-    ids=["transient", "stationary", "thinned"],
+    ("mask", "chain"),
+    [
+        (None, {"draws": 200}),
+        (None, {"draws": 260, "burn_in": 60}),
+        (SELECTED, {"draws": 80, "burn_in": 20, "thinning": 4}),
+    ],
+    ids=["transient", "stationary", "thinned and masked"],
 )
 def test_a_localised_quadratic_is_exact_to_one_percent(mask, chain):
     curvature, replicas, chains = truths.spectrum(HESSIAN, mask), 6000, 2
@@ -85,11 +88,10 @@ def test_the_noise_of_minibatches_adds_to_the_diffusion():
     assert exact - truths.transient([2.0], **law, **chain) > 8 * error  # the noise is seen
 
 
-# n_beta and localization, and the share of the error that the discretisation may make: relative_step / 4 at most
+# A regular and two quartic directions, a crossing, and two minima (a flat direction and the crossing 2 2 stand
+# below): n_beta and localization, and the discretisation may make relative_step / 4 of the error at most.
 POSTERIORS = {
-    "sum_2_2_0": (100.0, 10.0), "sum_2_4_4": (100.0, 10.0), "sum_4_4": (300.0, 10.0),
-    "crossing_2_2": (300.0, 10.0), "crossing_2_4": (300.0, 10.0), "crossing_4_4": (3000.0, 10.0),
-    "two_wells_at_0": (3000.0, 20.0),
+    "sum_2_4_4": (100.0, 10.0), "crossing_2_4": (300.0, 10.0), "two_wells_at_0": (3000.0, 20.0),
 }  # fmt: skip
 
 
@@ -108,8 +110,9 @@ def test_toy_potentials_have_their_mean_loss_at_finite_n_beta(name):
     assert found["llc"] == pytest.approx(exact, abs=4 * found["llc_se"] + relative_step / 4 * exact)
 
 
-@pytest.mark.parametrize("case", [(1, 1, 1), (2, 2, 1), (2, 2, 2), (3, 3, 2)])
+@pytest.mark.parametrize("case", [(1, 1, 1), (2, 2, 2), (3, 3, 2)])
 def test_reduced_rank_regression_around_zero_is_the_integral(case):
+    """One number into one is the crossing 2 2."""
     inputs, outputs, hidden = case
     (found,) = networks.sampled(
         [((inputs, hidden, outputs), 0)], n_beta=[200.0], localization=10.0, relative_step=0.06, batch_size=None,
@@ -126,15 +129,7 @@ def test_reduced_rank_regression_around_zero_is_the_integral(case):
 # shapes whose flat directions are few or none: what is left at n_beta 3e4 of the way to the limit is under 4 %
 @pytest.mark.parametrize(
     ("sizes", "rank"),
-    [
-        ((3, 4, 3), 3),
-        ((5, 4, 2), 2),
-        ((6, 3, 6), 3),
-        ((4, 6, 3), 3),
-        ((3, 5, 4, 3), 3),
-        ((4, 3, 5, 4), 3),
-        ((5, 5, 5), 4),
-    ],
+    [((5, 4, 2), 2), ((6, 3, 6), 3), ((3, 5, 4, 3), 3), ((5, 5, 5), 4)],
 )
 def test_linear_networks_at_a_balanced_point_have_aoyagis_coefficient(sizes, rank):
     (found,) = networks.sampled(

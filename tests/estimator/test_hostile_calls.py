@@ -299,10 +299,14 @@ WRONG = {
     "control_of: a number": ({"control_of": ON["llc"]}, "control_of is a DataArray: expected what the estimate"),
     "control_of: other data": ({"control_of": xr.Dataset()}, "control_of is a Dataset: expected what the estimate"),
     "control_of: other draws": ({"control_of": ON, "draws": 5}, "control_of has draws 6, expected was 5"),
+    "control_of: other burn-in": ({"control_of": ON, "burn_in": 2}, "control_of has burn_in 0, expected was 2"),
     "control_of: other seed": ({"control_of": ON, "seed": 1}, "control_of has seed 0, expected was 1"),
     "control_of: other step": ({"control_of": ON, "step_size": 2e-3}, "control_of has step_size 0.001, expected was"),
     "control_of: other sampler": ({"control_of": ON, **RMSPROP}, "control_of has sampler sgld, expected was rmsprop"),
     "control_of: a control": ({"control_of": called(gradient=False)}, "control_of has gradient 0, expected was 1"),
+    "control_of: a centred control": (
+        {"control_of": called(centred=True)}, "control_of has centred 1, expected was 0"
+    ),
     "control_of: other batches": ({"control_of": ON, "batches": POINTS[1:]}, "expected the same loss, weights and batch"),
     "control_of: another loss": (
         {"control_of": ON, "loss": lambda w, b: 2 * well(w, b)}, "control_of has the loss .*: expected the same loss"

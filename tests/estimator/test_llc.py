@@ -105,7 +105,7 @@ def test_an_unstable_step_is_found_and_a_relaxing_chain_is_not():
 
 @pytest.mark.parametrize("sampler", ["sgld", "rmsprop"])
 def test_dataset_is_labelled_and_survives_netcdf(sampler, tmp_path):
-    ds = estimate(**args(sampler=sampler, thinning=2))
+    ds = estimate(**args(sampler=sampler, thinning=2, divergence_factor=7.0))
     dims = {
         "llc": ("component",), "llc_se": ("component",), "rhat": ("component",), "ess": ("component",),
         "llc_chain": ("component", "chain"), "status": ("component", "chain"), "llc_init": ("component",),
@@ -114,6 +114,7 @@ def test_dataset_is_labelled_and_survives_netcdf(sampler, tmp_path):
     }  # fmt: skip
     assert {name: ds[name].dims for name in dims} == dims
     assert (ds.attrs["n_beta"], ds.attrs["gradient"], ds.attrs["burn_in"]) == (30.0, 1, 0)
+    assert ds.attrs["divergence_factor"] == 7.0
     assert (ds.attrs["sampler"], ds.attrs["thinning"], ds.attrs.get("decay")) == (
         sampler, 2, 0.99 if sampler == "rmsprop" else None,
     )  # fmt: skip

@@ -47,6 +47,14 @@ def test_the_diagnostics_are_carried_with_their_dims_and_units():
     xr.testing.assert_identical(made(name="llc").verdict, ds.verdict)
 
 
+def test_controls_are_compared_over_the_chains_whose_noise_they_share():
+    """One move each: the two controls make that of the first two chains, and the other six differ by a tenth."""
+    ds = made(0.1, chains=8, draws=2, burn_in=1)
+    for off, chains in zip(ds.rllc_gradient_off, ds.rllc_chain, strict=True):
+        assert abs(chains.mean() / off - 1) > 0.1 > 100 * abs(chains[:2].mean() / off - 1)
+    assert all("prior_dominated" in reasons(value) for value in ds.verdict)
+
+
 @pytest.mark.parametrize(("curvature", "expected"), [(0.01, ["prior_dominated"]), (5.0, [])])
 def test_an_estimate_that_the_gradient_does_not_change_is_said_to_be_the_localizations(curvature, expected):
     ds = made(curvature)

@@ -159,3 +159,10 @@ def test_in_equilibrium_on_a_full_batch_even_a_long_step_is_accepted_half_the_ti
 def test_a_chain_on_its_way_is_drifting():
     on_its_way = quadratic(500, 5.0, localization=1.0, step_size=1e-4, chains=4, draws=30, burn_in=0)
     assert "drifting" in reasons(on_its_way.verdict.item())
+
+
+def test_a_negative_loss_is_a_scale_by_its_size():
+    given = traces()  # 3 at the centre
+    far = given._replace(loss=given.loss - 38, at_center=given.at_center - 50)
+    assert [reasons(value) for value in summary(far).verdict] == [["nonlocal"]] * 2  # 12 above -47
+    assert not summary(far._replace(loss=far.loss - 4)).verdict.any()

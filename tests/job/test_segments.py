@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.job.segments import Segment, train_segment, weights_file
+from rllc.job.segments import Segment, newest_state, state_file, train_segment, weights_file
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
 from rllc.store import manifest
-from rllc.store.checkpoints import load
+from rllc.store.checkpoints import load, save
 from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)
@@ -101,6 +101,13 @@ def test_another_recipe_uses_nothing_of_the_old_one(run):
     assert trained == list(range(1, 21))
     other, _ = run("b", CHUNKS, learning_rate=2e-2)
     same(folder, other, [0, 3, 5, 11, 20])
+
+
+def test_a_newer_state_of_another_recipe_is_passed_over(tmp_path):
+    for step, recipe in ((5, "own"), (9, "other")):
+        save({"step": torch.tensor(step)}, state_file(tmp_path, step), {"recipe": recipe})
+    assert int(newest_state(tmp_path, "own", at_most=10)["step"]) == 5
+    assert newest_state(tmp_path, "own", at_most=4) is None
 
 
 def test_a_corrupt_checkpoint_is_made_again_also_where_its_manifest_is_gone(run):

@@ -85,8 +85,8 @@ def test_pairs_that_are_unstable_without_a_loss_are_missing(sample):
     assert out["llc"].isnull().all()
     assert (out["status"] == STATUS.index("missing")).all()
     assert found["llc"].sel(localization=500.0, step_size=1e-3).notnull().all()
-    with pytest.raises(ValueError, match="lower the step sizes"):
-        grid = {"n_beta": [3.0], "localization": [500.0], "step_size": [1e-2]}
+    with pytest.raises(ValueError, match="lower the step sizes"):  # 4 is unstable, too
+        grid = {"n_beta": [3.0], "localization": [400.0, 500.0], "step_size": [1e-2]}
         sweep(sample, grid=grid, control_chains=1, chains=2, **FIXED)
 
 
@@ -94,13 +94,17 @@ def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
     coarse = {"n_beta": [3.0], "localization": [5.0, 50.0], "step_size": [1e-3]}
     other = {"n_beta": [30.0], "localization": [50.0], "step_size": [1e-2]}
     first = sweep(sample, grid=coarse, control_chains=1, chains=3, **FIXED)
-    second = sweep(sample, grid=other, control_chains=1, chains=2, **FIXED)
+    second = sweep(sample, grid=other, control_chains=1, chains=2, **FIXED | {"draws": 12})
     second = second.assign_coords(component=["1:0", "whole"])
     whole = joined([first, second])
     for one in (first, second):
         here = whole.sel(
-            {name: one[name] for name in ("component", "localization", "n_beta", "step_size", "chain")}
+            {
+                name: one[name]
+                for name in ("component", "localization", "n_beta", "step_size", "chain", "draw")
+            }
         )
+        np.testing.assert_array_equal(here["paired_loss"], one["paired_loss"])
         np.testing.assert_array_equal(here["llc"], one["llc"])
         np.testing.assert_array_equal(here["status"], one["status"])
     assert (whole["status"].sel(n_beta=30.0, component="0:0") == STATUS.index("missing")).all()
@@ -116,6 +120,11 @@ def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):
     section |= {"components": None, "batch_size": 1, "scored_positions": None}
     ds = calibration(data, probes=2, heads=section, full={**section, "n_beta": [10.0]})(weights, model, 5)
     assert ds["component"].values.tolist() == ["0:0", "full"]
+    model.heads = ["0:0", "1:0"]
+    one = calibration(data, probes=2, heads={**section, "components": ["0:0"]}, full=None)(weights, model, 5)
+    at = {"component": "0:0", "n_beta": 30.0}
+    np.testing.assert_array_equal(one["llc"].sel(at), ds["llc"].sel(at))
+    assert one["component"].values.tolist() == ["0:0"]
     for name, variable in ds.data_vars.items():
         assert {"long_name", "flag_meanings" if name in ("status", "verdict") else "units"} <= set(
             variable.attrs
@@ -127,5 +136,21 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
     for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
         trace = found.sel(component=component)["hessian_trace"]
         np.testing.assert_allclose(trace, CURVATURES[chosen].sum(), rtol=1e-5)
+
+    def coupled(weights, batch):
+        return well(weights, batch) + weights["w"][0] * weights["w"][2]
+
+    # of its own coordinates alone, so what couples them with the others adds no noise
+    head = at_center(coupled, weights, batches, components=MASKS, probes=3, seed=0).sel(component="0:0")
+    np.testing.assert_allclose(head["hessian_trace"], 4.0, rtol=1e-5)
+    np.testing.assert_allclose(head["hessian_trace_se"], 0.0, atol=1e-5)
+
+    def changing(weights, batch):
+        return 0.5 * (batch**2 * weights["w"] ** 2).sum() + 5.0
+
+    several = at_center(changing, weights, batches, components=MASKS, probes=4, seed=0)
+    for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
+        truth = np.mean([float((batch[chosen] ** 2).sum()) for batch in batches[:4]])
+        np.testing.assert_allclose(several.sel(component=component)["hessian_trace"], truth, rtol=1e-5)
     values = [float(well(weights, batch)) for batch in batches]
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)

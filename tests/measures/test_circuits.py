@@ -130,6 +130,13 @@ def test_ranks_of_known_singular_values():
     assert int(got.rank_sum) == 7
 
 
+def test_a_circuit_that_is_zero_has_rank_zero_and_no_effective_rank():
+    got = given_circuits([np.zeros((4, 4))], [np.eye(4)])
+    assert got["rank"].values.tolist() == [[0, 4]]
+    assert np.isnan(got["effective_rank"]).values.tolist() == [[True, False]]
+    assert got["symmetry"].sel(circuit="qk").isnull().all()
+
+
 def test_the_tolerance_is_an_argument():
     shape = architecture(2)
     got = circuits(random_weights(shape), architecture=shape, tokens=range(8), tolerance=0.999999)

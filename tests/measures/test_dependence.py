@@ -78,7 +78,7 @@ class Near:
         return {"w": torch.arange(3) < 2} if component == "0:0" else None
 
 
-BASE = {**asdict(SETTING), "batch_size": 4, "scored_positions": None}
+BASE = {**asdict(SETTING), "chains": 3, "draws": 9, "burn_in": 1, "batch_size": 4, "scored_positions": None}
 EXTENT = {"chains": 2, "draws": 8, "burn_in": 2}
 VARIED = {"dataset_sizes": [8, 32], "batch_sizes": [4, 8], "noise_seeds": [0, 5]}
 DATA = Points()

@@ -199,6 +199,8 @@ def test_rate_factor():
     assert [rate_factor(s, steps=8, warmup=4) for s in range(6)] == [0.25, 0.5, 0.75, 1, 1, 1]
     assert [rate_factor(s, steps=8, warmup=4, schedule="linear") for s in (3, 4, 6, 7)] == [1, 1, 0.5, 0.25]
     assert rate_factor(0, steps=5, schedule="linear") == 1
+    law = {"steps": 8, "warmup": 4, "schedule": "linear", "end_rate": 0.2}
+    assert [rate_factor(s, **law) for s in (3, 4, 6, 8)] == pytest.approx([1, 1, 0.6, 0.2])
 
 
 def test_a_loss_that_is_not_finite_is_named():

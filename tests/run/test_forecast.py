@@ -58,6 +58,31 @@ def test_head_scores_cost_what_their_own_sequences_do(config):
     assert costs[0] == costs[1]
 
 
+def test_a_sweep_of_some_heads_and_thinned_chains_cost_what_they_make(config):
+    """Each head as much as the next, each move between two draws as much as a draw."""
+    study = read(config)
+    heads = study.experiments["language"].model.n_layers * study.experiments["language"].model.n_heads
+    (start,) = config["experiments"]["language"]["checkpoints"]["chunks"]
+
+    def seconds(rule, **where):
+        job = SimpleNamespace(experiment="language", start=start, **where)
+        return forecast.of(read(config), rule, job).cpu_seconds
+
+    sweep = config["experiments"]["language"]["calibration"]["heads"]
+    costs = []
+    for components in (["0:0"], ["0:0", "1:1"], None):
+        sweep["components"] = components
+        costs.append(seconds("calibration"))
+    one = costs[1] - costs[0]
+    assert one > 0
+    assert costs[2] - costs[0] == pytest.approx((heads - 1) * one)
+    config["experiments"]["language"]["calibration"] = None
+    plain = seconds("sample_heads", dataset="rllc")
+    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
+    thinned = seconds("sample_heads", dataset="rllc")
+    assert thinned - cost.START == pytest.approx(3 * (plain - cost.START))
+
+
 def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
     """But for the start of every job: a later one does not train what the ones before it did."""
     parts = []

@@ -42,6 +42,16 @@ def test_texts_with_fewer_contexts_than_a_chain_draws_are_named(study):
     )
 
 
+def test_a_chain_draws_as_many_minibatches_as_it_makes_moves(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
+    config["experiments"]["language"]["calibration"] = None
+    cut("bpe", "code", distinct=719, documents=90)
+    cut("bpe", "mixture", distinct=720, documents=90)  # enough
+    (said,) = scarce(read(config))
+    assert "each chain of language/rllc.nc draws 720" in said
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"held_out": {"blocks": 3}}'])
 def test_manifests_of_other_code_are_left_alone(study, content):
     cut("bpe", "code")

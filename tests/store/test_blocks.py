@@ -36,5 +36,6 @@ def test_contexts_are_counted_once_each(tmp_path, words):
 @pytest.mark.parametrize("kind", [np.int64, np.float32])
 def test_generated_contexts_are_counted_too(tmp_path, kind):
     contexts = np.arange(12, dtype=kind).reshape(6, 2) % 8
+    contexts[2, 0] = 2  # begins as another does, and is another
     write_examples(tmp_path / "x.json", Examples(contexts, np.asarray([0])), train=1, settings={})
     assert held_out(tmp_path / "x.json") == {"contexts": 4}

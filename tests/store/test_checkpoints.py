@@ -91,6 +91,20 @@ def test_a_flipped_bit_is_noticed_without_a_manifest(saved):
     assert not intact(saved)
 
 
+def test_tensors_of_another_shape_are_not_those_that_were_saved(saved, tmp_path):
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    with safe_open(saved, framework="pt") as file:
+        header = file.metadata()
+    tensors = load(saved)
+    save_file(tensors, tmp_path / "same.safetensors", header)
+    assert intact(tmp_path / "same.safetensors")
+    flat = {name: tensor.flatten() for name, tensor in tensors.items()}
+    save_file(flat, tmp_path / "flat.safetensors", header)
+    assert not intact(tmp_path / "flat.safetensors")
+
+
 def test_another_models_weights_are_refused(saved):
     path = saved
     wider = Architecture(**{**MODEL.__dict__, "d_vocab": 11})

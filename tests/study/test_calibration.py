@@ -75,6 +75,10 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
     other = read(changed(chunked, "dependence.checkpoints", [0]))
     assert measured(other.experiments["language"])["dependence"].steps == [0]
     assert measured(other.experiments["language"])["calibration"].steps == [1342, 3000]
+    chunked["experiments"]["language"]["seeds"] = [0, 1, 2]
+    chosen = changed(changed(chunked, "seeds", [1, 2]), "dependence.seeds", [2])
+    seeds = {name: each.seeds for name, each in measured(read(chosen).experiments["language"]).items()}
+    assert [seeds[name] for name in ("rllc", "calibration", "dependence")] == [[0, 1, 2], [1, 2], [2]]
     known = settings(study, "recommendation")["known"]
     assert known["heads"]["likelihood"] == {"step_size": 1e-4, "n_beta": 3000, "localization": 1000}
     assert "likelihood" not in known["full"]

@@ -48,6 +48,11 @@ def with_extra(extra):
     return default().model_copy(update={"checkpoints": checkpoints})
 
 
+def test_a_step_at_an_edge_begins_its_chunk():
+    table = chunks(with_extra([99, 100, 999, 1000]))
+    assert [(members[0], members[-1]) for members in table.values()] == [(0, 99), (100, 999), (1000, 3000)]
+
+
 @given(extra=st.lists(st.integers(0, 3000), max_size=6), new=st.integers(0, 3000))
 def test_adding_a_checkpoint_moves_no_other(extra, new):
     before, after = chunks(with_extra(extra)), chunks(with_extra([*extra, new]))

@@ -4,7 +4,7 @@ import platform
 import pytest
 
 from rllc.study.distributions import Files, Installed
-from rllc.study.texts import files, versions
+from rllc.study.texts import files, normalised, versions
 
 
 def own(*patterns):
@@ -98,3 +98,8 @@ def test_versions_are_those_of_python_and_the_packages():
         "numpy": numpy,
         "none-such": "not installed",
     }
+
+
+def test_weights_of_a_mixture_are_shares_whatever_their_order():
+    found = normalised({"b": 3.0, "a": 1.0})
+    assert list(found.items()) == [("a", 0.25), ("b", 0.75)]

@@ -23,6 +23,15 @@ def test_shortest_chain_is_the_published_one():
     assert np.isnan(raftery_lewis(chains[:, 1:])).all()
 
 
+def test_a_chain_is_judged_with_the_published_precision():
+    """q = 0.025 to within r = 0.01 with s = 0.95, and a burn-in to within 0.01."""
+    chain = np.random.default_rng(1).normal(size=3000).cumsum()
+    below = (chain <= np.quantile(chain, 0.025)).astype(int)
+    total = _run_length(below, phi=PHI, r=0.01, precision=0.01)[2]
+    assert raftery_lewis(chain[None]) == pytest.approx([total / 937])
+    assert total != _run_length(below, phi=PHI, r=0.01, precision=0.02)[2]
+
+
 def test_formulas_on_a_small_series():
     state = np.array([0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0])  # first order is enough
     assert second_order_bic(state) < 0

@@ -30,6 +30,13 @@ def test_is_the_autoregression_of_lowest_aic(length, phi):
     assert spectrum_at_zero(series) == pytest.approx(np.array(expected), rel=1e-6)
 
 
+def test_the_highest_order_is_tried():
+    """A series of 100 values that repeats after 20 = 10 log10(100)."""
+    series = lfilter([1], [1, *[0] * 19, -0.9], np.random.default_rng(0).normal(size=(5, 100)))
+    expected = [by_toeplitz_systems(one) for one in series]
+    assert spectrum_at_zero(series) == pytest.approx(np.array(expected), rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("numerator", "denominator", "density"),
     [

@@ -14,6 +14,7 @@ def test_status_of_a_chain():
     assert status(growing) == DIVERGED
     assert status(steady) == OK  # far, but no longer growing
     assert status(growing / 20) == OK  # growing, but near
+    assert status(90 + growing / 10) == OK  # by less than 5 % from a quarter to the next
     assert status(growing, factor=50.0) == OK
     assert status(growing, scale=60.0) == OK
     assert status(np.append(growing, np.nan)) == NONFINITE

@@ -44,6 +44,7 @@ def verdict(level=3.0, **changes):
         ({"ess": 11.0}, ["few_effective_draws"]),
         ({"drift": -0.6}, ["drifting"]),
         ({"drift": 0.4}, []),  # significant, but 8 % of the estimate
+        ({"llc": -5.0, "drift": 0.4}, ["negative"]),  # of a negative one too
         ({"drift": 0.6, "drift_se": 0.3}, []),  # large, but noise
         ({"drift": 0.6, "drift_se": NAN}, []),
         ({"llc": 0.01, "drift": 0.2}, []),  # an estimate of 0 has drifted by many times itself: noise

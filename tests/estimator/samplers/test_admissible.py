@@ -27,7 +27,12 @@ def test_a_sum_over_the_batch_is_named_and_a_mean_is_not(form):
     errors = squares(read)
     check_mean(lambda w, b: errors(w, b).mean(), WEIGHTS, batch)
     check_mean(lambda w, b: errors(w, b).mean() + w["w"].square().sum(), WEIGHTS, batch)
-    for total in (lambda w, b: errors(w, b).sum(), lambda w, b: errors(w, b).sum() / 6):
+    check_mean(lambda w, b: -errors(w, b).mean(), WEIGHTS, batch)
+    for total in (
+        lambda w, b: errors(w, b).sum(),
+        lambda w, b: errors(w, b).sum() / 6,
+        lambda w, b: -errors(w, b).sum(),
+    ):
         with pytest.raises(ValueError, match="it is a sum over the batch; return the mean"):
             check_mean(total, WEIGHTS, batch)
 

@@ -29,6 +29,16 @@ def test_the_mixture_is_as_large_as_the_scarcest_part_allows(tables, held_out):
     assert characters([row for row in mixed if row["part"] == scarce]) == available[scarce]
 
 
+def test_shares_are_of_characters_not_of_bytes():
+    parts = {
+        name: collect((Document(f"{n:03d}" + letter * 30, f"{n}") for n in range(60)), held_out_fraction=0.5)
+        for name, letter in (("greek", "\N{GREEK SMALL LETTER ALPHA}"), ("latin", "a"))
+    }
+    mixed = rows(mix(parts, {"greek": 0.5, "latin": 0.5}, seed=0), False)
+    greek, latin = (characters([row for row in mixed if row["part"] == part]) for part in parts)
+    assert abs(greek - latin) <= 33
+
+
 def test_documents_are_of_their_part_on_their_side_and_come_once(tables):
     mixed = mix(tables, WEIGHTS, seed=3)
     assert len(set(mixed["sha256"].to_pylist())) == mixed.num_rows

@@ -100,6 +100,9 @@ def test_the_opening_token_of_other_tokenizers(trained):
     gpt2 = Tokenizer(models.WordLevel({"a": 0, "<|endoftext|>": 7}, unk_token="a"))
     assert bos_id(gpt2) == 7
     assert vocabulary_size(gpt2) == 8
+    added = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    added.add_special_tokens(["<|endoftext|>"])
+    assert (bos_id(added), vocabulary_size(added)) == (2, 3)
     assert bos_id(gpt2, "a") == 0
     with pytest.raises(ValueError, match="none of the tokens \\['<s>'\\]"):
         bos_id(gpt2, "<s>")

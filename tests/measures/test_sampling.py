@@ -1,0 +1,86 @@
+"""What a sampling section says, of thinning, seeds and steps too, is what is sampled."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from rllc.estimator.llc import estimate
+from rllc.measures.sampling import full, other
+from rllc.seeds import derive
+
+WEIGHTS = {"w": torch.tensor([0.2, -0.1, 0.3])}
+SECTION = {
+    "step_size": 1e-2, "n_beta": 20.0, "localization": 10.0, "chains": 3, "reference_norm": None, "draws": 6,
+    "burn_in": 2, "thinning": 1, "sampler": "sgld", "batch_size": 4, "scored_positions": 5, "init_batches": 3,
+    "control_chains": 2, "centred_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False,
+}  # fmt: skip
+
+
+def well(weights, batch):
+    return 0.5 * ((weights["w"] - batch) ** 2).sum() + 3.0
+
+
+class Near:
+    """A model without heads: its loss is the well."""
+
+    loss = staticmethod(well)
+
+    def masks(self, component):
+        return None if component == "full" else {"w": torch.arange(3) < 2}
+
+
+class Points:
+    """Points to be near to: those of a purpose and size are the same for any number of them."""
+
+    def batches(self, purpose, *, count, batch_size, scored):
+        random = torch.Generator().manual_seed(derive(0, purpose, batch_size, scored))
+        return [torch.randn(3, generator=random) for _ in range(count)]
+
+    def seed(self, step, *, seeded=False):
+        return 7 if seeded else derive(7, step)
+
+
+def alone(*, draws=6, seed=None, component="full", **changes):
+    """The same by hand: minibatches and seed as the section has them."""
+    take = partial(Points().batches, batch_size=4, scored=5)
+    law = {"n_beta": 20.0, "localization": 10.0, "step_size": 1e-2, "chains": 3, "draws": draws, "burn_in": 2}
+    return estimate(
+        well, WEIGHTS, take("draws", count=17), init_batches=take("init", count=3),
+        components={component: Near().masks(component)}, seed=derive(7, 3) if seed is None else seed,
+        **law | changes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "changes"),
+    [
+        ({}, {}),
+        ({"thinning": 3}, {"thinning": 3}),
+        ({"seeded": True}, {"seed": 7}),
+        ({"seeded": True, "thinning": 2}, {"seed": 7, "thinning": 2}),
+        ({"reference_norm": 0.14**0.5 / 2}, {"step_size": 4e-2}),
+        ({"sampler": "rmsprop", "seeded": True}, {"sampler": "rmsprop", "seed": 7}),
+    ],
+)
+def test_every_option_is_that_of_the_estimate(section, changes):
+    found, one = full(Points(), **SECTION | section)(WEIGHTS, Near(), 3), alone(**changes)
+    for name, of in (("llc_chain", "llc_chain"), ("llc_init", "llc_init"), ("init_loss", "init_loss")):
+        np.testing.assert_allclose(found[name], one[of].squeeze(), rtol=1e-6, err_msg=name)
+    control = alone(**changes | {"chains": 2, "gradient": False})
+    for end in ("", "_se"):
+        np.testing.assert_allclose(found[f"llc_gradient_off{end}"], control[f"llc{end}"].item(), rtol=1e-6)
+
+
+def test_the_components_listed_have_their_controls_and_traces():
+    section = SECTION | {"centred_chains": 2, "keep_traces": True, "thinning": 2}
+    found = other(Points(), components=["layer:0", "embedding"], **section)(WEIGHTS, Near(), 3)
+    assert found["component"].values.tolist() == ["layer:0", "embedding"]
+    for component in ("layer:0", "embedding"):
+        one = alone(component=component, thinning=2)
+        centred = alone(component=component, thinning=2, centred=True, chains=2)
+        here = found.sel(component=component)
+        np.testing.assert_allclose(here["rllc_chain"], one["llc_chain"][0], rtol=1e-6)
+        np.testing.assert_allclose(here["rllc_centred"], centred["llc"].item(), rtol=1e-6)
+        np.testing.assert_allclose(here["trace_loss"], one["loss"][0], rtol=1e-6)

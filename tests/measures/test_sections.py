@@ -1,0 +1,82 @@
+"""Measures as a section of the config asks for them, against their kernels called by hand."""
+
+import pytest
+import xarray as xr
+
+from rllc.measures.ablation import ablation, ablations
+from rllc.measures.fisher import fisher, fisher_traces, generated_batches
+from rllc.measures.heads import head_scores, heads, repeat_gap
+from rllc.measures.hessian import hessian, hessian_traces
+from rllc.measures.metrics import evaluate, metrics
+from rllc.models.attention_only import model
+from rllc.seeds import derive, generator
+from rllc.tasks.batch import Examples, batches_of
+
+MODEL = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=16, d_vocab=7)
+WEIGHTS = MODEL.initial_weights(seed=0, query_key_factor=4.0)
+CONTEXTS = Examples(generator(0, "contexts").integers(0, 7, (40, 16)))
+
+
+class Held:
+    """Held-out contexts as a job reads them (rllc.job.measuring)."""
+
+    stream, bos = 11, 3
+
+    def batches(self, purpose, *, count, batch_size, scored):
+        random = generator(5, purpose, count, batch_size)
+        return batches_of(CONTEXTS, batch_size=batch_size, count=count, scored=scored, random=random)
+
+    def seed(self, step, *, seeded=False):
+        return self.stream if seeded else derive(self.stream, step)
+
+
+DATA, STEP = Held(), 9
+SEED = derive(11, 9)
+
+
+def of(measure, step=STEP):
+    return measure(WEIGHTS, MODEL, step)
+
+
+def test_metrics_leave_out_the_end_of_a_range_of_positions():
+    found = of(metrics(DATA, contexts=20, batch_size=10, icl_early=(1, 3), icl_late=(9, 13), accuracy=True))
+    batches = DATA.batches("metrics", count=2, batch_size=10, scored=None)
+    by_hand = evaluate(WEIGHTS, batches, model=MODEL, early=[1, 2], late=[9, 10, 11, 12], accuracy=True)
+    xr.testing.assert_identical(found, by_hand)
+    without = of(metrics(DATA, contexts=20, batch_size=10, icl_early=None, icl_late=None, accuracy=False))
+    assert set(without.data_vars) == {"loss", "loss_by_position", "weight_norm"}
+
+
+@pytest.mark.parametrize("scored", [None, 4])
+def test_hessian_scores_as_many_positions_as_are_asked_for(scored):
+    found = of(hessian(DATA, probes=3, batch_size=2, scored_positions=scored))
+    batches = DATA.batches("hessian", count=3, batch_size=2, scored=scored)
+    blocks = {head: MODEL.masks(head) for head in MODEL.heads}
+    xr.testing.assert_identical(
+        found, hessian_traces(MODEL.loss, WEIGHTS, batches, heads=blocks, probes=3, seed=SEED)
+    )
+
+
+def test_fisher_has_its_own_probes_and_contexts_at_every_step():
+    measure = fisher(DATA, probes=2, batch_size=3, context=5)
+    held_out = DATA.batches("fisher", count=2, batch_size=3, scored=None)
+    generated = generated_batches(MODEL, WEIGHTS, shape=(2, 3, 5), bos=3, seed=SEED)
+    by_hand = fisher_traces(MODEL, WEIGHTS, generated, held_out, probes=2, seed=SEED)
+    xr.testing.assert_identical(of(measure), by_hand)
+    assert of(measure, step=10)["fim_trace"] != by_hand["fim_trace"]
+
+
+def test_ablation_resamples_anew_at_every_step():
+    measure = ablation(DATA, contexts=12, batch_size=4)
+    batches = DATA.batches("ablation", count=3, batch_size=4, scored=None)
+    by_hand = ablations(WEIGHTS, batches, architecture=MODEL.architecture, seed=SEED)
+    xr.testing.assert_identical(of(measure), by_hand)
+
+
+def test_heads_see_the_same_random_sequences_at_every_step():
+    measure = heads(DATA, sequences=6, length=16)
+    given = {"architecture": MODEL.architecture, "bos": 3, "sequences": 6, "length": 16, "seed": 11}
+    xr.testing.assert_identical(of(measure), of(measure, step=10))
+    scores, gap = head_scores(WEIGHTS, **given), repeat_gap(WEIGHTS, **given)
+    for name, value in {**scores.data_vars, **gap.data_vars}.items():
+        xr.testing.assert_equal(of(measure)[name], value)
