@@ -15,6 +15,13 @@ def test_next_tokens_where_nothing_else_is_said():
     np.testing.assert_array_equal(batch.targets, batch.contexts[:, 1:])
 
 
+def test_a_later_pass_has_all_contexts_again_in_another_order():
+    batches = batches_of(Examples(CONTEXTS), batch_size=2, count=12, scored=3, random=generator(0, "t"))
+    firsts = np.stack([batch.contexts[:, 0].numpy() for batch in batches]).reshape(4, 6)
+    assert all(sorted(one) == CONTEXTS[:, 0].tolist() for one in firsts)
+    assert len({tuple(one) for one in firsts}) == 4
+
+
 def test_only_the_positions_of_the_task_are_scored():
     examples = Examples(CONTEXTS, positions=np.arange(4, 8))
     for scored, count in ((None, 4), (3, 3), (9, 4)):
