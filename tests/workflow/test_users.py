@@ -168,7 +168,7 @@ def tokenizer_with(token):
 TAKEN = """
 distributions: {mine: {source: hub, name: ./my own, documents: 40, held_out: 0.5, label: x}}
 tokenizers:
-  mine: {pretrained: my own/.tokenizer.json, vocabulary: 300, context: 32, train_blocks: 9, held_out_blocks: 9}
+  mine: {pretrained: my own/.tokenizer.json, vocabulary: 300, context: 32, train_blocks: 64, held_out_blocks: 64}
 experiments:
   language_1layer: {tokenizer: mine}
   language: {tokenizer: mine, distributions: [mixture, english, code, one_layer, mine]}
