@@ -10,8 +10,10 @@ from rllc.run.signals import heed_signals, interrupt_children
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """What is installed here is gone afterwards."""
+    """What a shell kept away (`nohup`, a job in the background) is back, what is installed here gone afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     yield
     signal.set_wakeup_fd(-1)
     for number, handler in before.items():
@@ -56,7 +58,7 @@ def test_what_nohup_keeps_away_stays_away():
 
 @pytest.mark.parametrize(("ignored", "by"), [("", signal.SIGINT), ("trap '' INT;", signal.SIGTERM)])
 def test_children_are_interrupted_or_else_terminated(ignored, by):
-    script = f"{ignored} echo ready; exec {sys.executable} -c 'import time; time.sleep(60)'"
+    script = f"{ignored} echo ready; exec sleep 60"
     child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
     child.stdout.readline()
     interrupt_children(seconds=1)
