@@ -8,7 +8,6 @@ outputs nor logs; so what asks for the states of jobs is replaced here, submissi
 """
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -22,6 +21,7 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from rllc.run import causes, claim
 from rllc.run.slurm import ENDED, Job, SlurmError, StatusSource, Unanswered, states
 from rllc.run.submission import Submission, comment
+from rllc.run.writable import closed
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
 LONGEST = 180  # seconds between two questions to Slurm, at most, as the plugin's
@@ -142,14 +142,11 @@ class Executor(Submission):
 
     def _writable(self, job: JobExecutorInterface) -> bool:
         """Whether Snakemake can write beside a job's files: when a job has ended, it does, or dies."""
-        for file in (*job.output, *job.log):
-            folder = next(parent for parent in Path(file).absolute().parents if parent.exists())
-            if not os.access(folder, os.W_OK):
-                if folder not in self._read_only:
-                    self._read_only.add(folder)
-                    self.logger.warning(f"{folder} cannot be written: waiting until it can.")
-                return False
-        return True
+        folder = closed([*job.output, *job.log])
+        if folder and folder not in self._read_only:
+            self._read_only.add(folder)
+            self.logger.warning(f"{folder.absolute()} cannot be written: waiting until it can.")
+        return folder is None
 
     def _say_held(self, job: Job) -> None:
         """A job may wait for somebody, not for its turn."""
