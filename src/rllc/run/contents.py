@@ -29,12 +29,12 @@ class Contents:
     def __init__(self, cache: Path = CACHE):
         self._cache = cache
         self._known = _read(cache)
+        self._kept = True
 
     def digest(self, paths: Iterable[str | Path]) -> str:
         """One short hash of the contents of files, in the order given, whatever their names and times."""
-        known = dict(self._known)
         each = [self._of(Path(path)) for path in paths]
-        if self._known != known:
+        if not self._kept:
             self._keep()
         return hashlib.sha256(" ".join(each).encode()).hexdigest()[:16]
 
@@ -48,11 +48,12 @@ class Contents:
         with file.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         if time.time_ns() - status.st_ctime_ns > SETTLED:
-            self._known[name] = [*facts, digest]
+            self._known[name], self._kept = [*facts, digest], False
         return digest
 
     def _keep(self) -> None:
         """Write what is known, for the next plan; where it cannot be written, that plan takes longer."""
+        self._kept = True
         temporary = self._cache.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):
             self._cache.parent.mkdir(parents=True, exist_ok=True)
