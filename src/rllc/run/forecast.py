@@ -16,28 +16,15 @@ SMALL = Cost(cpu_seconds=2.5)
 
 
 @lru_cache(maxsize=8)
-def _planned(study: "_Same", name: str) -> tuple[dict[str, Dataset], dict[int, list[int]]]:
+def _planned(study: Study, name: str) -> tuple[dict[str, Dataset], dict[int, list[int]]]:
     """Datasets and chunks of an experiment, worked out once: Snakemake asks for the cost of every job."""
-    experiment = study.held.experiments[name]
+    experiment = study.experiments[name]
     return measured(experiment), chunks(experiment)
-
-
-class _Same:
-    """A study that equals itself alone, so that what is worked out of it can be kept."""
-
-    def __init__(self, held: Study):
-        self.held = held
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.held is other.held
-
-    def __hash__(self) -> int:
-        return id(self.held)
 
 
 def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
     def cost_of(study: Study, w: Any) -> Cost:
-        datasets, starts = _planned(_Same(study), w.experiment)
+        datasets, starts = _planned(study, w.experiment)
         dataset = datasets[getattr(w, "dataset", row.name)]
         steps = dataset.among(starts[int(w.start)])
         return row.cost(Work(study, study.experiments[w.experiment], dataset.section, steps))

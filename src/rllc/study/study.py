@@ -122,6 +122,8 @@ class Animation(Section):
 class Study(Section):
     """The whole config."""
 
+    __hash__ = object.__hash__  # so that what is worked out of a study can be kept by it
+
     results: str = key(
         "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
     )
