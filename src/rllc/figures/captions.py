@@ -111,10 +111,8 @@ def chains(dataset: xr.Dataset) -> str:
     """The setting in full: "n_beta 30, ..., chains 4, ... (240 held-out contexts per chain)"."""
     values = sampling(dataset)
     known = _values(dataset, *SETTING)
-    if not {"draws", "batch_size"} <= set(values):
-        return known
-    read = values["draws"] * values.get("thinning", 1) * values["batch_size"]
-    return f"{known} ({read:g} held-out contexts per chain)"
+    read = held_out.drawn_by_chain(values)
+    return f"{known} ({read:g} held-out contexts per chain)" if read else known
 
 
 def level(dataset: xr.Dataset) -> str:

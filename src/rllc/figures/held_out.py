@@ -1,6 +1,8 @@
 """How much held-out text is under a figure: what of one's own was read, and where there is little of any."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import xarray as xr
 
@@ -18,6 +20,11 @@ def fewer(dataset: xr.Dataset, count: int) -> str:
     return "".join(f" {labels[name]} has only {contexts:,} different ones." for name, contexts in few.items())
 
 
+def drawn_by_chain(setting: Mapping[str, Any]) -> int:
+    """How many contexts a chain draws under a sampling setting; 0 where it does not say."""
+    return setting.get("draws", 0) * setting.get("thinning", 1) * setting.get("batch_size", 0)
+
+
 def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
     """A sentence for each distribution drawn of one's own text, or with fewer contexts than are drawn.
 
@@ -27,7 +34,7 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
     if "distribution" not in drawn.coords:
         return ""
     setting, every = json.loads(source.attrs.get("sampling", "{}")), _held_out(source)
-    count = setting.get("draws", 0) * setting.get("thinning", 1) * setting.get("batch_size", 0)
+    count = drawn_by_chain(setting)
     sentences = []
     for name, label in distribution_labels(drawn).items():
         held = every.get(name, {})
