@@ -15,6 +15,10 @@ for file in defaults.FILES:
     configfile: file
 
 
+resource_scopes:
+    gpu="local",
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
 include: "workflow/rules/figure_inputs.smk"

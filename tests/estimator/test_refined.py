@@ -11,6 +11,7 @@ from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
+from rllc.models.device import products
 from rllc.models.loss import next_token_loss
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
@@ -132,21 +133,26 @@ def test_lower_precision_on_request_is_close_and_undone():
     np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.05)
 
 
+# The second is long and wide enough for fused attention.
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
-def test_a_gpu_computes_what_a_cpu_does():
-    loss, place = next_token_loss(SMALL), lambda batch: type(batch)(*(part.cuda() for part in batch))
-    weights = {name: w.cuda() for name, w in model(SMALL, dtype=torch.float64).items()}
-    batches = [place(batch) for batch in language(SMALL)]
-    fast = estimate_heads(weights, SMALL, batches, setting=SETTING)
-    components = {label: masks(label, SMALL) for label in head_labels(2, 2)}
-    assert_same(
-        fast, estimate(loss, weights, batches, components=components, **asdict(SETTING)), tolerance=1e-8
-    )
-    cpu = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), setting=SETTING)
+@pytest.mark.parametrize("shape", [{}, {"n_ctx": 160, "d_head": 32}])
+def test_a_gpu_computes_what_a_cpu_does(shape):
+    architecture = dataclasses.replace(SMALL, **shape)
+    loss, place = next_token_loss(architecture), lambda batch: type(batch)(*(part.cuda() for part in batch))
+    on_cpu = language(architecture, scored=None)
+    weights = {name: w.cuda() for name, w in model(architecture, dtype=torch.float64).items()}
+    given = (architecture, [place(batch) for batch in on_cpu])
+    fast = estimate_heads(weights, *given, setting=SETTING)
+    components = {label: masks(label, architecture) for label in head_labels(2, 2)}
+    slow = estimate(loss, weights, given[1], components=components, **asdict(SETTING))
+    assert_same(fast, slow, tolerance=1e-8)
+    cpu = estimate_heads(model(architecture, dtype=torch.float64), architecture, on_cpu, setting=SETTING)
     np.testing.assert_allclose(fast.loss[..., 0], cpu.loss[..., 0])  # the noise is another
-    with torch.autocast("cuda", torch.bfloat16):
-        half = estimate_heads({n: w.float() for n, w in weights.items()}, SMALL, batches, setting=SETTING)
-    np.testing.assert_allclose(half.llc, fast.llc, rtol=0.02)
+    single = {name: w.float() for name, w in weights.items()}  # and that of fp32 is not that of fp64
+    exact = estimate_heads(single, *given, setting=SETTING)
+    with products("tf32"):
+        rounded = estimate_heads(single, *given, setting=SETTING)
+    np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.02)
 
 
 def test_float_tolerance_in_single_precision():

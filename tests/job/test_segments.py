@@ -103,6 +103,16 @@ def test_another_recipe_uses_nothing_of_the_old_one(run):
     same(folder, other, [0, 3, 5, 11, 20])
 
 
+def test_a_segment_does_not_go_on_with_another_training(run):
+    """As where ``device: auto`` finds a GPU for one job and none for the next."""
+    folder, _ = run("a", CHUNKS, which=[0])
+    with pytest.raises(
+        ValueError, match=r"step0000005.safetensors is of another training.*another kind of device"
+    ):
+        run("a", CHUNKS, which=[10], learning_rate=2e-2)
+    assert not weights_file(folder, 11).exists()
+
+
 def test_a_newer_state_of_another_recipe_is_passed_over(tmp_path):
     for step, recipe in ((5, "own"), (9, "other")):
         save({"step": torch.tensor(step)}, state_file(tmp_path, step), {"recipe": recipe})

@@ -25,6 +25,9 @@ class Place:
 
 def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Callable) -> None:
     """What it does."""
+    if settings.get("fail") == "on a GPU":
+        import torch
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 45 GiB.\\nframe #0: c10")
     if settings.get("fail"):
         raise ValueError("this is wrong: do that")
     print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed, stream(1)]))
@@ -71,6 +74,15 @@ def test_errors_are_one_line_with_what_to_do(script):
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "s.py: ValueError: this is wrong: do that"
     assert "Traceback" not in done.stderr
+
+
+def test_what_a_gpu_says_is_one_line_with_what_to_do(script):
+    done = script(*flags(fail="on a GPU"))
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("s.py: OutOfMemoryError: CUDA out of memory. Tried to allocate 45 GiB. Ask for")
+    assert "lower batch_size" in last
 
 
 @pytest.mark.parametrize("edited", ["run/fingerprint.py", "seeds.py"])

@@ -49,12 +49,22 @@ def test_metrics_leave_out_the_end_of_a_range_of_positions():
 
 @pytest.mark.parametrize("scored", [None, 4])
 def test_hessian_scores_as_many_positions_as_are_asked_for(scored):
-    found = of(hessian(DATA, probes=3, batch_size=2, scored_positions=scored))
+    found = of(hessian(DATA, probes=3, batch_size=2, scored_positions=scored, contexts_at_once=None))
     batches = DATA.batches("hessian", count=3, batch_size=2, scored=scored)
     blocks = {head: MODEL.masks(head) for head in MODEL.heads}
     xr.testing.assert_identical(
         found, hessian_traces(MODEL.loss, WEIGHTS, batches, heads=blocks, probes=3, seed=SEED)
     )
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 9])
+def test_a_hessian_in_parts_is_that_of_the_whole_minibatch(at_once):
+    """Parts of different sizes too: 5 contexts are 2, 2 and 1, or 3 and 2."""
+    whole, parts = (
+        of(hessian(DATA, probes=2, batch_size=5, scored_positions=None, contexts_at_once=n))
+        for n in (None, at_once)
+    )
+    xr.testing.assert_allclose(whole, parts, rtol=1e-4)
 
 
 def test_fisher_has_its_own_probes_and_contexts_at_every_step():

@@ -1,6 +1,7 @@
+import pytest
 import torch
 
-from rllc.models.device import computing, without_denormals
+from rllc.models.device import choose, computing, device_name, without_denormals
 
 SMALL = torch.tensor([1e-38, 1e-30])
 
@@ -21,3 +22,21 @@ def test_measures_take_them_for_zero_too():
     with computing("cpu", "fp32"):
         assert halved()[0] == 0
     assert halved()[0] > 0
+
+
+def test_a_measure_is_not_taken_in_bf16():
+    with pytest.raises(ValueError, match='"bf16": expected "fp32" or "tf32"'), computing("cpu", "bf16"):
+        pass
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_where_no_gpu_can_be_used_the_error_says_what_torch_found(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    with pytest.raises(ValueError, match=r"CUDA_VISIBLE_DEVICES: 7.*compute.device: cpu"):
+        choose("cuda")
+    assert device_name(choose("auto")) == "cpu"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_results_record_which_gpu():
+    assert device_name(choose("cuda")) == f"cuda ({torch.cuda.get_device_name()})"

@@ -27,4 +27,4 @@ def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):
     assert [compute(study, rule)["device"] for rule in ("train", "heads")] == ["cuda", "cpu"]
     assert [compute(study, rule)["precision"] for rule in ("train", "heads")] == ["bf16", "fp32"]
     config["compute"] |= {"device": "cpu"}
-    assert compute(read(config), "heads")["precision"] == "bf16"
+    assert [compute(read(config), rule)["precision"] for rule in ("train", "heads")] == ["bf16", "tf32"]

@@ -62,6 +62,7 @@ def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
     done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
     said = done.stdout + done.stderr
     assert "thesis: documents 30 (" in said
+    assert re.search(r"Provided resources: gpu=.*1", said), "jobs on a GPU are not limited to one at once"
     assert re.search(
         r"thesis: documents 30, held out and used \d+ \(\d+ tokens, different contexts \d+\)", said
     )

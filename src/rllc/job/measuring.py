@@ -11,7 +11,7 @@ import xarray as xr
 
 from rllc.job.cells import over_steps
 from rllc.measures.data import Measurement
-from rllc.models.device import choose, computing
+from rllc.models.device import choose, computing, device_name
 from rllc.models.model import TaughtBatches, build
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
@@ -108,7 +108,7 @@ class Measuring:
             with computing(self.compute["device"], self.compute["precision"]) as place:
                 return measure(place(weights), model, entry["step"])
 
-        computed = {**self.compute, "device": choose(self.compute["device"]).type}
+        computed = {**self.compute, "device": device_name(choose(self.compute["device"]))}
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.batch_stream}
         made_by = {**facts, **streams, "model": manifest["model"]}

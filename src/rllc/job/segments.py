@@ -80,6 +80,12 @@ def train_segment(
     """
     folder, last = segment.checkpoints.parent, steps[-1]
     before = manifests.read(segment.previous)["checkpoints"][-1]["step"] if segment.previous else -1
+    if segment.previous and read_metadata(weights_file(folder, before)).get("recipe") != recipe:
+        raise ValueError(
+            f"{weights_file(folder, before)} is of another training than the one that would go on here: made "
+            "by other code or settings, or on another kind of device (compute.device: auto takes what each "
+            f"job finds). Set compute.device to cpu or cuda, or delete {folder} to train anew"
+        )
     missing = missing_steps(folder, steps, recipe)
     if last not in missing and not _made_by(state_file(folder, last), recipe):
         missing.append(last)

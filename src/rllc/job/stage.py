@@ -53,6 +53,20 @@ def run(main: Callable[..., None]) -> None:
         log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
+    except RuntimeError as error:
+        if not any(kind.__module__.startswith("torch") for kind in type(error).__mro__):
+            raise
+        sys.exit(f"{script.name}: {type(error).__name__}: {_on_a_gpu(error)}")
+
+
+def _on_a_gpu(error: RuntimeError) -> str:
+    """What torch says of a device's failure, its first line, and what to do."""
+    reason = (str(error).splitlines() or [""])[0]
+    if "out of memory" in reason.lower():
+        return (
+            f"{reason} Ask for a larger GPU, one that nobody shares, or lower batch_size or scored_positions"
+        )
+    return f"{reason} The GPU failed, or this torch was not built for it: try another, or compute.device: cpu"
 
 
 def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:

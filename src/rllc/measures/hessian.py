@@ -10,15 +10,19 @@ from torch import Tensor
 from rllc.measures.data import Data, Measurement
 from rllc.measures.traces import Reading, form_of, hutchinson, of_form, of_product
 from rllc.models.weights import Masks, Weights
+from rllc.tasks.batch import Batch
 
 
-def hessian(data: Data, *, probes: int, batch_size: int, scored_positions: int | None) -> Measurement:
+def hessian(
+    data: Data, *, probes: int, batch_size: int, scored_positions: int | None, contexts_at_once: int | None
+) -> Measurement:
     """Traces of the whole Hessian and of every head's block, one Rademacher probe per minibatch."""
     batches = data.batches("hessian", count=probes, batch_size=batch_size, scored=scored_positions)
 
     def measure(weights, model, step):
-        heads = {head: model.masks(head) for head in model.heads}
-        return hessian_traces(model.loss, weights, batches, heads=heads, probes=probes, seed=data.seed(step))
+        of = {"heads": {head: model.masks(head) for head in model.heads}, "probes": probes}
+        seed, at_once = data.seed(step), contexts_at_once
+        return hessian_traces(model.loss, weights, batches, seed=seed, contexts_at_once=at_once, **of)
 
     return measure
 
@@ -32,6 +36,7 @@ def hessian_traces(
     probes: int,
     seed: int,
     masked: bool = False,
+    contexts_at_once: int | None = None,
 ) -> xr.Dataset:
     """Hutchinson estimates (traces.py) of the trace of the Hessian and of its block of every head.
 
@@ -40,13 +45,18 @@ def hessian_traces(
 
     loss   ``loss(weights, batch)``: mean loss of the batch, twice differentiable
     batches, heads, probes, seed, errors  as of ``traces.hutchinson``
+    contexts_at_once  a product is the mean of those of so many contexts of a ``Batch``, one after the other,
+           which bounds memory: the same to rounding. None: all at once
 
     Returns ``hessian_trace``, ``hessian_trace_se`` (no dims), ``hessian_trace_head``,
     ``hessian_trace_head_se`` (head), nats/token.
     """
 
     def hessian(batch: Any) -> Reading:
-        times = hessian_times(loss, weights, batch)
+        if contexts_at_once is None:
+            times = hessian_times(loss, weights, batch)
+        else:
+            times = _in_parts(loss, weights, batch.split(contexts_at_once))
         return of_form(form_of(times)) if masked else of_product(times)
 
     of = {"heads": heads, "probes": probes, "seed": seed}
@@ -80,5 +90,22 @@ def hessian_times(
             materialize_grads=True,
         )
         return dict(zip(vector, product, strict=True))
+
+    return times
+
+
+def _in_parts(
+    loss: Callable[[Weights, Any], Tensor], weights: Weights, parts: Sequence[Batch]
+) -> Callable[[Weights], dict[str, Tensor]]:
+    """The product of the mean over a batch in parts; no part's graph outlives its product."""
+    total = sum(len(part.contexts) for part in parts)
+
+    def times(vector: Weights) -> dict[str, Tensor]:
+        products = {name: torch.zeros_like(v) for name, v in vector.items()}
+        for part in parts:
+            share = len(part.contexts) / total
+            for name, product in hessian_times(loss, weights, part)(vector).items():
+                products[name].add_(product, alpha=share)
+        return products
 
     return times

@@ -56,12 +56,16 @@ def claims(study: Study) -> dict[str, Any]:
 
 
 def compute(study: Study, rule: str) -> dict[str, Any]:
-    """Where and how precisely a rule computes; with ``cuda``, only those of ``gpu_jobs`` leave the CPU."""
+    """Where and how precisely a rule computes; with ``cuda``, only those of ``gpu_jobs`` leave the CPU.
+
+    bf16 is of training alone: what is measured beside it is multiplied as TF32.
+    """
     section = study.compute
     here = section.device == "cuda" and rule not in section.gpu_jobs
+    lowest = section.precision if rule == "train" or section.precision != "bf16" else "tf32"
     return {
         "device": "cpu" if here else section.device,
-        "precision": "fp32" if here else section.precision,
+        "precision": "fp32" if here else lowest,
         "threads": section.threads,
     }
 

@@ -92,7 +92,9 @@ class Compute(Section):
     device: Literal["auto", "cpu", "cuda"] = key(
         "cuda: on the rules of gpu_jobs; others run on the CPU. auto: all rules on CUDA where there is one"
     )
-    precision: Literal["fp32", "tf32", "bf16"] = key("of matrix products on a GPU; state is always fp32")
+    precision: Literal["fp32", "tf32", "bf16"] = key(
+        "of matrix products on a GPU; state is always fp32; bf16 is of training alone: measures take tf32"
+    )
     threads: Count = key("threads of a job")
     gpu_jobs: Distinct[GpuJob] = key("rules that ask Slurm for a GPU")
     longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)

@@ -21,6 +21,11 @@ class Batch(NamedTuple):
     positions: Tensor
     targets: Tensor
 
+    def split(self, size: int) -> list["Batch"]:
+        """Batches of ``size`` contexts each, the last of what is left; their order is kept."""
+        parts = zip(self.contexts.split(size), self.targets.split(size), strict=True)
+        return [Batch(contexts, self.positions, targets) for contexts, targets in parts]
+
 
 class Examples(NamedTuple):
     """What minibatches are drawn from. Integers become int64, floating-point numbers float32.

@@ -31,7 +31,7 @@ def asked_at(positions: Tensor | None, context: int, like: Tensor) -> Asked:
     """The positions (None: every one of the context) with their mask, in ``like``'s dtype and device."""
     key = torch.arange(context, device=like.device)
     where = key if positions is None else positions
-    leading = bool(torch.equal(where, key[: len(where)]))
+    leading = positions is None or bool(torch.equal(where, key[: len(where)]))
     mask = like.new_zeros(len(where), context).masked_fill_(key > where[:, None], float("-inf"))
     return Asked(where, leading, mask)
 

@@ -1,7 +1,7 @@
 """One attention head's chains: what they hand to W_O at given inputs, and the gradients of their weights.
 
-In layer 0 the inputs depend on token and position alone. Where few such pairs occur, projections are computed
-once for each and handed round.
+In layer 0 the inputs depend on token and position alone. Where few such pairs occur, on a CPU, projections
+are computed once for each and handed round.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def what_heads_read(
     """
     query_key, value = inputs
     _, context, model = value.shape
-    if tokens is not None:
+    if tokens is not None and tokens.device.type == "cpu":  # elsewhere the host would wait for the count
         pairs = tokens + torch.arange(context, device=tokens.device) * architecture.d_vocab
         present, index = torch.unique(pairs, return_inverse=True)
         if 2 * len(present) <= index.numel():

@@ -16,6 +16,9 @@ class Hessian(Section):
     probes: int = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
     batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D: 100 samples")
     scored_positions: Count | None = key("as in sampling")
+    contexts_at_once: Count | None = key(
+        "contexts that are differentiated at once, which bounds memory; null: all of a probe", default=None
+    )
     distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
 
 
@@ -35,7 +38,9 @@ def _hessian_cost(work: Work) -> Cost:
     section, size = work.section, (work.section.batch_size, work.section.scored_positions)
     one = forward(work.study, work.experiment, *size)
     seconds = len(work.steps) * section.probes * 8 * one
-    return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, *size))
+    at_once = min(section.contexts_at_once or section.batch_size, section.batch_size)
+    megabytes = 1200 + 20 * logits(work.study, work.experiment, at_once, section.scored_positions)
+    return Cost(START + seconds, megabytes)
 
 
 def _fisher_cost(work: Work) -> Cost:

@@ -1,0 +1,226 @@
+"""The first ten minutes on a GPU: what the code does there, step by step, each with a time limit and a log.
+
+python benchmarks/gpu.py [--device cuda] [--output build/gpu] [--only sampling ...] [--small]
+
+    place     versions, and one allocation
+    tests     those that need a GPU
+    sampling  heads at the published size against the generic estimator, in fp32 and TF32, twice for equality
+    speed     ms per draw and peak memory: one head of each layer, and all; where the time goes
+    training  50 updates, and the same with a resume in the middle
+    hessian   two products, whole and in parts, and their peak memory
+    study     config/ci.yaml with compute.device as given
+
+A step that fails stops no other. --small shrinks the models, so that the script can be tried on a CPU.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from cases import PUBLISHED, TEXT, markov
+
+from rllc.estimator.llc import estimate
+from rllc.estimator.refined import estimate_heads, sample_heads
+from rllc.estimator.samplers.batches import to_device
+from rllc.measures.hessian import hessian_traces
+from rllc.models.components import masks
+from rllc.models.device import choose, device_name, products
+from rllc.models.initial import initial_weights
+from rllc.models.loss import next_token_loss
+from rllc.models.training import shuffled_batches, train
+from rllc.models.transformer import Architecture
+from rllc.setting import Setting
+from rllc.tasks.batch import Batch, Examples, next_token_batch
+
+SMALL = Architecture(2, 2, 32, 16, n_ctx=128, d_vocab=5000)
+PRECISIONS = ("fp32", "tf32")
+
+
+class Case:
+    """A model of the published architecture, untrained, and minibatches, on the device."""
+
+    def __init__(self, device: str, small: bool) -> None:
+        self.device, self.architecture = choose(device), SMALL if small else TEXT
+        self.size = 4 if small else 32
+        self.contexts = markov(4 * self.size, self.architecture.n_ctx, np.random.default_rng(0))
+        self.weights = to_device(initial_weights(self.architecture, seed=0), self.device)
+        positions = np.arange(self.architecture.n_ctx - 1)
+        parts = np.split(self.contexts, 4)
+        self.batches: list[Batch] = [to_device(next_token_batch(p, positions), self.device) for p in parts]
+        self.heads = [f"{layer}:{self.architecture.n_heads - 1}" for layer in range(2)]
+
+    def timed(self, call: Callable[[], object]) -> tuple[float, float]:
+        """Seconds of a second call, and the peak of the GPU's memory in it, GB (NaN on a CPU)."""
+        call()
+        on_gpu = self.device.type == "cuda"
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+            torch.cuda.synchronize()
+        begun = time.perf_counter()
+        call()
+        if on_gpu:
+            torch.cuda.synchronize()
+        peak = torch.cuda.max_memory_allocated() / 1e9 if on_gpu else float("nan")
+        return time.perf_counter() - begun, peak
+
+
+def place(case: Case) -> None:
+    print(f"Python {sys.version.split()[0]}, torch {torch.__version__}, built for CUDA {torch.version.cuda}")
+    print(device_name(case.device))
+    if case.device.type == "cuda":
+        free, total = torch.cuda.mem_get_info()
+        print(f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free; {torch.cuda.get_arch_list()}")
+
+
+def tests(case: Case) -> None:
+    files = [
+        "tests/estimator/test_refined.py",
+        "tests/models/test_training.py",
+        "tests/models/test_device.py",
+    ]
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-k", "gpu", "-rs", *files], check=True)
+
+
+def sampling(case: Case) -> None:
+    setting = Setting(**PUBLISHED, chains=2, draws=3)
+    loss = next_token_loss(case.architecture)
+    components = {head: masks(head, case.architecture) for head in case.heads}
+    found = {}
+    for precision in PRECISIONS:
+        with products(precision):
+            fast = [
+                estimate_heads(
+                    case.weights, case.architecture, case.batches, heads=case.heads, setting=setting
+                )
+                for _ in range(2)
+            ]
+            slow = estimate(loss, case.weights, case.batches, components=components, **asdict(setting))
+        found[precision] = fast[0]
+        print(
+            precision,
+            "losses of heads less the generic path's, at most",
+            float(abs(fast[0].loss - slow.loss).max()),
+        )
+        print(precision, "the same twice:", bool((fast[0].loss == fast[1].loss).all()))
+    apart = abs(found["fp32"].llc - found["tf32"].llc) / abs(found["fp32"].llc)
+    print("TF32 against fp32, relative, at most", float(apart.max()))
+
+
+def speed(case: Case) -> None:
+    every = [f"{layer}:{head}" for layer in range(2) for head in range(case.architecture.n_heads)]
+    setting = Setting(**PUBLISHED, chains=4, draws=6)
+    print("| heads | precision | bytes of logits | ms per draw | peak GB |\n|---|---|---|---|---|")
+    for heads in ([case.heads[0]], [case.heads[1]], every):
+        for precision in PRECISIONS:
+            for limit in (2**31, 2**32):
+
+                def sample(heads: list[str] = heads, limit: int = limit) -> None:
+                    sample_heads(
+                        case.weights,
+                        case.architecture,
+                        case.batches,
+                        heads=heads,
+                        setting=setting,
+                        max_memory=limit,
+                    )
+
+                with products(precision):
+                    seconds, peak = case.timed(sample)
+                print(
+                    f"| {len(heads)} ({heads[-1]}) | {precision} | {limit} | {1e3 * seconds / 6:.1f} |",
+                    f"{peak:.1f} |",
+                )
+    with torch.profiler.profile() as seen:
+        sample_heads(
+            case.weights, case.architecture, case.batches, heads=every, setting=replace(setting, draws=2)
+        )
+    key = "self_cuda_time_total" if case.device.type == "cuda" else "self_cpu_time_total"
+    print(seen.key_averages().table(sort_by=key, row_limit=20, max_name_column_width=50))
+
+
+def training(case: Case) -> None:
+    batches = shuffled_batches(Examples(case.contexts), batch_size=case.size, seed=0)
+
+    def run(checkpoints: list[int], state: dict | None = None) -> list:
+        return list(
+            train(
+                initial_weights(case.architecture, seed=0), batches, loss=next_token_loss(case.architecture),
+                steps=50, checkpoints=checkpoints, learning_rate=1e-3, device=case.device, state=state,
+            )
+        )  # fmt: skip
+
+    whole = run([25, 50])
+    seconds, peak = case.timed(lambda: run([50]))
+    (resumed,) = run([50], whole[0].state)
+    apart = max(float((resumed.weights[n] - w).abs().max()) for n, w in whole[1].weights.items())
+    print(f"{1e3 * seconds / 50:.1f} ms per update of {case.size} contexts, peak {peak:.1f} GB")
+    print("weights after a resume less those without, at most", apart)
+
+
+def hessian(case: Case) -> None:
+    loss, batch = next_token_loss(case.architecture), case.batches[0]
+    for at_once in (None, len(batch.contexts) // 4):
+        of = {"heads": {}, "probes": 2, "seed": 0, "contexts_at_once": at_once}
+        for precision in PRECISIONS:
+            with products(precision):
+                seconds, peak = case.timed(lambda of=of: hessian_traces(loss, case.weights, [batch], **of))
+                trace = float(hessian_traces(loss, case.weights, [batch], **of).hessian_trace)
+            print(
+                f"{at_once or 'all'} contexts at once, {precision}: {trace:.4f}, {seconds:.2f} s,",
+                f"peak {peak:.1f} GB",
+            )
+
+
+def study(case: Case, output: Path) -> None:
+    overlay = output / "device.yaml"
+    facts = {"results": f"{output}/results", "compute": {"device": case.device.type, "precision": "fp32"}}
+    overlay.write_text(json.dumps(facts))
+    files = ["config/ci.yaml", str(overlay)]
+    subprocess.run([sys.executable, "-m", "snakemake", "--cores", "all", "--configfile", *files], check=True)
+
+
+STEPS = {  # and the seconds that each may take
+    place: 60, tests: 120, sampling: 120, speed: 240, training: 120, hessian: 120, study: 600
+}  # fmt: skip
+
+
+def main() -> None:
+    """Each step in a process of its own, its words in a log; or, with --step, one step here."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--output", type=Path, default=Path("build/gpu"))
+    parser.add_argument("--only", nargs="*", default=[step.__name__ for step in STEPS])
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.step:
+        step = globals()[given.step]
+        step(Case(given.device, given.small), *([given.output] if step is study else []))
+        return
+    given.output.mkdir(parents=True, exist_ok=True)
+    for step, limit in STEPS.items():
+        if step.__name__ not in given.only:
+            continue
+        log = given.output / f"{step.__name__}.log"
+        command = [sys.executable, __file__, *sys.argv[1:], "--step", step.__name__]
+        begun = time.monotonic()
+        with log.open("w") as words:
+            try:
+                code = subprocess.run(
+                    command, stdout=words, stderr=subprocess.STDOUT, timeout=limit
+                ).returncode
+            except subprocess.TimeoutExpired:
+                code = f"longer than {limit} s"
+        print(f"## {step.__name__}: {code or 'done'}, {time.monotonic() - begun:.0f} s ({log})", flush=True)
+        print(*log.read_text().splitlines()[-60:], sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
