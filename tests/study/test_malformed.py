@@ -87,7 +87,7 @@ WRONG = {
 # keys for which null means something, in one section at least
 NULLABLE = {
     "field", "config", "revision", "label", "corpus", "pretrained", "gradient_clip", "embedding_scale", "position_scale", "ratio",
-    "scored_positions", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
+    "scored_positions", "contexts_at_once", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
     "draws", "experiment",
 }  # fmt: skip
