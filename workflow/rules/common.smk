@@ -7,7 +7,7 @@ from snakemake.settings.enums import Quietness
 
 from rllc.run import dag, forecast, leftover, planned, slurm
 from rllc.run.command import command
-from rllc.run.console import leave_out_commands
+from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint

@@ -10,7 +10,7 @@ SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
 if not workflow.output_settings.printshellcmds:
-    leave_out_commands(workflow.logger_manager.logger)
+    make_readable(workflow.logger_manager.logger)
 
 PICTURES_AND_TOKENIZERS = [
     *(
@@ -86,6 +86,17 @@ onstart:
     except slurm.SlurmError as error:
         raise WorkflowError(str(error)) from None
     announce(whole_table=on_slurm)
+    say_how_long(
+        workflow.logger_manager.logger,
+        ToGo(
+            {
+                job: forecast.of(STUDY, job.rule.name, job.wildcards).cpu_seconds
+                for job in jobs
+                if job.output
+            },
+            lambda: workflow._dag.needrun_jobs(exclude_finished=True),
+        ),
+    )
 
 
 onsuccess:

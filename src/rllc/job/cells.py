@@ -33,7 +33,7 @@ def over_steps(
     """
     folder = output.with_suffix(".cells")
     kept, pieces = set(), []
-    bar = tqdm(checkpoints, desc=output.stem, unit="checkpoint", mininterval=5)
+    bar = tqdm(checkpoints, desc=f"{output.parent.name} {output.stem}", unit="checkpoint", mininterval=5)
     for checkpoint in bar:
         key = json.dumps([checkpoint["sha256"], checkpoint["step"], made_by], sort_keys=True, default=str)
         cell = folder / f"{checkpoint['step']:07d}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.nc"
