@@ -35,7 +35,7 @@ def test_advice_to_skip_what_is_stale_and_what_tells_nothing_is_not_shown():
 
 def test_progress_says_how_long_is_left(monkeypatch):
     """By the forecast, and once a twentieth of it is done by the pace: 10 of 40 minutes took 5, so 30 take 15."""
-    now = iter([100.0, 400.0])
+    now = iter([100.0, 400.0, 500.0])
     monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
     forecast = {"a": 60.0, "b": 540.0, "c": 1800.0}
     unfinished = iter([["b", "c"], ["c"], []])

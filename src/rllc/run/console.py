@@ -19,7 +19,7 @@ UNSAID = re.compile(
 class Readable(logging.Formatter):
     """Another formatter's text with how long is left, and without the command of a failed job.
 
-    It would hold the command twice. Of what is made for the first time, the inputs that are new are no reason.
+    It would hold the command twice. New inputs of what is made for the first time are no reason.
     """
 
     def __init__(self, formatter: logging.Formatter):
