@@ -17,12 +17,12 @@ def edges(text):
     }
 
 
-def test_the_rule_graph_of_the_readme_is_the_workflows(finished):
+def test_the_rule_graph_of_the_docs_is_the_workflows(finished):
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--rulegraph", "mermaid-js", "--forceall"],
         cwd=finished.root, env=finished.environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    drawn = (ROOT / "README.md").read_text().partition("```mermaid")[2].partition("```")[0]
+    drawn = (ROOT / "docs/development.md").read_text().partition("```mermaid")[2].partition("```")[0]
     expected = {(a, b) for a, b in edges(done.stdout) if "all" not in (a, b) and a != b}
     assert edges(drawn) == expected
 

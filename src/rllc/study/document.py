@@ -83,7 +83,7 @@ def rules() -> str:
 GENERATED: dict[str, tuple[str, Callable[[], str]]] = {
     "config/README.md": ("keys", keys),
     "results/README.md": ("files", files),
-    "README.md": ("rules", rules),
+    "docs/development.md": ("rules", rules),
 }
 
 
