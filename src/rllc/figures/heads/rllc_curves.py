@@ -68,7 +68,7 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
             rows.append(Row(AXIS, panels, keys, "head, type"))
             keys = []
     entries = data.sizes["head"] + 2 * len(rings)
-    return sheet(rows, entries=entries, sharex=True, sharey="col" if len(labels) > 1 else False)[0]
+    return sheet(rows, entries=entries, sharex=True, sharey=True)[0]
 
 
 @style.styled
@@ -83,7 +83,7 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
 def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
     """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
-    note = "A layer's panels share their vertical axis, and induction heads are drawn thick."
+    note = "Induction heads are drawn thick."
     return _drawing(_by_layer(data, thick="induction"), datasets, data, *_highest(data), note)
 
 
