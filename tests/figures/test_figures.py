@@ -489,3 +489,22 @@ def test_the_llc_of_another_setting_is_drawn_with_its_settings(datasets):
     assert "n_beta 21.71, localization 100" in words(drawing)
     with pytest.raises(ValueError, match=r"draws llc\.stagewise\.nc"):
         figure("stage_fig1a_lm")(datasets, setting="stagewise")
+
+
+def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):
+    made = datasets["clusters"]
+    for name, kind in (
+        ("clusters_all_heads", "cluster"),
+        ("rllc_fig18_clusters_layer0", "cluster_checkpoints"),
+    ):
+        drawing = figure(name)(datasets)
+        truth = made[kind] if kind == "cluster" else made[kind].sel(vectors="checkpoints", drop=True)
+        truth = truth.sel(head=drawing.data["head"], seed=drawing.data["seed"])
+        np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))
+        index = made["agreement_vectors"].sel(vectors="checkpoints", seed=drawing.data["seed"].item())
+        assert (
+            f"at the checkpoints themselves, {float(index.min()):.2f} to {float(index.max()):.2f}"
+            in words(drawing)
+        )
+    with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
+        figure("clusters_all_heads")(datasets, vectors="raw")

@@ -11,7 +11,7 @@ from rllc.study.families import FLOPS
 from rllc.study.measures.behaviour import in_whole_batches
 from rllc.study.rows import Analysis, FigureRow, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Distinct, Name, Share
+from rllc.study.values import RLLC, Count, Distinct, Name, Share
 from rllc.units import NATS
 
 
@@ -56,12 +56,16 @@ class Clusters(Section):
     """Clusters of heads by their rLLC curves."""
 
     distributions: Distinct[Name] = key("whose curves are channels of a head", min_length=1)
-    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
-        "each makes its own clusters", min_length=1
+    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans", "sbd_kmeans"]] = (
+        key(
+            "each makes its own clusters; shape_kmeans: k-Shape; sbd_kmeans: K-means by shape-based distance",
+            source=f"{RLLC}, App. F.5: all but shape_kmeans",
+            min_length=1,
+        )
     )
     n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
     points: int = key("points of the uniform grid in log(step + 1)", ge=4)
-    standardize: bool = key("z-score every curve first (shape_kmeans always does)")
+    standardize: bool = key("z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)")
 
 
 def _ablation_cost(work: Work) -> Cost:
@@ -249,6 +253,12 @@ ANALYSES = (
             "cluster": Variable("", "", ("head", "algorithm", "n_clusters")),
             "score": Variable("", "", ("scope", "algorithm", "n_clusters", "index")),
             "agreement": Variable("", "", ("scope", "algorithm", "other_algorithm", "n_clusters")),
+            "cluster_checkpoints": Variable("", "", ("head", "vectors", "algorithm", "n_clusters")),
+            "score_checkpoints": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters", "index")),
+            "agreement_checkpoints": Variable(
+                "", "", ("scope", "vectors", "algorithm", "other_algorithm", "n_clusters")
+            ),
+            "agreement_vectors": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters")),
         },
         reads=("rllc",),
         checks=_clusters_checks,
