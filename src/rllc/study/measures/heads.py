@@ -68,6 +68,15 @@ class Clusters(Section):
     standardize: bool = key("z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)")
 
 
+class Refinement(Section):
+    """What a change of the data does to induction and multigram heads."""
+
+    distribution: Name = key("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
+    against: Distinct[Name] = key(
+        "by whose", min_length=1, source=f"{RLLC}, section 4.2: the pretraining distribution"
+    )
+
+
 def _ablation_cost(work: Work) -> Cost:
     section = work.section
     one = forward(work.study, work.experiment, section.contexts, None)
@@ -120,6 +129,20 @@ def _clusters_checks(place: str, work: Work) -> Iterator[str]:
     for k in section.n_clusters:
         if not 2 <= k < count:
             yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
+
+
+def _refinement_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = experiment.sampling and experiment.sampling.heads
+    if not sampling or not experiment.heads or not experiment.head_types:
+        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
+        return
+    curves = sampling.distributions or experiment.distributions
+    yield from refer(f"{place}.distribution", section.distribution, curves, "distribution of rllc.nc")
+    for name in section.against:
+        yield from refer(f"{place}.against", name, curves, "distribution of rllc.nc")
+        if name == section.distribution:
+            yield f"{place}.against: {name} is compared with itself; take it out"
 
 
 def _token_pairs(long_name: str) -> Variable:
@@ -263,5 +286,21 @@ ANALYSES = (
         reads=("rllc",),
         checks=_clusters_checks,
         stream="clustering",
+    ),
+    Analysis(
+        name="refinement",
+        section=Refinement,
+        about="how much larger induction and multigram heads are on one distribution than on others",
+        function="rllc.analysis.refinement:refinement",
+        variables={
+            "log2_ratio": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
+            "verdict": Variable("", "", ("step", "head_group", "against")),
+            "heads_of_group": Variable("", "", ("head_group",)),
+        },
+        reads=("rllc", "heads"),
+        checks=_refinement_checks,
+        curves=True,
+        local=True,
     ),
 )
