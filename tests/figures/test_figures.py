@@ -508,3 +508,15 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):
         )
     with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
         figure("clusters_all_heads")(datasets, vectors="raw")
+
+
+def test_what_code_does_to_both_groups_of_heads_is_said_against_each_distribution(datasets):
+    from rllc.analysis.head_types import head_types
+    from rllc.analysis.refinement import refinement
+
+    typed = datasets["heads"].assign(head_type=head_types(datasets["heads"]))
+    made = refinement(datasets | {"heads": typed}, distribution="code", against=["mixture", "english"])
+    said = words(figure("rllc_fig3_code_wdrllc")(datasets | {"refinement": made}))
+    last = made.sel(seed=0, head_group="induction", against="english").isel(step=-1)
+    assert f"on english: induction heads {2 ** float(last['log2_ratio']):.2f} ±" in said
+    assert "on mixture: induction heads" in said

@@ -130,7 +130,9 @@ CALIBRATION: dict[str, FigureRow] = {
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
-    "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
+    "rllc_fig3_code_wdrllc": _heads(
+        "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads", "refinement")
+    ),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
