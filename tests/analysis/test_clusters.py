@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,6 +11,7 @@ from rllc.analysis.clusters import (
     canonical,
     cluster,
     concatenated,
+    sbd_kmeans,
     scopes,
     scores,
     shape_distance,
@@ -68,6 +71,9 @@ def test_scores_equal_sklearn(found):
         "dtw_kmeans": cdist_dtw(grid),
         "shape_kmeans": 1 - cdist_normalized_cc(scaled, scaled, size, size, False),
     }
+    whole = TimeSeriesScalerMeanVariance().fit_transform(flat)
+    size = np.linalg.norm(whole, axis=(1, 2))
+    apart["sbd_kmeans"] = 1 - cdist_normalized_cc(whole, whole, size, size, False)
     for algorithm in ALGORITHMS:
         table = np.where(np.eye(8, dtype=bool), 0, apart[algorithm])
         for k in (2, 3):
@@ -108,8 +114,12 @@ def test_contract_and_file(found, tmp_path):
 
 def test_the_order_of_heads_changes_nothing(found):
     order = np.random.default_rng(2).permutation(8)
-    again = cluster(planted().isel(head=order), n_clusters=[2, 3], random_seed=1, points=16, n_init=3)
-    xr.testing.assert_equal(again["cluster"].sel(head=found["head"]), found["cluster"])
+    some = ["ward", "shape_kmeans", "sbd_kmeans"]
+    again = cluster(
+        planted().isel(head=order), n_clusters=[2, 3], random_seed=1, points=16, n_init=3, algorithms=some
+    )
+    for name in ("cluster", "cluster_checkpoints"):
+        xr.testing.assert_equal(again[name].sel(head=found["head"]), found[name].sel(algorithm=some))
     assert again["head"].values.tolist() == planted()["head"].values[order].tolist()
 
 
@@ -152,6 +162,50 @@ def test_heads_without_curves_are_left_out():
 def test_bad_settings_are_refused(options, said):
     with pytest.raises(ValueError, match=said):
         cluster(planted(), random_seed=0, **options)
+
+
+def test_sbd_kmeans_finds_the_best_of_all_partitions():
+    """Enumerated: every partition of 7 series into 3, each at the mean of its part, SBD by np.correlate."""
+    random = np.random.default_rng(8)
+    curves = np.cumsum(random.normal(size=(7, 15, 2)), axis=1)
+    series = [(one - one.mean()) / one.std() for one in np.hstack([curves[..., 0], curves[..., 1]])]
+
+    def apart(labels):
+        total = 0.0
+        for k in range(3):
+            part = [one for one, label in zip(series, labels, strict=True) if label == k]
+            mean = sum(part) / len(part)
+            for one in part:
+                peak = np.correlate(one, mean, "full").max()
+                total += 1 - peak / np.sqrt((one @ one) * (mean @ mean))
+        return total
+
+    every = [labels for labels in itertools.product(range(3), repeat=7) if len(set(labels)) == 3]
+    truth = min(every, key=apart)
+    found = canonical(sbd_kmeans(curves, 3, random_state=0, n_init=60))
+    np.testing.assert_array_equal(found, canonical(np.asarray(truth)))
+
+
+def test_vectors_at_the_checkpoints_are_the_papers():
+    """Exact: Ward on the raw curves one after the other, and on those of the first distribution alone."""
+    from sklearn.cluster import AgglomerativeClustering
+
+    data = planted(noise=3.0)
+    data[0, 2, 1, 0] = np.nan
+    found = cluster(data, n_clusters=[3], random_seed=0, points=16, algorithms=["ward", "sbd_kmeans"])
+    raw = data.transpose("seed", "distribution", "head", "step").values[0].copy()
+    x = np.log1p(STEPS)
+    raw[0, 1, 2] = np.interp(x[2], x[[1, 3]], raw[0, 1, [1, 3]])
+    for vectors, rows in (("checkpoints", np.hstack([raw[0], raw[1]])), ("checkpoints_first", raw[0])):
+        truth = canonical(AgglomerativeClustering(3, linkage="ward").fit_predict(rows))
+        at = {"seed": 0, "vectors": vectors, "algorithm": "ward", "n_clusters": 3}
+        np.testing.assert_array_equal(found["cluster_checkpoints"].sel(at), truth)
+        ours = found["cluster"].sel(seed=0, algorithm="ward", n_clusters=3)
+        same = found["agreement_vectors"].sel(at | {"scope": "all heads"})
+        assert same == pytest.approx(metrics.adjusted_rand_score(ours, truth))
+        assert same < 1
+    alone = cluster(data.isel(distribution=[1]), n_clusters=[3], random_seed=0, algorithms=["ward"])
+    assert alone["vectors"].values.tolist() == ["checkpoints"]
 
 
 def test_shape_distance_known_values():

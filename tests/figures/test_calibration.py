@@ -15,12 +15,12 @@ from rllc.vocabulary import STATUS
 
 DRAW = {
     "regime_map": calibration.regime_map,
-    "stage_figD6": sweep.stage_figD6,
-    "stage_figA1": dependence.stage_figA1,
-    "stage_figD7": traces.stage_figD7,
-    "stage_figD3": dependence.stage_figD3,
-    "stage_figD4": dependence.stage_figD4,
-    "stage_figD5": dependence.stage_figD5,
+    "calibration_grid": sweep.calibration_grid,
+    "calibration_running_estimates": dependence.calibration_running_estimates,
+    "calibration_failure_modes": traces.calibration_failure_modes,
+    "calibration_dataset_size": dependence.calibration_dataset_size,
+    "calibration_batch_size": dependence.calibration_batch_size,
+    "calibration_noise_seeds": dependence.calibration_noise_seeds,
 }
 DISTRIBUTIONS = ["mixture", "code"]
 SETTINGS = {
@@ -133,23 +133,37 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, misplaced, t
     assert "nan" not in words(drawing)
 
 
-@pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
-def test_captions_speak_of_heads_where_there_are_some(name, datasets):
+@pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
+def test_captions_count_the_heads(name, datasets):
     assert "3 heads" in words(DRAW[name](datasets))
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_an_experiment_without_heads_has_every_figure(name, datasets, misplaced):
+    settings = json.dumps(
+        {"settings": {"full": {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "batch_size": 8}}}
+    )
     whole = {
         "calibration": datasets["calibration"].sel(component=["full"]),
         "recommendation": datasets["recommendation"].sel(kind=["full"]),
+        "dependence": datasets["dependence"].sel(component=["full"]).assign_attrs(dependence=settings),
     }
-    assert "head" not in words(DRAW[name](whole))
+    drawing = DRAW[name](whole)
+    assert misplaced(drawing) == []
+    assert "head" not in words(drawing)
 
 
-@pytest.mark.parametrize("name", ["regime_map", "stage_figD6"])
-def test_figure_and_caption_begin_with_the_title_and_say_what_is_drawn(name, datasets):
-    drawing = DRAW[name](datasets, title="two heads", seed=0, step=3000)
+@pytest.mark.parametrize("name", DRAW)
+def test_figure_and_caption_begin_with_the_title(name, datasets):
+    drawing = DRAW[name](datasets, title="two heads", seed=0)
     assert drawing.figure.get_suptitle() == "two heads"
     assert drawing.caption.startswith("two heads: ")
-    assert "Training seed 0, step 3,000" in words(drawing)
     assert not DRAW[name](datasets).caption.startswith(("two heads", ": "))
+
+
+@pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
+def test_captions_say_which_step_is_drawn(name, datasets):
+    assert "Training seed 0, step 3,000" in words(DRAW[name](datasets, seed=0, step=3000))
 
 
 def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
@@ -168,17 +182,17 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
 
 
 def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
-    drawing = DRAW["stage_figD7"](datasets)
+    drawing = DRAW["calibration_failure_modes"](datasets)
     assert drawing.data["mode"].values.tolist() == [
         "divergence", "escape", "negative estimate", "not converged", "sound",
     ]  # fmt: skip
     calm = datasets["calibration"].sel(distribution=["mixture"], localization=[1000.0])
-    drawing = DRAW["stage_figD7"]({"calibration": calm})
+    drawing = DRAW["calibration_failure_modes"]({"calibration": calm})
     assert "Not found in this sweep: divergence, negative estimate." in words(drawing)
 
 
 def test_the_trace_ends_at_the_mean_over_all_draws(datasets):
-    drawing = DRAW["stage_figA1"](datasets)
+    drawing = DRAW["calibration_running_estimates"](datasets)
     loss = datasets["dependence"]["paired_loss"].sel(
         component="1:1", step=1342, distribution="mixture", seed=0
     )

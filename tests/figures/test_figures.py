@@ -476,3 +476,47 @@ def test_a_distribution_looks_the_same_in_every_figure():
     assert len({look["color"] for look in looks.values()}) == 6
     many = distribution_styles([f"text {i}" for i in range(8)] + ["mixture", "code"]).values()
     assert len({look["color"] for look in many}) == 10
+
+
+def test_the_llc_of_another_setting_is_drawn_with_its_settings(datasets):
+    sampling = json.dumps(
+        json.loads(datasets["llc"].attrs["sampling"]) | {"n_beta": 21.71, "localization": 100}
+    )
+    other = datasets["llc"].assign(llc=3 * datasets["llc"]["llc"]).assign_attrs(sampling=sampling)
+    drawing = figure("stage_fig1a_lm")(datasets | {"llc.stagewise": other}, setting="stagewise")
+    drawn = drawing.data["llc"].sel(distribution="mixture", step=other["step"])
+    np.testing.assert_array_equal(drawn, other["llc"].sel(distribution="mixture").transpose(*drawn.dims))
+    assert "n_beta 21.71, localization 100" in words(drawing)
+    with pytest.raises(ValueError, match=r"draws llc\.stagewise\.nc"):
+        figure("stage_fig1a_lm")(datasets, setting="stagewise")
+
+
+def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):
+    made = datasets["clusters"]
+    for name, kind in (
+        ("clusters_all_heads", "cluster"),
+        ("rllc_fig18_clusters_layer0", "cluster_checkpoints"),
+    ):
+        drawing = figure(name)(datasets)
+        truth = made[kind] if kind == "cluster" else made[kind].sel(vectors="checkpoints", drop=True)
+        truth = truth.sel(head=drawing.data["head"], seed=drawing.data["seed"])
+        np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))
+        index = made["agreement_vectors"].sel(vectors="checkpoints", seed=drawing.data["seed"].item())
+        assert (
+            f"at the checkpoints themselves, {float(index.min()):.2f} to {float(index.max()):.2f}"
+            in words(drawing)
+        )
+    with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
+        figure("clusters_all_heads")(datasets, vectors="raw")
+
+
+def test_what_code_does_to_both_groups_of_heads_is_said_against_each_distribution(datasets):
+    from rllc.analysis.head_types import head_types
+    from rllc.analysis.refinement import refinement
+
+    typed = datasets["heads"].assign(head_type=head_types(datasets["heads"]))
+    made = refinement(datasets | {"heads": typed}, distribution="code", against=["mixture", "english"])
+    said = words(figure("rllc_fig3_code_wdrllc")(datasets | {"refinement": made}))
+    last = made.sel(seed=0, head_group="induction", against="english").isel(step=-1)
+    assert f"on english: induction heads {2 ** float(last['log2_ratio']):.2f} ±" in said
+    assert "on mixture: induction heads" in said

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -45,8 +46,17 @@ def test_published_heads_get_their_types(study):
     assert types.sel(seed=1).values.tolist() == expected
 
 
+def test_the_whole_model_is_also_sampled_as_its_figure_was(study):
+    """arXiv 2402.02364, App. D.1.4: batches of 100 at beta = 1 / ln 100, 20 chains of 200 steps, 1e-3 and 100."""
+    full = study.experiments["language"].settings["stagewise"].full
+    assert full.n_beta == pytest.approx(100 / np.log(100), abs=0.01)
+    assert (full.chains, full.draws, full.burn_in, full.batch_size) == (20, 200, 0, 100)
+    assert (full.step_size, full.localization) == (1e-3, 100)
+    assert study.figures["stage_fig1a_lm"].options["setting"] == "stagewise"
+
+
 def test_all_checkpoints_share_their_noise_as_published(study):
     language = study.experiments["language"]
     samplings = [language.sampling, *language.settings.values()]
     kinds = [kind for sampling in samplings for kind in (sampling.heads, sampling.full) if kind]
-    assert len(kinds) == 3 and all(kind.seeded for kind in kinds)
+    assert len(kinds) == 4 and all(kind.seeded for kind in kinds)

@@ -1,18 +1,19 @@
-"""Curves over checkpoints, brought to a uniform grid in log(step + 1).
+"""Curves over checkpoints, at these or brought to a uniform grid in log(step + 1).
 
-Checkpoints are unevenly spaced, and nobody measures distances between curves on an axis that is
-mostly gaps. On this grid one unit of distance, or of lag, is the same ratio of training steps.
+Checkpoints are unevenly spaced. On this grid one unit of distance, or of lag, is the same ratio of training
+steps. Much of it may lie before the first trained checkpoint, though, where a curve is a line from step 0.
 """
 
 import numpy as np
 import xarray as xr
 
 
-def resample(values: xr.DataArray, *, points: int, standardize: bool = False) -> xr.DataArray:
-    """Linear interpolation of ``values`` onto ``points`` values uniform in ``log(step + 1)``.
+def resample(values: xr.DataArray, *, points: int | None, standardize: bool = False) -> xr.DataArray:
+    """Linear interpolation in ``log(step + 1)`` of ``values`` onto ``points`` values uniform in it.
 
     values       a dim ``step`` (its coordinate ascending) and any others; one curve per other index
-    points       size of the grid, at least 2; its ends are the first and the last checkpoint
+    points       size of the grid, at least 2; its ends are the first and the last checkpoint; None: the
+                 checkpoints themselves
     standardize  subtract each curve's mean over the grid and divide by its standard deviation
                  (a constant curve becomes 0)
 
@@ -26,16 +27,16 @@ def resample(values: xr.DataArray, *, points: int, standardize: bool = False) ->
     if "step" not in values.dims or "step" not in values.coords:
         raise ValueError(f"resample needs a dim 'step' with its coordinate; the dims are {values.dims}")
     at = np.log1p(values["step"].values.astype(np.float64))
-    if points < 2 or at.size < 2:
+    if at.size < 2 or (points is not None and points < 2):
         raise ValueError(f"a grid needs 2 points and 2 checkpoints, got {points} and {at.size}")
     if not (np.diff(at) > 0).all():
         raise ValueError(
             "checkpoints must be in ascending order of step, each once: sort the dataset by step"
         )
-    grid = np.linspace(at[0], at[-1], points)
+    grid = at if points is None else np.linspace(at[0], at[-1], points)
     ordered = values.transpose(..., "step")
     curves = ordered.values.astype(np.float64).reshape(-1, at.size)
-    out = np.full((len(curves), points), np.nan)
+    out = np.full((len(curves), grid.size), np.nan)
     for row, curve in zip(out, curves, strict=True):
         known = np.isfinite(curve)
         if known.sum() >= 2:
@@ -44,7 +45,7 @@ def resample(values: xr.DataArray, *, points: int, standardize: bool = False) ->
         out = z_score(out)
     coords = {name: coord for name, coord in ordered.coords.items() if "step" not in coord.dims}
     return xr.DataArray(
-        out.reshape(*ordered.shape[:-1], points),
+        out.reshape(*ordered.shape[:-1], grid.size),
         dims=(*ordered.dims[:-1], "grid"),
         coords={**coords, "grid": grid, "grid_step": ("grid", np.expm1(grid))},
         name=values.name,

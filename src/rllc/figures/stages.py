@@ -17,13 +17,20 @@ SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-m
 
 @style.styled
 def stage_fig1a_lm(
-    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, boundaries: Sequence[float] = ()
+    datasets: Datasets,
+    *,
+    distribution: Name = None,
+    seeds: Seeds = None,
+    setting: str = "sampling",
+    boundaries: Sequence[float] = (),
 ) -> Drawing:
     """Test loss and LLC of the full model against training step, a column per seed.
 
-    datasets  ``metrics`` with ``loss``; ``llc`` (without it the loss alone)
+    datasets  ``metrics`` with ``loss``; ``llc``, ``llc.<setting>`` (without it the loss alone)
+    setting   whose LLC; default the base setting
     """
-    metrics, llc = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds), datasets.get("llc")
+    metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds)
+    llc = datasets.get("llc") if setting == "sampling" else inputs.need(datasets, f"llc.{setting}", "llc")
     name = inputs.one_distribution(metrics if llc is None else llc, distribution)
     data = metrics[["loss"]].sel(distribution=[name])
     label = inputs.one_label(data, name)

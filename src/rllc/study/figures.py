@@ -115,10 +115,24 @@ ANIMATIONS: dict[str, FigureRow] = {
     )
 }
 
+# Of any experiment with `calibration`. A work's own figure of this kind, as stage_figD3 of a regression
+# transformer, is one more row of FIGURES with the same value.
+CALIBRATION: dict[str, FigureRow] = {
+    "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
+    "calibration_grid": _calibration("sweep:calibration_grid", "calibration", "recommendation"),
+    "calibration_failure_modes": _calibration("traces:calibration_failure_modes", "calibration"),
+    "calibration_running_estimates": _calibration("dependence:calibration_running_estimates", "dependence"),
+    "calibration_dataset_size": _calibration("dependence:calibration_dataset_size", "dependence"),
+    "calibration_batch_size": _calibration("dependence:calibration_batch_size", "dependence"),
+    "calibration_noise_seeds": _calibration("dependence:calibration_noise_seeds", "dependence"),
+}
+
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
-    "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
+    "rllc_fig3_code_wdrllc": _heads(
+        "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads", "refinement")
+    ),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
@@ -134,7 +148,7 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "stage_fig1a_lm": FigureRow(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
+    "stage_fig1a_lm": FigureRow(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*",), "stages"),
     "stage_fig4b_heads": FigureRow(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
@@ -142,13 +156,7 @@ FIGURES: dict[str, FigureRow] = {
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
     "sort_summary": _sorting("summary:sort_summary", *OF_CLAIMS),
     "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
-    "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
-    "stage_figA1": _calibration("dependence:stage_figA1", "dependence"),
-    "stage_figD3": _calibration("dependence:stage_figD3", "dependence"),
-    "stage_figD4": _calibration("dependence:stage_figD4", "dependence"),
-    "stage_figD5": _calibration("dependence:stage_figD5", "dependence"),
-    "stage_figD6": _calibration("sweep:stage_figD6", "calibration", "recommendation"),
-    "stage_figD7": _calibration("traces:stage_figD7", "calibration"),
+    **CALIBRATION,
     "validation_quadratic": _validation("quadratic"),
     "validation_potentials": _validation("potentials"),
     "validation_reduced_rank": _validation("reduced_rank"),

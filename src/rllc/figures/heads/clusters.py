@@ -10,44 +10,52 @@ from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
 from rllc.figures.panels import Panel, Row, curve, sheet
 
-ALL = "all heads"
+ALL, INTERPOLATED = "all heads", "interpolated"
 TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
     "dtw_kmeans": "DTW K-means",
-    "shape_kmeans": "shape-based K-means",
+    "shape_kmeans": "k-Shape",
+    "sbd_kmeans": "K-means with SBD",
+}
+VECTORS = {  # what is clustered, in words
+    INTERPOLATED: "on a uniform grid in log(step + 1)",
+    "checkpoints": "at the checkpoints themselves",
+    "checkpoints_first": "at the checkpoints, {} alone",
 }
 
 
-def clusters_all_heads(datasets: Datasets, *, distribution: Name = None, seed: Seed = None) -> Drawing:
+def clusters_all_heads(
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "interpolated"
+) -> Drawing:
     """Clusters of all heads together."""
-    return _grid(datasets, ALL, distribution, seed)
+    return _grid(datasets, ALL, distribution, seed, vectors)
 
 
 def rllc_fig18_clusters_layer0(
-    datasets: Datasets, *, distribution: Name = None, seed: Seed = None
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "checkpoints"
 ) -> Drawing:
-    """Clusters of the heads of layer 0, clustered by themselves."""
-    return _grid(datasets, "layer 0", distribution, seed)
+    """Clusters of the heads of layer 0, clustered by themselves; by the paper's vectors."""
+    return _grid(datasets, "layer 0", distribution, seed, vectors)
 
 
 def rllc_fig19_clusters_layer1(
-    datasets: Datasets, *, distribution: Name = None, seed: Seed = None
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "checkpoints"
 ) -> Drawing:
-    """Clusters of the heads of layer 1, clustered by themselves."""
-    return _grid(datasets, "layer 1", distribution, seed)
+    """Clusters of the heads of layer 1, clustered by themselves; by the paper's vectors."""
+    return _grid(datasets, "layer 1", distribution, seed, vectors)
 
 
 @style.styled
-def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Drawing:
+def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str) -> Drawing:
     """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
 
-    The clusters use all distributions that clusters.nc names.
+    The clusters use all distributions that clusters.nc names (but for the vectors "checkpoints_first").
     """
     clusters = inputs.need(datasets, "clusters", "cluster", "score")
     rllc = inputs.need(datasets, "rllc", "rllc")
-    one = _of_scope(clusters, scope, seed)
+    one = _by_vectors(_of_scope(clusters, scope, seed), vectors)
     name = inputs.one_distribution(rllc, distribution)
     kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
     curves = rllc[kept].sel(seed=one["seed"].item(), distribution=name, head=one["head"].values)
@@ -76,28 +84,32 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed) -> Dra
         groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
         each = " | ".join(" ".join(heads) for heads in groups) or "none"
         members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
+    named = np.atleast_1d(clusters.attrs.get("distributions", [])).tolist() or ["all distributions"]
+    used = named[0] if vectors == "checkpoints_first" else ", ".join(named)
+    same, by_algorithm = _of_vectors(one, named[0])
     of_scope = one["scope"].item()
     absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
-    used = ", ".join(np.atleast_1d(clusters.attrs.get("distributions", [])).tolist()) or "all distributions"
     return captions.drawing(
         figure,
         data,
         captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
         _agreement(one),
+        same,
         f"Curves: refined LLC on {inputs.one_label(rllc, name)}, coloured by cluster.",
         captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
         captions.when(
             absent, f"{absent} heads are not clustered somewhere, for want of measured checkpoints."
         ),
         conditions=[
-            f"Clusters use the curves on {used}, on a uniform grid in log(step + 1).",
+            f"Clusters use the curves on {used}, {VECTORS[vectors].partition(',')[0]}.",
             captions.failures(data, "rllc"),
             captions.trust(data, "rllc"),
         ],
         details=[
             "The silhouette is in each algorithm's own distance (Euclidean, DTW, shape-based): compare it "
-            "along a row, not between algorithms. A lag of the shape-based method is a number of grid "
-            "points. Numbers and colours mean nothing across panels.",
+            "along a row, not between algorithms. A lag of the shape-based methods is a number of points. "
+            "Numbers and colours mean nothing across panels.",
+            by_algorithm,
             captions.cautions(data, "rllc"),
         ],
     )
@@ -118,6 +130,39 @@ def _of_scope(clusters: xr.Dataset, scope: str, seed: Seed) -> xr.Dataset:
     if not one.sizes["head"]:
         raise ValueError(f"clusters.nc has no heads of {scope}")
     return one
+
+
+def _by_vectors(one: xr.Dataset, vectors: str) -> xr.Dataset:
+    """``cluster``, ``score`` and ``agreement`` of these vectors."""
+    if vectors == INTERPOLATED:
+        return one
+    known = one["vectors"].values.tolist() if "vectors" in one.coords else []
+    if vectors not in known:
+        raise ValueError(
+            f"clusters.nc has no vectors {vectors!r}: expected one of {', '.join([INTERPOLATED, *known])}"
+        )
+    names = ("cluster", "score", "agreement")
+    return one.assign({name: one[f"{name}_checkpoints"].sel(vectors=vectors, drop=True) for name in names})
+
+
+def _of_vectors(one: xr.Dataset, first: str) -> tuple[str, str]:
+    """How far clusters by the checkpoints are those by interpolated curves: in short, and by algorithm."""
+    if "agreement_vectors" not in one:
+        return "", ""
+    every = one["agreement_vectors"].transpose("vectors", "algorithm", "n_clusters")
+    short, long = [], []
+    for vectors, rows in zip(every["vectors"].values.tolist(), every.values, strict=True):
+        where, known = VECTORS[vectors].format(first), rows[np.isfinite(rows)]
+        if known.size:
+            short.append(f"{where}, {known.min():.2f} to {known.max():.2f} (median {np.median(known):.2f})")
+        each = (
+            f"{NAMES.get(name, name)} {' '.join(f'{value:.2f}' for value in row)}"
+            for name, row in zip(every["algorithm"].values.tolist(), rows, strict=True)
+        )
+        long.append(f"{where}: {', '.join(each)}")
+    what = "The adjusted Rand index with clusters of interpolated curves is, for curves"
+    said = captions.when(short, captions.sentence(f"{what} {'; '.join(short)}"))
+    return said, captions.sentence(f"That index by algorithm and k, for curves {'; '.join(long)}")
 
 
 def _look(cluster: int) -> dict:

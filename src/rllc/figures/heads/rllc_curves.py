@@ -84,7 +84,26 @@ def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, se
     """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
     note = "Induction heads are drawn thick."
-    return _drawing(_by_layer(data, thick="induction"), datasets, data, *_highest(data), note)
+    refined = [
+        _refined(datasets["refinement"], seed) for seed in data["seed"].values if "refinement" in datasets
+    ]
+    return _drawing(_by_layer(data, thick="induction"), datasets, data, *refined, *_highest(data), note)
+
+
+def _refined(refinement: xr.Dataset, seed: int) -> str:
+    """The ratio of each group of heads at the last step, against each distribution; errors to first order."""
+    last, parts = refinement.sel(seed=seed).isel(step=-1), []
+    for against in last["against"].values.tolist():
+        each = []
+        for group in ("induction", "multigram"):
+            cell = last.sel(head_group=group, against=against)
+            ratio = 2.0 ** float(cell["log2_ratio"])
+            error = ratio * np.log(2) * float(cell["log2_ratio_se"])
+            known = f"{ratio:.2f} ± {error:.2f}" if np.isfinite(ratio) else "not known"
+            each.append(f"{group} heads {known}")
+        parts.append(f"on {against}: {', '.join(each)}")
+    of = f"Refined LLC on {refinement.attrs['distribution']} (seed {seed}, last step, geometric mean)"
+    return captions.sentence(f"{of} over that {'; '.join(parts)}")
 
 
 def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = None) -> style.Figure:

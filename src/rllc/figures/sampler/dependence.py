@@ -1,4 +1,8 @@
-"""What estimates depend on beside the setting: data, minibatches, noise (arXiv 2402.02364, A.1, D.3-D.5)."""
+"""What estimates depend on beside the setting: data, minibatches, noise.
+
+After arXiv 2402.02364, Figs. A.1 and D.3 to D.5 (there of a regression transformer), of whatever experiment
+has dependence.nc, heads and whole models alike.
+"""
 
 import json
 from collections.abc import Callable
@@ -50,7 +54,15 @@ def _looks(values: xr.DataArray, **more: str) -> dict[int, dict]:
 
 
 def _figure(
-    one: xr.Dataset, label: str, draw: Callable, looks: dict[int, dict], *, x: str, y: str, height: float
+    one: xr.Dataset,
+    label: str,
+    draw: Callable,
+    looks: dict[int, dict],
+    *,
+    x: str,
+    y: str,
+    height: float,
+    title: str,
 ) -> Figure:
     """A panel per component, which ``draw`` draws on axes, with a line at 0; ``looks`` of the steps."""
     panels = [
@@ -59,11 +71,13 @@ def _figure(
     ]
     keys = [style.key(style.step_text(step), **look) for step, look in looks.items()]
     row = Row(y, panels, keys, "training step")
-    return sheet([row], panel=(2.6, height), margin=1.2, sharex=True)[0]
+    return sheet([row], panel=(2.6, height), margin=1.2, title=title, sharex=True)[0]
 
 
 @style.styled
-def stage_figA1(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
+def calibration_running_estimates(
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
+) -> Drawing:
     """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component."""
     data, one, label = _measured(datasets, distribution, seed, "paired_loss")
     settings = json.loads(data.attrs["dependence"])["settings"]
@@ -90,16 +104,19 @@ def stage_figA1(datasets: Datasets, *, distribution: str | None = None, seed: in
     ]
     spread = "Lines are means over chains, bands go from the lowest to the highest chain."
     return captions.drawing(
-        _figure(one, label, draw, looks, x="draw", y="running LLC estimate", height=2.3),
+        _figure(one, label, draw, looks, x="draw", y="running LLC estimate", height=2.3, title=title),
         traces.to_dataset(),
         f"After the last draw: {'; '.join(ends)}.",
         RUNNING,
         conditions=[spread, _settings(data)],
+        title=title,
     )
 
 
 @style.styled
-def stage_figD3(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
+def calibration_dataset_size(
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
+) -> Drawing:
     """LLC against the number of contexts that minibatches are drawn from, a line per checkpoint."""
     name = "llc_by_dataset_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
@@ -118,16 +135,19 @@ def stage_figD3(datasets: Datasets, *, distribution: str | None = None, seed: in
         for of_size in [change.sel(dataset_size=size)]
     ]
     return captions.drawing(
-        _figure(one, label, draw, looks, x="contexts drawn from", y="LLC", height=2.2),
+        _figure(one, label, draw, looks, x="contexts drawn from", y="LLC", height=2.2, title=title),
         data,
         captions.when(changes, f"Median change against {sizes[-1]} contexts, for {', '.join(changes)}."),
         f"LLC over components and steps by the number of distinct contexts of {label}, nested sets.",
         conditions=["Error bars: one Monte Carlo standard error given the minibatches.", _settings(data)],
+        title=title,
     )
 
 
 @style.styled
-def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
+def calibration_batch_size(
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
+) -> Drawing:
     """LLC against training step by minibatch size: losses on the same minibatch, on a new one below."""
     name = "llc_by_batch_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
@@ -146,7 +166,7 @@ def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: in
     spread = (values.max("batch_size") - values.min("batch_size")) / np.abs(values.mean("batch_size"))
     apart = np.abs(values.sel(evaluation="new") / values.sel(evaluation="same") - 1)
     return captions.drawing(
-        sheet(rows, panel=(2.6, 1.9), margin=1.2, sharex=True, sharey="col")[0],
+        sheet(rows, panel=(2.6, 1.9), margin=1.2, title=title, sharex=True, sharey="col")[0],
         data,
         f"Between minibatch sizes the LLC on {label} spreads by {float(spread.median()):.0%} of its value "
         f"in the median (largest {float(spread.max()):.0%}); new against same minibatches change it by "
@@ -154,11 +174,14 @@ def stage_figD4(datasets: Datasets, *, distribution: str | None = None, seed: in
         "The loss of a draw is taken on the minibatch whose gradient moves the chain (top) or on another of "
         "the same size (bottom).",
         conditions=[captions.BANDS, _settings(data)],
+        title=title,
     )
 
 
 @style.styled
-def stage_figD5(datasets: Datasets, *, distribution: str | None = None, seed: int | None = None) -> Drawing:  # noqa: N802
+def calibration_noise_seeds(
+    datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
+) -> Drawing:
     """LLC against training step with the same noise and minibatches at every checkpoint, and fresh ones."""
     name = "llc_by_noise_seed"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
@@ -177,12 +200,13 @@ def stage_figD5(datasets: Datasets, *, distribution: str | None = None, seed: in
     ]
     row = Row("LLC", panels, keys, "noise and minibatches")
     return captions.drawing(
-        sheet([row], panel=(2.6, 2.2), margin=1.5, sharex=True)[0],
+        sheet([row], panel=(2.6, 2.2), margin=1.5, title=title, sharex=True)[0],
         data,
         _roughness(one[name]),
         f"LLC on {label} with the noise and minibatches of a seed at every checkpoint (solid) or drawn anew "
         "at each (dashed); a marker per seed.",
         conditions=[captions.BANDS, _settings(data)],
+        title=title,
     )
 
 

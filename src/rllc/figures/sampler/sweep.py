@@ -15,7 +15,7 @@ from rllc.vocabulary import STATUS
 
 
 @style.styled
-def stage_figD6(  # noqa: N802
+def calibration_grid(
     datasets: Datasets,
     *,
     distributions: Names = None,

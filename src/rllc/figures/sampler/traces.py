@@ -26,7 +26,7 @@ def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataA
 
 
 @style.styled
-def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # noqa: N802
+def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, title: str = "") -> Drawing:
     """Failure modes: chains of the sweep itself, each the clearest of its kind."""
     calibration = of_seeds(
         need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),
@@ -39,8 +39,8 @@ def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # n
     for mode, at in cases.items():
         cell = calibration.sel(at)
         trace = running(cell["paired_loss"].dropna("draw", how="all"), at["n_beta"])
-        title = f"{mode}\n{at['component']}, n_beta {at['n_beta']:g}"
-        panels.append(Panel(title, over=all_of(partial(_chains, trace=trace), style.zero), x="draw"))
+        named = f"{mode}\n{at['component']}, n_beta {at['n_beta']:g}"
+        panels.append(Panel(named, over=all_of(partial(_chains, trace=trace), style.zero), x="draw"))
         drawn.append(trace.reset_coords(drop=True))
         estimate = f"LLC {float(cell['llc']):.2f} ± {float(cell['llc_se']):.2f}"
         cells.append(
@@ -49,7 +49,7 @@ def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # n
             f"{estimate if np.isfinite(cell['llc']) else 'no LLC'}"
         )
     keys = [style.key("chain", color=CHAIN_COLOR), style.key("mean over chains", **MEAN)]
-    figure, _ = sheet([Row("running LLC estimate", panels, keys)], panel=(2.5, 2.2), margin=1.3)
+    figure, _ = sheet([Row("running LLC estimate", panels, keys)], panel=(2.5, 2.2), margin=1.3, title=title)
     index = xr.DataArray(list(cases), dims="mode", name="mode")
     absent = ", ".join(mode for mode in ("divergence", "negative estimate") if mode not in cases)
     return captions.drawing(
@@ -61,6 +61,7 @@ def stage_figD7(datasets: Datasets, *, seed: int | None = None) -> Drawing:  # n
             captions.when(absent, f"Not found in this sweep: {absent}."),
             captions.seeds(calibration),
         ],
+        title=title,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rllc.study.checks.names import refer
 from rllc.study.datasets import datasets, distributions, validated
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, misfit, options
+from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.rows import FigureRow
 from rllc.study.section import nearest
 from rllc.study.study import Animation, Experiment, Figure, Study
@@ -54,6 +55,11 @@ def _of_experiment(
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
         yield from _distributions(f"{place}.options", figure, row, drawn, experiment)
+        setting = figure.options.get("setting")
+        if isinstance(setting, str) and "setting" in options(row):
+            parts = [name.partition(".") for name in made]
+            known = [BASE_SETTING, *(after for base, dot, after in parts if dot and base in row.needs)]
+            yield from refer(f"{place}.options.setting", setting, known, f"sampling setting of {drawn}")
         for name in ("seed", "seeds"):
             value = figure.options.get(name)
             for seed in value if isinstance(value, list) else [value]:

@@ -14,7 +14,10 @@ class Hessian(Section):
     """Hutchinson traces."""
 
     probes: int = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
-    batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D: 100 samples")
+    batch_size: Count = key(
+        "contexts per probe, others for each: so the standard error holds the choice of text, too",
+        source=f"{RLLC}, App. D: 100 samples, the same for all probes",
+    )
     scored_positions: Count | None = key("as in sampling")
     contexts_at_once: Count | None = key(
         "contexts that are differentiated at once, which bounds memory; null: all of a probe", default=None
@@ -78,14 +81,18 @@ ROWS = (
     Measure(
         name="hessian",
         section=Hessian,
-        about="traces of the Hessian, whole and of every head",
+        about="traces of the Hessian, whole and of every head, a fresh minibatch per probe",
         kernel="rllc.measures.hessian:hessian",
         variables={
             "hessian_trace": Variable("trace of the Hessian of the loss", NATS),
-            "hessian_trace_se": Variable("standard error over probes of the Hessian trace", NATS),
+            "hessian_trace_se": Variable(
+                "standard error over probes, each on a minibatch of its own, of the Hessian trace", NATS
+            ),
             "hessian_trace_head": Variable("trace of the head's block of the Hessian", NATS, ("head",)),
             "hessian_trace_head_se": Variable(
-                "standard error over probes of the head's Hessian trace", NATS, ("head",)
+                "standard error over probes, each on a minibatch of its own, of the head's Hessian trace",
+                NATS,
+                ("head",),
             ),
         },
         cost=_hessian_cost,

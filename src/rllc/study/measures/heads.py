@@ -11,7 +11,7 @@ from rllc.study.families import FLOPS
 from rllc.study.measures.behaviour import in_whole_batches
 from rllc.study.rows import Analysis, FigureRow, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Distinct, Name, Share
+from rllc.study.values import RLLC, Count, Distinct, Name, Share
 from rllc.units import NATS
 
 
@@ -56,12 +56,25 @@ class Clusters(Section):
     """Clusters of heads by their rLLC curves."""
 
     distributions: Distinct[Name] = key("whose curves are channels of a head", min_length=1)
-    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans"]] = key(
-        "each makes its own clusters", min_length=1
+    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans", "sbd_kmeans"]] = (
+        key(
+            "each makes its own clusters; shape_kmeans: k-Shape; sbd_kmeans: K-means by shape-based distance",
+            source=f"{RLLC}, App. F.5: all but shape_kmeans",
+            min_length=1,
+        )
     )
     n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
     points: int = key("points of the uniform grid in log(step + 1)", ge=4)
-    standardize: bool = key("z-score every curve first (shape_kmeans always does)")
+    standardize: bool = key("z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)")
+
+
+class Refinement(Section):
+    """What a change of the data does to induction and multigram heads."""
+
+    distribution: Name = key("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
+    against: Distinct[Name] = key(
+        "by whose", min_length=1, source=f"{RLLC}, section 4.2: the pretraining distribution"
+    )
 
 
 def _ablation_cost(work: Work) -> Cost:
@@ -116,6 +129,20 @@ def _clusters_checks(place: str, work: Work) -> Iterator[str]:
     for k in section.n_clusters:
         if not 2 <= k < count:
             yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
+
+
+def _refinement_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = experiment.sampling and experiment.sampling.heads
+    if not sampling or not experiment.heads or not experiment.head_types:
+        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
+        return
+    curves = sampling.distributions or experiment.distributions
+    yield from refer(f"{place}.distribution", section.distribution, curves, "distribution of rllc.nc")
+    for name in section.against:
+        yield from refer(f"{place}.against", name, curves, "distribution of rllc.nc")
+        if name == section.distribution:
+            yield f"{place}.against: {name} is compared with itself; take it out"
 
 
 def _token_pairs(long_name: str) -> Variable:
@@ -249,9 +276,31 @@ ANALYSES = (
             "cluster": Variable("", "", ("head", "algorithm", "n_clusters")),
             "score": Variable("", "", ("scope", "algorithm", "n_clusters", "index")),
             "agreement": Variable("", "", ("scope", "algorithm", "other_algorithm", "n_clusters")),
+            "cluster_checkpoints": Variable("", "", ("head", "vectors", "algorithm", "n_clusters")),
+            "score_checkpoints": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters", "index")),
+            "agreement_checkpoints": Variable(
+                "", "", ("scope", "vectors", "algorithm", "other_algorithm", "n_clusters")
+            ),
+            "agreement_vectors": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters")),
         },
         reads=("rllc",),
         checks=_clusters_checks,
         stream="clustering",
+    ),
+    Analysis(
+        name="refinement",
+        section=Refinement,
+        about="how much larger induction and multigram heads are on one distribution than on others",
+        function="rllc.analysis.refinement:refinement",
+        variables={
+            "log2_ratio": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
+            "verdict": Variable("", "", ("step", "head_group", "against")),
+            "heads_of_group": Variable("", "", ("head_group",)),
+        },
+        reads=("rllc", "heads"),
+        checks=_refinement_checks,
+        curves=True,
+        local=True,
     ),
 )

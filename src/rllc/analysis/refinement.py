@@ -1,0 +1,81 @@
+"""What a change of the data does to heads of a type: arXiv 2410.02984, section 4.2."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.verdicts import verdict_attributes
+from rllc.vocabulary import describe
+
+GROUPS = {"induction": "induction", "multigram": "other"}  # what the paper calls them -> type of the head
+GAP = "induction less multigram"
+VARIABLES = {
+    "log2_ratio": (
+        "mean over heads of log2 of their refined LLC on a distribution over that on another",
+        "1",
+    ),
+    "log2_ratio_se": (
+        "standard error of log2_ratio, paired by the chains' noise, given the minibatches",
+        "1",
+    ),
+    "heads_of_group": ("number of heads in the group", "1"),
+}
+
+
+def refinement(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    distribution: str,
+    against: Sequence[str],
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """How much larger heads of a type are on ``distribution`` than ``against`` others, in octaves.
+
+    datasets  ``rllc`` with ``rllc``, ``rllc_chain``, ``verdict``; ``heads`` with ``head_type``
+
+    For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
+
+        log2_ratio  = mean_h log2(rllc(h, distribution) / rllc(h, against))
+        its error^2 = sum_h var_c(a_hc / a_h - b_hc / b_h) / C / (H ln 2)^2
+
+    to first order, since chain c has the same noise on both; heads are independent given the minibatches. The
+    gap is induction less multigram, its errors added in squares. NaN where the group has no head, or an
+    estimate of it is missing or not positive. ``verdict`` holds every bit that one of its estimates has.
+
+    Returns ``log2_ratio``, ``log2_ratio_se``, ``verdict`` (seed, step, head_group, against),
+    ``heads_of_group`` (seed, head_group).
+    """
+    rllc, types = datasets["rllc"], datasets["heads"]["head_type"]
+    types = types.sel(seed=rllc["seed"], head=rllc["head"])
+    others = rllc.sel(distribution=list(against)).rename(distribution="against")
+    one = rllc.sel(distribution=distribution, drop=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.log2(one["rllc"].where(one["rllc"] > 0) / others["rllc"].where(others["rllc"] > 0))
+    relative = one["rllc_chain"] / one["rllc"] - others["rllc_chain"] / others["rllc"]
+    square = relative.var("chain", ddof=1) / relative.notnull().sum("chain") / np.log(2) ** 2
+    bits = one["verdict"] | others["verdict"]
+    made = []
+    for kind in GROUPS.values():
+        member = (types == kind).reset_coords(drop=True)
+        count = member.sum("head")
+        mean = xr.where(member, ratio, 0.0).sum("head", skipna=False) / count.where(count > 0)
+        error = np.sqrt(xr.where(member, square, 0.0).sum("head", skipna=False)) / count.where(count > 0)
+        held = xr.where(member, bits, 0).reduce(np.bitwise_or.reduce, "head")
+        made.append(
+            xr.Dataset({"log2_ratio": mean, "log2_ratio_se": error, "verdict": held, "heads_of_group": count})
+        )
+    first, second = made
+    gap = xr.Dataset(
+        {
+            "log2_ratio": first["log2_ratio"] - second["log2_ratio"],
+            "log2_ratio_se": np.hypot(first["log2_ratio_se"], second["log2_ratio_se"]),
+            "verdict": first["verdict"] | second["verdict"],
+            "heads_of_group": first["heads_of_group"] + second["heads_of_group"],
+        }
+    )
+    labels = xr.DataArray(np.asarray([*GROUPS, GAP], dtype=object), dims="head_group", name="head_group")
+    result = xr.concat([*made, gap], labels).transpose("seed", "step", "head_group", "against")
+    named = result.drop_vars([name for name in result.coords if name not in result.dims])
+    named["verdict"] = named["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
+    return describe(named, VARIABLES).assign_attrs(distribution=distribution)
