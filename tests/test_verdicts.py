@@ -24,7 +24,7 @@ def test_reasons_are_named_faults_first():
         "missing",
         "nonlocal",
     ]
-    for value in (8192, -1, 1.5):
+    for value in (2**15, -1, 1.5):
         with pytest.raises(ValueError, match="expected a sum of different masks"):
             reasons(value)
 

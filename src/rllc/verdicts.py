@@ -1,7 +1,8 @@
 """Whether an estimate can be trusted, as bits: what each reason is called and how to read them.
 
 A fault says that the number cannot be trusted as an average over the localised posterior. A caution says
-that it can, and what it then is. How each is decided stands in ``measures/diagnostics/verdict.py``.
+that it can, and what it then is. An estimate is sound where it has no fault, whatever its cautions. How each
+is decided stands in ``estimator/diagnostics/verdict.py``.
 """
 
 from typing import NamedTuple
@@ -34,6 +35,8 @@ REASONS = (
     Reason("missing", 1024, True, "no part of the results has this cell"),
     Reason("undiagnosed", 2048, False, "too few chains or draws, or a constant trace: mixing is not known"),
     Reason("drift_dominated", 4096, False, "what chains walked down the slope at the checkpoint shapes this"),
+    Reason("not_relaxed", 8192, True, "too few moves for the localization, and the trace does not settle"),
+    Reason("still_walking", 16384, True, "chains have not come down the slope at the checkpoint yet"),
 )  # fmt: skip
 MASKS = {reason.name: reason.mask for reason in REASONS}
 FAULTS = sum(reason.mask for reason in REASONS if reason.fault)
@@ -42,9 +45,9 @@ MISSING = MASKS["missing"]
 
 
 def verdict_attributes() -> dict[str, object]:
-    """CF flag attributes of a ``verdict`` variable (int16; 0 is sound; every bit is a reason)."""
+    """CF flag attributes of a ``verdict`` variable (int16; every bit is a reason, sound without a fault)."""
     return {
-        "long_name": "reasons for doubt in the estimate, one bit each; 0 is sound",
+        "long_name": "reasons for doubt in the estimate, one bit each; sound without a fault",
         "units": "1",
         "flag_masks": np.asarray([reason.mask for reason in REASONS], dtype=np.int16),
         "flag_meanings": " ".join(reason.name for reason in REASONS),
@@ -54,7 +57,7 @@ def verdict_attributes() -> dict[str, object]:
 
 
 def reasons(value: int) -> list[str]:
-    """Names of the bits that are set in one ``verdict``, faults first; empty where it is sound.
+    """Names of the bits that are set in one ``verdict``, faults first; empty where there is none.
 
     Raises ValueError where the value is no integer or has a bit that no reason has.
     """
@@ -66,7 +69,7 @@ def reasons(value: int) -> list[str]:
 
 
 def sound(dataset: xr.Dataset) -> xr.DataArray:
-    """True where ``verdict`` holds no fault (it may hold cautions), in its dims.
+    """True where ``verdict`` holds no fault: 0, or cautions alone; in its dims.
 
     Raises ValueError where the dataset has no ``verdict``, or one that is no longer an integer.
     """

@@ -6,6 +6,7 @@ import xarray as xr
 
 from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, regime
 from rllc.analysis.regime import quantities
+from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS
 
 N_BETA, LOCALIZATION, STEP_SIZE = (10.0, 100.0, 1000.0), (50.0, 500.0), (1e-4, 1e-3)
@@ -40,7 +41,7 @@ def sweep(
             "rhat": whole,
             "drift": 0.0 * whole,
             "drift_se": 0.01 * whole,
-            "relaxed": whole.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True),
+            "verdict": xr.zeros_like(whole, dtype=np.int16),
             "acceptance": 0.6 * whole,
             "acceptance_null": 0.6 * whole,
             "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
@@ -179,13 +180,14 @@ def test_a_large_drift_is_passed_over_but_taken_and_told_where_nothing_else_is_t
     assert "must be reported" in only["said"].sel(kind="heads", distribution="mixture").item()
 
 
-def test_a_burn_in_too_short_for_the_localization_is_no_equilibrium():
+@pytest.mark.parametrize("reason", ["not_relaxed", "still_walking"])
+def test_what_had_no_time_is_no_equilibrium(reason):
     calibration = sweep()
-    calibration["relaxed"].loc[{"localization": 50.0, "step_size": 1e-3}] = 0.79
+    calibration["verdict"].loc[{"localization": 50.0, "step_size": 1e-3}] = MASKS[reason] | MASKS["nonlocal"]
     assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-4)
     assert (best_step(calibration).sel(localization=50.0) == 1e-4).all()
     assert regime(calibration, max_loss_rise=10.0)["trusted"].all()
-    calibration["relaxed"][:] = 0.5
+    calibration["verdict"][:] = MASKS[reason]
     assert not regime(calibration, max_loss_rise=10.0)["trusted"].any()
 
 
@@ -221,7 +223,7 @@ def test_the_drift_of_a_negative_estimate_is_held_against_its_size():
 
 def test_limits_belong_to_what_passes():
     calibration = sweep()
-    calibration["rhat"][:], calibration["relaxed"][:] = 1.2, 0.8
+    calibration["rhat"][:], calibration["verdict"][:] = 1.2, MASKS["nonlocal"]
     calibration["acceptance"][:], calibration["acceptance_null"][:] = 0.25, 0.5
     calibration["drift"][:], calibration["drift_se"][:] = 500.0, 250.0  # noise, however large
     calibration["llc"][:] = 0.25 * calibration["n_beta"]

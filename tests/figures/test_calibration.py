@@ -64,7 +64,7 @@ def swept():
     data = xr.Dataset(
         {
             "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_gradient_off": ones * 10 * n_beta * curvature / pull, "llc_centred": centred, "llc_walked": walked,
-            "rhat": ones, "relaxed": ones.isel(seed=0, step=0, distribution=0, n_beta=0, drop=True), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
+            "rhat": ones, "verdict": (0 * ones).astype(np.int16), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
             "status": (ones.expand_dims(chain=[0, 1], axis=-1) * 0).astype(np.int8).copy(deep=True),
             "paired_loss": (llc / n_beta * ramp + noise / np.sqrt(n_beta)).transpose(*cell, "chain", "draw").astype(np.float32),
             "hessian_trace": center * 20 * curvature,

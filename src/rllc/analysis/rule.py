@@ -10,7 +10,7 @@ CRITERIA = REQUIRED + PREFERRED
 EVERYWHERE = ("stable", "positive")  # must hold in every cell, the others in ``min_share`` of them
 OUTCOMES = ("none", "curvature", "likelihood")
 THRESHOLDS = {
-    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2, "min_relaxed": 0.8,
+    "min_share": 0.8, "max_loss_rise": 0.3, "max_drift": 0.15, "max_rhat": 1.2,
     "min_acceptance": 0.5, "max_widening": 0.15, "min_shrinkage": 0.2, "max_drift_term": 0.5,
 }  # fmt: skip
 

@@ -91,11 +91,12 @@ def estimate(
                   ``centred``, and with any number of chains. What it found at w* is not computed again;
                   without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
 
-    Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
-    ``acceptance_null``, ``verdict`` (component); ``llc_chain``, ``status``, ``geweke``,
-    ``heidelberger_welch_start``, ``_p`` and ``_halfwidth``, ``raftery_lewis_factor`` (component, chain);
-    ``loss`` (component, chain, draw; burn-in included), ``loss_at_center`` (draw), ``init_loss`` (NaN without
-    init batches): ``summary.VARIABLES`` says what each is. Attributes are the setting.
+    Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``,
+    ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
+    (component); ``llc_chain``, ``status``, ``geweke``, ``heidelberger_welch_start``, ``_p`` and
+    ``_halfwidth``, ``raftery_lewis_factor`` (component, chain); ``loss`` (component, chain, draw; burn-in
+    included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``summary.VARIABLES``
+    says what each is. Attributes are the setting.
 
     Raises ValueError, naming the argument and what was expected: where a number is none or out of range,
     batches are no sequence or not of one kind, a weight is not finite, a mask does not fit, there is nothing

@@ -41,7 +41,7 @@ def with_control(
 
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, where asked for ``{name}_centred`` and
-    its error, and ``verdict``, which now also says where the estimate is the localization's alone.
+    its error, and ``verdict``, which now also says what the controls do of the estimate.
     """
     on = estimate(setting=setting)
     off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
@@ -53,10 +53,8 @@ def with_control(
         controls["centred"] = estimate(setting=replace(setting, **changes), control_of=on)
     for control, estimated in controls.items():
         dataset[f"{name}_{control}"], dataset[f"{name}_{control}_se"] = estimated["llc"], estimated["llc_se"]
-    every = [each["llc_chain"] for each in (on, *controls.values())]
-    shared = sum(every).notnull()  # chains that have their noise in common
-    means = [chains.where(shared).mean("chain") for chains in every]
-    dataset["verdict"] = judge_against_controls(on["verdict"], *means)
+    by_chain = (control["llc_chain"] for control in controls.values())
+    dataset["verdict"] = judge_against_controls(on, *by_chain)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]

@@ -10,11 +10,12 @@ import xarray as xr
 
 from rllc.estimator.control import known_at_center
 from rllc.estimator.diagnostics.acceptance import acceptance_null
-from rllc.estimator.diagnostics.drift import drift
+from rllc.estimator.diagnostics.drift import drift, growth
 from rllc.estimator.diagnostics.geweke import geweke
 from rllc.estimator.diagnostics.heidelberger_welch import heidelberger_welch
 from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
+from rllc.estimator.diagnostics.relaxation import relaxed
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
@@ -34,6 +35,10 @@ VARIABLES = {
     "ess": ("effective sample size of the mean of the paired trace", "1"),
     "drift": ("drift of the LLC: last half of the kept draws less the first", "1"),
     "drift_se": ("Monte Carlo standard error of the drift given these batches", "1"),
+    "growth": ("what the LLC gained since chains were half as long", "1"),
+    "growth_se": ("Monte Carlo standard error of the growth given these batches", "1"),
+    "relaxed": ("share of the variance in equilibrium that the localization alone makes, by setting", "1"),
+    "relaxed_mean": ("share of the way to a new mean that the localization alone makes, by setting", "1"),
     "acceptance": ("mean Metropolis acceptance probability of the moves to kept draws", "1"),
     "acceptance_null": ("the same for a constant loss, at this dimension and setting", "1"),
     "geweke": ("Geweke's z: first 10 % of a chain's kept draws against the last 50 %", "1"),
@@ -107,7 +112,8 @@ def summarise(
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
     sizes      component -> number of its coordinates
     setting    what they were sampled with, recorded in the attributes. Draws of its burn-in enter no mean and
-               no diagnostic but ``status``; with the baseline "init", llc is of loss less ``init_loss``.
+               no diagnostic but ``status`` and ``growth``; with the baseline "init", llc is of loss less
+               ``init_loss``.
     init_loss  mean loss at the centre over the init batches
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
@@ -139,6 +145,7 @@ def summarise(
             "llc_init": ("component", n_beta * mean_of_finite(above_init)),
             "llc_chain": (("component", "chain"), by_chain),
             **_over_chains([trace[sound] for trace, sound in zip(kept, ok, strict=True)], n_beta),
+            **_relaxation(np.where(ok[..., None], rise, np.nan), setting),
             **_by_chain(kept),
             **_acceptance(accepted, coordinates, setting),
             "status": (("component", "chain"), status, status_attributes()),
@@ -176,6 +183,20 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
         "drift": ("component", drifts),
         "drift_se": ("component", errors),
     }
+
+
+def _relaxation(rise: np.ndarray, setting: Setting) -> dict[str, tuple[str, np.ndarray]]:
+    """Whether chains had time: what is known of the setting, and what the trace says; burn-in included."""
+    sound = [trace[~np.isnan(trace).all(1)] for trace in rise]
+    gained = np.array([growth(trace, burn_in=setting.burn_in) for trace in sound])
+    known = relaxed(setting)
+    values = {
+        "growth": setting.n_beta * gained[:, 0],
+        "growth_se": setting.n_beta * gained[:, 1],
+        "relaxed": np.full(len(rise), known.variance),
+        "relaxed_mean": np.full(len(rise), known.mean),
+    }
+    return {name: ("component", value) for name, value in values.items()}
 
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:

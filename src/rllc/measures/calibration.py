@@ -14,6 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from rllc.estimator.choice import estimator
+from rllc.estimator.diagnostics.verdict import judge_against_controls
 from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss
 from rllc.measures.data import Data, Measurement
@@ -24,7 +25,10 @@ from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
 
 GRID = ("localization", "n_beta", "step_size")
-SCALARS = ("llc", "llc_se", "rhat", "ess", "drift", "drift_se", "acceptance", "acceptance_null", "verdict")
+SCALARS = (
+    "llc", "llc_se", "rhat", "ess", "drift", "drift_se", "growth", "growth_se", "relaxed", "relaxed_mean",
+    "acceptance", "acceptance_null",
+)  # fmt: skip
 ABSENT = {"status": STATUS.index("missing"), "verdict": MISSING}  # what stands for a setting not sampled
 VARIABLES = {
     "llc": ("(refined) local learning coefficient, mean over the ok chains", "1"),
@@ -35,7 +39,6 @@ VARIABLES = {
     "llc_centred_se": ("Monte Carlo standard error of the centred control", "1"),
     "llc_walked": ("the estimate less its centred control, over the chains that both have", "1"),
     "paired_loss": ("minibatch loss of a draw minus the loss at the checkpoint on the same minibatch", NATS),
-    "relaxed": ("share of its stationary variance that the control has at the first kept draw", "1"),
     "loss_at_center": ("mean loss at the checkpoint over the draws' minibatches", NATS),
     "hessian_trace": ("trace of the component's block of the Hessian of the loss", NATS),
     "hessian_trace_se": ("standard error over probes of the Hessian trace", NATS),
@@ -82,9 +85,9 @@ def sweep(
     "missing".
 
     Returns ``llc``, ``llc_se``, their controls, ``llc_walked``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
-    ``acceptance``, ``acceptance_null``, ``verdict`` (component, localization, n_beta, step_size),
-    ``llc_chain``, ``status`` (.., chain), ``paired_loss`` (.., chain, draw; float32, burn-in included) and
-    ``relaxed`` (localization, step_size).
+    ``growth``, ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
+    (component, localization, n_beta, step_size), ``llc_chain``, ``status`` (.., chain) and ``paired_loss``
+    (.., chain, draw; float32, burn-in included).
     """
     values = {name: np.unique(np.asarray(grid[name], dtype=np.float64)) for name in GRID}
     cells = {}
@@ -103,6 +106,7 @@ def sweep(
                 "llc_centred": centred["llc"],
                 "llc_centred_se": centred["llc_se"],
                 "llc_walked": (on["llc_chain"] - centred["llc_chain"]).mean("chain"),
+                "verdict": judge_against_controls(on, nb * off["llc_chain"], centred["llc_chain"]),
             }
             cells[pull, nb, step] = _kept(on).assign(controls)
     if not cells:
@@ -112,19 +116,7 @@ def sweep(
     stacked = stacked.assign_coords(xr.Coordinates.from_pandas_multiindex(index, "cell"))
     absent = {name: ABSENT.get(str(name), np.nan) for name in stacked.data_vars}
     table = stacked.unstack("cell", fill_value=absent).reindex(values, fill_value=absent)
-    table = table.transpose("component", *GRID, ...)
-    return table.assign(relaxed=_relaxed(values, base))
-
-
-def _relaxed(values: Mapping[str, np.ndarray], setting: Setting) -> xr.DataArray:
-    """Share of the localization's stationary variance that a chain without loss has at the first kept draw.
-
-    1 - (1 - step_size localization / 2)^(2 moves), exact for the control.
-    """
-    moves = setting.burn_in * setting.thinning
-    grid = xr.Dataset(coords={name: values[name] for name in ("localization", "step_size")})
-    share = 1.0 - (1.0 - grid["localization"] * grid["step_size"] / 2.0) ** (2 * moves)
-    return share.where(grid["localization"] * grid["step_size"] < 4)
+    return table.transpose("component", *GRID, ...)
 
 
 def _kept(on: xr.Dataset) -> xr.Dataset:
@@ -140,9 +132,7 @@ def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
         for name in (*GRID, "chain", "draw")
     }
     fill = {name: ABSENT.get(str(name), np.nan) for name in sweeps[0].data_vars}
-    # ``relaxed`` for each component, since kinds differ in burn-in
-    each = [one.assign(relaxed=one["relaxed"].expand_dims(component=one["component"])) for one in sweeps]
-    spread = [one.reindex(union, fill_value=fill) for one in each]
+    spread = [one.reindex(union, fill_value=fill) for one in sweeps]
     whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
     whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
     whole["verdict"] = whole["verdict"].astype(np.int16).assign_attrs(verdict_attributes())

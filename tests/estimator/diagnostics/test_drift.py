@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from rllc.estimator.diagnostics.drift import drift
+from rllc.estimator.diagnostics.drift import drift, growth
 
 
 def test_is_the_last_half_less_the_first():
@@ -30,3 +30,32 @@ def test_a_trace_that_still_rises_is_seen():
     trace = random.normal(size=(50, 4, 20)) + np.linspace(0, 3, 20)
     moved, error = np.array([drift(one) for one in trace]).T
     assert (moved > 3 * error).mean() > 0.9
+
+
+def test_growth_is_what_chains_of_half_the_length_did_not_find():
+    trace = np.array([[0.0, 5, 1, 3, 9, 4, 6, 2, 8], [1, 7, 2, 0, 9, 5, 9, 2, 2]])
+    assert growth(trace, burn_in=3)[0] == pytest.approx(trace[:, 3:].mean() - trace[:, 1:4].mean())
+    assert growth(trace, burn_in=0)[0] == pytest.approx(trace.mean() - trace[:, :4].mean())
+    assert np.isnan(growth(trace, burn_in=3)[1])  # three draws have no error
+    trace[0, 0] = np.nan
+    for unknown in (trace, trace[:0], trace[:, :1]):
+        assert np.isnan(growth(unknown, burn_in=0)).all()
+
+
+@pytest.mark.parametrize("rate", [0.5, 2.0, 8.0])
+def test_what_a_trace_lacks_is_about_the_square_of_what_it_gained(rate):
+    """Of a trace that relaxes at one rate after a burn-in of half; without a burn-in it lacks what it gained."""
+    trace = 1 - np.exp(-rate * np.arange(4000) / 4000)[None]
+    gained, mean = growth(trace, burn_in=2000)[0], trace[:, 2000:].mean()
+    share = gained / mean
+    assert 1 - mean == pytest.approx((share / (1 - share)) ** 2, rel=0.5)
+    if rate > 6:
+        assert growth(trace, burn_in=0)[0] == pytest.approx(1 - trace.mean(), rel=0.1)
+
+
+def test_errors_of_growth_are_those_over_repetitions():
+    random = np.random.default_rng(2)
+    trace = lfilter([1], [1, -0.6], random.normal(size=(150, 4, 200)))[..., -100:]
+    for burn_in, room in ((50, 1.3), (0, 2.0)):  # without burn-in the two have draws in common
+        moved, error = np.array([growth(one, burn_in=burn_in) for one in trace]).T
+        assert moved.std() / 1.25 < np.sqrt((error**2).mean()) < room * moved.std()

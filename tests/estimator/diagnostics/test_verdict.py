@@ -13,17 +13,18 @@ def estimate(chains=4, **changes):
     """One component in which nothing is wrong, but for what is changed."""
     values = {
         "llc": 5.0, "llc_se": 0.1, "rhat": 1.0, "ess": 60.0, "drift": 0.0, "drift_se": 0.1,
-        "acceptance": 0.5, "acceptance_null": 0.6,
+        "acceptance": 0.5, "acceptance_null": 0.6, "growth": 0.0, "growth_se": 0.1, "relaxed": 0.95,
+        "relaxed_mean": 0.8,
     } | {name: value for name, value in changes.items() if np.ndim(value) == 0}  # fmt: skip
     by_chain = {
         "status": np.zeros(chains, dtype=np.int8), "geweke": np.zeros(chains),
-        "heidelberger_welch_p": np.full(chains, 0.5),
+        "heidelberger_welch_p": np.full(chains, 0.5), "raftery_lewis_factor": np.full(chains, NAN),
     } | {name: np.asarray(value) for name, value in changes.items() if np.ndim(value)}  # fmt: skip
     return xr.Dataset(
         {name: ("component", [value]) for name, value in values.items()}
         | {name: (("component", "chain"), value[None]) for name, value in by_chain.items()},
         coords={"component": ["a"], "chain": np.arange(chains)},
-        attrs={"n_beta": 10.0},
+        attrs={"n_beta": 10.0, "draws": 1500, "burn_in": 500},
     )
 
 
@@ -42,6 +43,16 @@ def verdict(level=3.0, **changes):
         ({"rhat": 1.21}, ["not_mixed"]),
         ({"rhat": 1.19}, []),
         ({"ess": 11.0}, ["few_effective_draws"]),
+        ({"raftery_lewis_factor": [300, 400, 400, 300]}, ["few_effective_draws"]),  # 11 of 4,000 draws
+        ({"raftery_lewis_factor": [300, 330, NAN, NAN]}, []),
+        ({"relaxed": 0.89}, []),  # the trace shows that it settled
+        ({"relaxed": 0.89, "growth": 0.85}, ["not_relaxed"]),
+        ({"relaxed": 0.91, "growth": 0.85}, []),
+        ({"relaxed": 0.1, "growth": -0.7}, []),
+        ({"relaxed": 0.1, "growth": -0.7, "growth_se": 0.2}, ["not_relaxed"]),
+        ({"relaxed": 0.1, "growth": NAN}, ["not_relaxed"]),
+        ({"relaxed": NAN, "growth": NAN}, ["not_relaxed"]),
+        ({"relaxed": NAN}, []),
         ({"drift": -0.6}, ["drifting"]),
         ({"drift": 0.4}, []),  # significant, but 8 % of the estimate
         ({"llc": -5.0, "drift": 0.4}, ["negative"]),  # of a negative one too
@@ -71,8 +82,8 @@ def test_reasons(changes, expected):
 
 def test_nothing_but_failure_is_said_of_chains_that_all_failed():
     bad = np.full(4, STATUS.index("nonfinite"))
-    none = dict.fromkeys(("llc", "llc_se", "rhat", "ess", "drift", "drift_se", "acceptance"), NAN)
-    assert verdict(status=bad, geweke=[NAN] * 4, **none) == ["chain_failed", "all_chains_failed"]
+    none = dict.fromkeys(("llc", "llc_se", "rhat", "ess", "drift", "drift_se", "growth", "acceptance"), NAN)
+    assert verdict(status=bad, relaxed=0.1, geweke=[NAN] * 4, **none) == ["chain_failed", "all_chains_failed"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +93,8 @@ def test_nothing_but_failure_is_said_of_chains_that_all_failed():
 def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     given = estimate()
     verdict = judge(given, level=3.0)
-    found = judge_against_controls(verdict, given["llc"], xr.full_like(given["llc"], off))
+    given = given.assign(verdict=verdict, llc_chain=given["llc"] * xr.ones_like(given["geweke"]))
+    found = judge_against_controls(given, xr.full_like(given["llc_chain"], off))
     assert reasons(found.item()) == expected
     assert found.dtype == np.int16
     assert found.attrs == verdict.attrs
@@ -92,11 +104,28 @@ def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
 
 @pytest.mark.parametrize(
     ("centred", "expected"),
-    [(5.2, []), (3.2, ["drift_dominated"]), (50.0, ["drift_dominated"]), (0.0, []), (NAN, [])],
-)
+    [
+        (5.2, []), (3.2, ["drift_dominated"]), (6.9, []), (50.0, ["still_walking", "drift_dominated"]),
+        (7.1, ["still_walking"]), (2.9, ["still_walking", "drift_dominated"]), (NAN, []),
+    ],
+)  # fmt: skip
 def test_an_estimate_far_from_its_centred_control_is_the_drifts(centred, expected):
+    """Of the way to the new mean 80 % are gone: a quarter of what was walked is ahead, 10 % of 5 may be."""
     given = estimate()
-    controls = (xr.full_like(given["llc"], value) for value in (20.0, centred))
-    found = judge_against_controls(judge(given, level=3.0), given["llc"], *controls)
+    given = given.assign(
+        verdict=judge(given, level=3.0), llc_chain=given["llc"] * xr.ones_like(given["geweke"])
+    )
+    controls = (xr.full_like(given["llc_chain"], value) for value in (20.0, centred))
+    found = judge_against_controls(given, *controls)
     assert reasons(found.item()) == expected
     assert found.attrs["limit_walked_share"] == 0.5
+
+
+@pytest.mark.parametrize("relaxed_mean", [0.0, 0.05])
+def test_where_the_localization_vouches_for_nothing_the_trace_speaks_of_the_mean_too(relaxed_mean):
+    given = estimate(relaxed=0.1, relaxed_mean=relaxed_mean)
+    given = given.assign(
+        verdict=judge(given, level=3.0), llc_chain=given["llc"] * xr.ones_like(given["geweke"])
+    )
+    controls = (xr.full_like(given["llc_chain"], value) for value in (20.0, 5.2))
+    assert reasons(judge_against_controls(given, *controls).item()) == []

@@ -1,4 +1,4 @@
-"""How much a trace still moves after burn-in."""
+"""How much a trace still moves: after burn-in, and from chains of half the length to these."""
 
 import numpy as np
 
@@ -18,14 +18,32 @@ def drift(trace: np.ndarray) -> tuple[float, float]:
     NaN without chains or draws, the error with fewer than four draws in a half.
     """
     half = trace.shape[1] // 2
-    if not trace.shape[0] or not half:
+    return _moved(trace[:, :half], trace[:, trace.shape[1] - half :])
+
+
+def growth(trace: np.ndarray, *, burn_in: int) -> tuple[float, float]:
+    """What the mean gained since chains were half as long, and its standard error; trace [chain, draw].
+
+    The mean over the draws burn_in.. of T, less that over burn_in/2.. of the first T/2: what a study with
+    chains of half the length would have found. With it a share u of the mean, a trace that relaxes at one
+    rate lacks about (u / (1 - u))^2 after a burn-in of half; without burn-in, or as 1/t, it lacks u. The
+    error is that of ``drift``; where the two share draws it is too large. NaN as there, and where a value is
+    not finite, burn-in included.
+    """
+    if not np.isfinite(trace).all():
         return float("nan"), float("nan")
-    halves = trace[:, :half], trace[:, -half:]
-    moved = float(halves[1].mean() - halves[0].mean())
-    if half < 4:
+    return _moved(trace[:, burn_in // 2 : trace.shape[1] // 2], trace[:, burn_in:])
+
+
+def _moved(early: np.ndarray, late: np.ndarray) -> tuple[float, float]:
+    parts = early, late
+    if not early.size or not late.size:
+        return float("nan"), float("nan")
+    moved = float(late.mean() - early.mean())
+    if min(part.shape[1] for part in parts) < 4:
         return moved, float("nan")
-    error = sum(part.var(ddof=1) / ess(part) for part in halves)
-    centered = np.concatenate([part - part.mean(1, keepdims=True) for part in halves], axis=1)
+    error = sum(part.var(ddof=1) / ess(part) for part in parts)
+    centered = np.concatenate([part - part.mean(1, keepdims=True) for part in parts], axis=1)
     alone = centered.var(1).mean()
     shared = max(1.0, len(centered) * centered.mean(0).var() / alone) if alone > 0 else 1.0
     return moved, float(np.sqrt(shared * error))

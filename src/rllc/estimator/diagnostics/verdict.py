@@ -19,8 +19,8 @@ class Limits:
 
     rhat              R-hat above it: not_mixed. 1.2 is Brooks and Gelman's (1998); 400 times 4 chains of 20
                       independent draws stayed below 1.13, the 1.01 of long runs would fail them all
-    ess               fewer: few_effective_draws. At 12 the standard error is itself uncertain by a fifth
-                      (1 / sqrt(2 ess))
+    ess               fewer, or fewer draws over Raftery and Lewis' dependence factor: few_effective_draws.
+                      At 12 the standard error is itself uncertain by a fifth (1 / sqrt(2 ess))
     drift_errors      |drift| above so many of its standard errors, and above ``drift_share`` of |llc|:
     drift_share       drifting. Both, so that neither noise nor a drift that does not matter counts
     acceptance_share  mean acceptance below this share of its null: rejecting. Minibatches alone lower it:
@@ -36,6 +36,13 @@ class Limits:
     prior_share       |1 - estimate/control| below it: prior_dominated
     walked_share      |estimate/centred control - 1| above it: drift_dominated
     negative_errors   an estimate below minus so many standard errors: negative
+    relaxed           the localization alone brings at least this share of the variance in equilibrium, so
+                      that at most a tenth of any estimate is missing. Below it the trace has to show what
+                      curvature does faster, or it is not_relaxed:
+    growth_share      |growth| and two of its standard errors at most this share of |llc|. Networks and
+                      potentials over it were 17 to 32 % low (and some small ones only noisy), the others at
+                      most 9 %. A chain that relaxes at one rate then lacks 6 %
+    walking_share     what the mean's way is at most still worth, above this share of |llc|: still_walking
     """
 
     rhat: float = 1.2
@@ -50,20 +57,25 @@ class Limits:
     prior_share: float = 0.1
     walked_share: float = 0.5
     negative_errors: float = 2.0
+    relaxed: float = 0.9
+    growth_share: float = 0.2
+    walking_share: float = 0.1
 
 
 LIMITS = Limits()
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
-    """Verdict of each component: int16 bit field, 0 is sound.
+    """Verdict of each component: int16 bit field, sound without a fault.
 
-    estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``acceptance``,
-              ``acceptance_null`` (component); ``status``, ``geweke``, ``heidelberger_welch_p``
-              (component, chain); attribute ``n_beta``
+    estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``, ``growth_se``,
+              ``relaxed``, ``acceptance``, ``acceptance_null`` (component); ``status``, ``geweke``,
+              ``heidelberger_welch_p``, ``raftery_lewis_factor`` (component, chain); attributes ``n_beta``,
+              ``draws``, ``burn_in``
     level     loss at w*, to which a rise is compared; NaN where it is no scale (0, as of a noiseless fit)
 
-    A diagnostic that could not be computed (NaN) sets no bit but, for R-hat and ESS, ``undiagnosed``.
+    A diagnostic that could not be computed (NaN) sets no bit but, for R-hat and ESS, ``undiagnosed``, and for
+    the growth, ``not_relaxed`` where the localization does not vouch for the chains.
     """
     ok = estimate["status"] == STATUS.index("ok")
     rise = estimate["llc"] / estimate.attrs["n_beta"]
@@ -73,7 +85,7 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "chain_failed": (~ok).any("chain"),
         "all_chains_failed": (~ok).all("chain"),
         "not_mixed": estimate["rhat"] > LIMITS.rhat,
-        "few_effective_draws": estimate["ess"] < LIMITS.ess,
+        "few_effective_draws": (estimate["ess"] < LIMITS.ess) | (_independent_draws(estimate) < LIMITS.ess),
         "drifting": (drift > LIMITS.drift_errors * estimate["drift_se"])
         & (drift > LIMITS.drift_share * abs(estimate["llc"])),
         "rejecting": (null >= LIMITS.acceptance_null)
@@ -81,6 +93,7 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "not_stationary": _share_not_stationary(estimate) > LIMITS.failing_chains,
         "nonlocal": rise > LIMITS.nonlocal_share * level,
         "negative": estimate["llc"] < -LIMITS.negative_errors * estimate["llc_se"],
+        "not_relaxed": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
     attributes = {**verdict_attributes(), **{f"limit_{key}": value for key, value in asdict(LIMITS).items()}}
@@ -88,23 +101,51 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
 
 
 def judge_against_controls(
-    verdict: xr.DataArray,
-    estimate: xr.DataArray,
-    gradient_off: xr.DataArray,
-    centred: xr.DataArray | None = None,
+    judged: xr.Dataset, gradient_off: xr.DataArray, centred: xr.DataArray | None = None
 ) -> xr.DataArray:
-    """``verdict`` with ``prior_dominated`` and ``drift_dominated``, by the controls.
+    """``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, by the controls.
 
-    All three are means over the same chains. Without the centred control nothing is said of the drift.
+    Means are over the chains that all have, whose noise is the same.
+
+    A mean that has gone the share s of its way, by which the estimate moved ``estimate - centred``, has at
+    most (1 - s)/s of that before it, s = ``relaxed_mean``. This is asked where the localization vouches for
+    the variance; elsewhere the trace has been asked for both.
+
+    judged                 ``verdict``, ``relaxed``, ``relaxed_mean`` (component); ``llc_chain`` (.., chain)
+    gradient_off, centred  ``llc_chain`` of the controls; without the centred one nothing is said of the drift
     """
+    every = [chains for chains in (judged["llc_chain"], gradient_off, centred) if chains is not None]
+    shared = sum(every).notnull()
+    estimate, gradient_off, *rest = (chains.where(shared).mean("chain") for chains in every)
     reasons = {"prior_dominated": abs(_excess(estimate, gradient_off)) < LIMITS.prior_share}
-    if centred is not None:
+    for centred in rest:
         reasons["drift_dominated"] = abs(_excess(estimate, centred)) > LIMITS.walked_share
+        gone = judged["relaxed_mean"].where(_localization_vouches(judged))
+        ahead = abs(estimate - centred) * (1 / gone - 1)
+        reasons["still_walking"] = ahead > LIMITS.walking_share * abs(estimate)
+    verdict = judged["verdict"]
     return (verdict | _bits(reasons)).assign_attrs(verdict.attrs)
 
 
 def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:
     return estimate / control.where(control != 0) - 1
+
+
+def _localization_vouches(estimate: xr.Dataset) -> xr.DataArray:
+    return estimate["relaxed"] >= LIMITS.relaxed
+
+
+def _settled(estimate: xr.Dataset) -> xr.DataArray:
+    """Whether chains of half the length say the same."""
+    gained = abs(estimate["growth"]) + 2 * estimate["growth_se"]
+    return gained <= LIMITS.growth_share * abs(estimate["llc"])
+
+
+def _independent_draws(estimate: xr.Dataset) -> xr.DataArray:
+    """Kept draws of all chains over their dependence (Raftery and Lewis); NaN where no chain has a factor."""
+    kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
+    ok = (estimate["status"] == STATUS.index("ok")).sum("chain")
+    return ok * kept / estimate["raftery_lewis_factor"].mean("chain")
 
 
 def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:

@@ -27,10 +27,6 @@ class Rule(Section):
         default=THRESHOLDS["max_drift"],
     )
     max_rhat: float = key("equilibrated: R-hat at most this", gt=1, default=THRESHOLDS["max_rhat"])
-    min_relaxed: Share = key(
-        "equilibrated: share of its stationary variance that a chain without loss has after burn-in",
-        default=THRESHOLDS["min_relaxed"],
-    )
     min_acceptance: Share = key(
         "small_steps: mean acceptance of the moves at least this share of that of a constant loss",
         default=THRESHOLDS["min_acceptance"],

@@ -156,7 +156,8 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
     """Variables of estimates called ``name``; ``rllc.estimator`` gives their long names."""
     each = (
         name, f"{name}_se", f"{name}_init", f"{name}_gradient_off", f"{name}_gradient_off_se", "rhat", "ess",
-        "drift", "drift_se", "acceptance", "acceptance_null", "verdict",
+        "drift", "drift_se", "growth", "growth_se", "relaxed", "relaxed_mean", "acceptance",
+        "acceptance_null", "verdict",
     )  # fmt: skip
     chain = (
         f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
