@@ -59,3 +59,11 @@ def test_errors_of_growth_are_those_over_repetitions():
     for burn_in, room in ((50, 1.3), (0, 2.0)):  # without burn-in the two have draws in common
         moved, error = np.array([growth(one, burn_in=burn_in) for one in trace]).T
         assert moved.std() / 1.25 < np.sqrt((error**2).mean()) < room * moved.std()
+
+
+def test_what_noise_hides_from_the_effective_size_is_seen_between_chains():
+    """Two chains go up, two go down, by half of the noise of a draw."""
+    trace = np.random.default_rng(5).normal(size=(4, 100))
+    trace[:, 50:] += np.array([0.5, -0.5, 0.6, -0.4])[:, None]
+    apart = trace[:, 50:].mean(1) - trace[:, 25:50].mean(1)
+    assert growth(trace, burn_in=50) == pytest.approx((apart.mean(), apart.std(ddof=1) / 2))

@@ -27,12 +27,18 @@ def growth(trace: np.ndarray, *, burn_in: int) -> tuple[float, float]:
     The mean over the draws burn_in.. of T, less that over burn_in/2.. of the first T/2: what a study with
     chains of half the length would have found. With it a share u of the mean, a trace that relaxes at one
     rate lacks about (u / (1 - u))^2 after a burn-in of half; without burn-in, or as 1/t, it lacks u. The
-    error is that of ``drift``; where the two share draws it is too large. NaN as there, and where a value is
+    error is that of ``drift`` (where the two share draws it is too large), or the standard error over chains,
+    if larger: noise of minibatches hides from an ESS what moves slowly. NaN as there, and where a value is
     not finite, burn-in included.
     """
     if not np.isfinite(trace).all():
         return float("nan"), float("nan")
-    return _moved(trace[:, burn_in // 2 : trace.shape[1] // 2], trace[:, burn_in:])
+    early, late = trace[:, burn_in // 2 : trace.shape[1] // 2], trace[:, burn_in:]
+    moved, error = _moved(early, late)
+    if len(trace) > 1 and early.size:
+        apart = late.mean(1) - early.mean(1)
+        error = float(np.maximum(error, apart.std(ddof=1) / np.sqrt(len(trace))))
+    return moved, error
 
 
 def _moved(early: np.ndarray, late: np.ndarray) -> tuple[float, float]:

@@ -39,9 +39,9 @@ class Limits:
     relaxed           the localization alone brings at least this share of the variance in equilibrium, so
                       that at most a tenth of any estimate is missing. Below it the trace has to show what
                       curvature does faster, or it is not_relaxed:
-    growth_share      |growth| and two of its standard errors at most this share of |llc|. Networks and
-                      potentials over it were 17 to 32 % low (and some small ones only noisy), the others at
-                      most 9 %. A chain that relaxes at one rate then lacks 6 %
+    growth_share      |growth| and two of its standard errors at most this share of |llc|. Of networks and
+                      potentials over it most were 10 to 32 % low, the rest small and noisy; the others were
+                      9 % low at most. A chain that relaxes at one rate then lacks 6 %
     walking_share     what the mean's way is at most still worth, above this share of |llc|: still_walking
     """
 
