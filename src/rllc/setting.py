@@ -127,8 +127,8 @@ class Setting:
             )
         if self.pairs and self.chains < LEAST_CHAINS:
             raise ValueError(
-                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more, since "
-                "the control's coefficient of each is fitted on the others, or pairs=0"
+                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more: "
+                "the coefficient of the control is fitted for each on the others; or pairs=0"
             )
 
     def _own_options(self) -> dict[str, float]:

@@ -63,7 +63,7 @@ def reduced(
     ``own_minibatch``.
     """
     n_beta, names = on.attrs["n_beta"], on["component"].values
-    x, y = (_kept(each) for each in (on, off))
+    x, y = _kept(on).where(on["status"] == OK).values, _kept(off).values
     memory = _memory(on.attrs)
     beta = np.stack(
         [coefficients(*each, pairs=on.attrs["pairs"], memory=memory) for each in zip(x, y, strict=True)]
@@ -197,12 +197,13 @@ def _memory(setting: Mapping[str, float]) -> float:
     return 1 + 2 * float(((1 - lag / count) * correlation).sum())
 
 
-def _kept(dataset: xr.Dataset) -> np.ndarray:
-    """n_beta times the rise of the kept draws [component, chain, draw]; NaN in chains that are not ok."""
+def _kept(dataset: xr.Dataset) -> xr.DataArray:
+    """n_beta times the rise of the kept draws [component, chain, draw].
+
+    A control that has diverged is kept: it has its law all the same, and its mean is of all chains.
+    """
     rise = (dataset["loss"] - dataset["loss_at_center"]).isel(draw=slice(dataset.attrs["burn_in"], None))
-    return (
-        dataset.attrs["n_beta"] * rise.where(dataset["status"] == OK).transpose(..., "chain", "draw").values
-    )
+    return dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")
 
 
 def _blocks(trace: np.ndarray) -> np.ndarray:
