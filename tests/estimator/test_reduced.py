@@ -3,10 +3,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from rllc.estimator.llc import estimate
-from rllc.estimator.reduced import _combined, coefficients, shared_variance
+from rllc.estimator.reduced import coefficients, combined, shared_variance
 from rllc.estimator.samplers.pairs import rises
 from rllc.setting import Setting
 from rllc.validation.truths.quadratic import variances
@@ -47,7 +47,7 @@ def expected(*, draws, burn_in, thinning=1, n_beta, localization, step_size):
     "how",
     [
         {**LAW, "draws": 10, "burn_in": 0},
-        {**LAW, "n_beta": 60.0, "localization": 0.0, "draws": 8, "burn_in": 3, "thinning": 2},
+        {**LAW, "n_beta": 10.0, "localization": 0.0, "draws": 8, "burn_in": 3, "thinning": 2},
     ],
     ids=["from w*", "free, thinned"],
 )
@@ -117,8 +117,9 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
 
     (found, with_pairs), (plain, without) = run(4), run(0)
     assert with_pairs - without < 4 * 21 + 5  # the control's chains; pairs would be 160 more
-    for name in ("llc", "llc_se"):
-        np.testing.assert_array_equal(found[name], plain[name])
+    assert float(found.llc) == float(plain.llc)
+    chains = plain.llc_chain.values
+    assert float(found.llc_se) == pytest.approx(chains.std(ddof=1) / 2 * t.ppf(0.975, 3) / norm.ppf(0.975))
     assert float(found.coupling) == float(found.variance_removed) == 0
     assert float(found.llc_gradient_off) == pytest.approx(float(found.llc_gradient_off_chain.mean()))
     assert np.isnan(float(found.llc_se_data))  # one minibatch cannot say
@@ -148,7 +149,7 @@ def test_a_chains_coefficient_does_not_depend_on_the_chain():
     assert not coefficients(x[:3], y[:3], pairs=8, memory=5.0).any()
 
 
-@pytest.mark.parametrize("coupling", [0.999, 0.9, 0.5])
+@pytest.mark.parametrize("coupling", [0.999, 0.95, 0.5])
 def test_intervals_cover_the_truth_where_chains_are_few(coupling):
     """Independent normal draws around 5, four chains; 95 +- 2.1 % (4 binomial errors of 1,600)."""
     random = np.random.default_rng(1)
@@ -156,12 +157,12 @@ def test_intervals_cover_the_truth_where_chains_are_few(coupling):
     for _ in range(count):
         y = random.normal(size=(4, 10))
         x = 5 + coupling * y + np.sqrt(1 - coupling**2) * random.normal(size=(4, 10))
-        rise = random.normal(size=(10, 8))
-        beta = coefficients(x, y, pairs=8, memory=1.0)
+        rise = random.normal(size=(10, 32))
+        beta = coefficients(x, y, pairs=32, memory=1.0)
         used += beta.any()
-        found = _combined(x, y, beta, rise, np.ones(10))
+        found = combined(x, y, beta, (rise, np.ones(10)) if beta.any() else None)
         hits += abs(x.mean() + found["change"] - 5) < 1.96 * found["llc_se"]
-    assert used == count if coupling > 0.99 else used > 0
+    assert (used > 0.9 * count) == (coupling > 0.9)
     assert 0.929 < hits / count < 0.985
 
 

@@ -25,8 +25,8 @@ from rllc.vocabulary import describe
 
 BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
 # What the other chains must promise that the control removes of the variance. The pairs cost about as much
-# as the chains, so half is the least that pays; and by chance alone the promise is rarely as large.
-LEAST_REMOVED = 0.5
+# as the chains, so half is the least that pays; the promise of a few chains is that much too large by chance.
+LEAST_REMOVED = 0.75
 LEVEL = 0.975  # the quantile of an interval of 95 %
 
 VARIABLES = {
@@ -57,14 +57,14 @@ def reduced(
     verdict among it, is of the plain chains.
 
     ``llc_se`` is multiplied by Student's quantile over the normal one at Satterthwaite's degrees of freedom,
-    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain,
-    ``llc_se`` and the control are those of the chains. ``llc_se_data`` holds what other minibatches would
+    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain the
+    control is that of the chains. ``llc_se_data`` holds what other minibatches would
     change in the control's mean and, from the covariance between chains, in the rest; NaN without
     ``own_minibatch``.
     """
     n_beta, names = on.attrs["n_beta"], on["component"].values
     x, y = _kept(on).where(on["status"] == OK).values, _kept(off).values
-    memory = _memory(on.attrs)
+    memory = memory_of(on.attrs)
     beta = np.stack(
         [coefficients(*each, pairs=on.attrs["pairs"], memory=memory) for each in zip(x, y, strict=True)]
     )
@@ -73,13 +73,9 @@ def reduced(
     rise = iter(() if pairs is None else n_beta * pairs.rise)
     rows = []
     for row in range(len(names)):
-        found = _combined(x[row], y[row], beta[row], next(rise), pairs.variance) if used[row] else None
-        plain = {
-            "change": 0.0, "llc_se": on["llc_se"][row], "llc_se_data": np.sqrt(shared_variance(x[row])),
-            "llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row],
-            "coupling": 0.0, "variance_removed": 0.0,
-        }  # fmt: skip
-        rows.append(found or plain)
+        law = (next(rise), pairs.variance) if used[row] else None
+        control = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
+        rows.append(control | combined(x[row], y[row], beta[row], law))
     table = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     change = table.pop("change")
     result = on.assign({name: ("component", values) for name, values in table.items()})
@@ -136,40 +132,48 @@ def shared_variance(trace: np.ndarray) -> float:
     return float(max(0.0, (common - own / chains) * chains / (chains - 1)) / count)
 
 
-def _combined(
-    x: np.ndarray, y: np.ndarray, beta: np.ndarray, rise: np.ndarray, variance: np.ndarray
-) -> dict[str, float] | None:
+def memory_of(setting: Mapping[str, float]) -> float:
+    """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
+    count = setting["draws"] - setting["burn_in"]
+    lag = np.arange(1, count)
+    correlation = (1 - setting["step_size"] * setting["localization"] / 2) ** (2 * setting["thinning"] * lag)
+    return 1 + 2 * float(((1 - lag / count) * correlation).sum())
+
+
+def combined(
+    x: np.ndarray, y: np.ndarray, beta: np.ndarray, pairs: tuple[np.ndarray, np.ndarray] | None
+) -> dict[str, float]:
     """By how much the control changes the estimate of one component, and the rest of ``VARIABLES``.
 
-    x, y [chain, draw], beta [chain], rise [group, pair] times n_beta, variance [group]. None where a pair is
-    not finite.
+    x, y   [chain, draw]
+    beta   [chain]
+    pairs  n_beta times their rises [group, pair], and s_t^2 [group]. Without them, or where one is not
+           finite, beta is 0, and nothing is said of the control
     """
-    mean = rise.mean()
-    if not np.isfinite(mean):
-        return None
     good = np.isfinite(x).all(-1)
     x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
-    change = -(beta * (y.mean(-1) - mean))
-    groups, size = rise.shape
-    own = rise.var(1, ddof=1) / size
-    chains = (x.mean(-1) + change).var(ddof=1) / len(x)
-    pairs = beta.mean() ** 2 * own.sum() / groups**2
-    freedom = (chains + pairs) ** 2 / (
-        chains**2 / (len(x) - 1) + pairs**2 / (np.count_nonzero(variance) * (size - 1))
-    )
-    left = x - beta[:, None] * y
-    before, after = (_blocks(each) - _blocks(each).mean(0) for each in (x, left))
-    return {
-        "change": change.mean(),
-        "llc_se": np.sqrt(chains + pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
-        "llc_se_data": np.sqrt(
-            beta.mean() ** 2 * _data_variance(rise, own, variance) + shared_variance(left)
-        ),
-        "llc_gradient_off": mean,
-        "llc_gradient_off_se": np.sqrt(own.sum()) / groups,
-        "coupling": beta.mean(),
-        "variance_removed": 1 - (after**2).sum() / (before**2).sum(),
-    }
+    if pairs is None or not np.isfinite(pairs[0]).all():
+        beta, mean, own_error, of_data, own_freedom, control = 0 * beta, 0.0, 0.0, 0.0, np.inf, {}
+    else:
+        rise, variance = pairs
+        groups, size = rise.shape
+        own = rise.var(1, ddof=1) / size  # squared errors of the groups' means
+        mean, own_error, of_data = rise.mean(), own.sum() / groups**2, _data_variance(rise, own, variance)
+        own_freedom = np.count_nonzero(variance) * (size - 1)
+        control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
+    change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
+    with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
+        of_chains = (x.mean(-1) + change).var(ddof=1) / len(x) if len(x) > 1 else np.nan
+        of_pairs = slope**2 * own_error
+        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (len(x) - 1) + of_pairs**2 / own_freedom)
+        before, after = (((each := _blocks(trace)) - each.mean(0)).var() for trace in (x, left))
+        return control | {
+            "change": change.mean(),
+            "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
+            "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
+            "coupling": slope,
+            "variance_removed": 1 - after / before,
+        }
 
 
 def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> float:
@@ -187,14 +191,6 @@ def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> f
     spread = (weight * (number - center) ** 2).sum() - (weight * (1 - weight) * error).sum()
     of_one = max(0.0, spread / (weight * (1 - weight)).sum())
     return float(of_one * (weight**2).sum() / len(variance) ** 2)
-
-
-def _memory(setting: Mapping[str, float]) -> float:
-    """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
-    count = setting["draws"] - setting["burn_in"]
-    lag = np.arange(1, count)
-    correlation = (1 - setting["step_size"] * setting["localization"] / 2) ** (2 * setting["thinning"] * lag)
-    return 1 + 2 * float(((1 - lag / count) * correlation).sum())
 
 
 def _kept(dataset: xr.Dataset) -> xr.DataArray:
