@@ -212,6 +212,11 @@ def test_what_cannot_be_reduced_is_refused(changes, words):
         sampled(**changes)
 
 
+def test_where_all_chains_fail_nothing_is_said():
+    found = combined(np.full((4, 9), np.nan), np.zeros((4, 9)), np.zeros(4), None)
+    assert np.isnan(list(found.values())).all()
+
+
 def test_the_setting_records_the_pairs():
     assert sampled().attrs["pairs"] == 4
     assert asdict(Setting(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2

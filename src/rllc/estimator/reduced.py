@@ -24,9 +24,9 @@ from rllc.setting import LEAST_CHAINS
 from rllc.vocabulary import describe
 
 BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
-# What the other chains must promise that the control removes of the variance. The pairs cost about as much
-# as the chains, so half is the least that pays; the promise of a few chains is that much too large by chance.
-LEAST_REMOVED = 0.75
+# The squared correlation that the other chains must show between estimate and control. The pairs cost about
+# as much as the chains, so that half would just pay; what a few chains show is that much too large by chance.
+LEAST_SHARED = 0.8
 LEVEL = 0.975  # the quantile of an interval of 95 %
 
 VARIABLES = {
@@ -57,10 +57,9 @@ def reduced(
     verdict among it, is of the plain chains.
 
     ``llc_se`` is multiplied by Student's quantile over the normal one at Satterthwaite's degrees of freedom,
-    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain the
-    control is that of the chains. ``llc_se_data`` holds what other minibatches would
-    change in the control's mean and, from the covariance between chains, in the rest; NaN without
-    ``own_minibatch``.
+    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain, the
+    control is that of the chains. ``llc_se_data`` holds what other minibatches would change in the control's
+    mean and, from the covariance between chains, in the rest; NaN without ``own_minibatch``.
     """
     n_beta, names = on.attrs["n_beta"], on["component"].values
     x, y = _kept(on).where(on["status"] == OK).values, _kept(off).values
@@ -90,15 +89,15 @@ def reduced(
 def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> np.ndarray:
     """beta of each chain [chain], from the others; x, y [chain, draw] of the estimate and of its control.
 
-    The estimate's variance is smallest at, and promises to fall by the share of, ::
+    The estimate's variance is smallest at ::
 
-        beta = cov(x, y) / (var(y) + chains V)          removed = cov(x, y)^2 / (var(x) (var(y) + chains V))
+        beta = cov(x, y) / (var(y) + chains V)
 
-    where V is the variance of the pairs' mean to come. Slope and correlation are those of differences between
-    chains, in blocks of draws. A pair has the variance of the even part of a draw's rise, and the mean over
-    draws has at least ``memory`` times that over the number of draws, so chains V / var(y) is at most
-    chains / (pairs memory), which stands for it. beta is 0 where less than ``LEAST_REMOVED`` is promised,
-    and of a chain that is NaN in x or y.
+    where V is the variance of the pairs' mean to come. cov / var is that of differences between chains, draw
+    by draw. A pair has the variance of the even part of a draw's rise, and the mean over draws has at least
+    ``memory`` times that over the number of draws, so chains V / var(y) is at most chains / (pairs memory),
+    which stands for it. beta is 0 where the squared correlation is below ``LEAST_SHARED``, and of a chain
+    that is NaN in x or y.
 
     pairs   per draw
     memory  variance of the control's mean over draws, over what it were if draws were independent
@@ -107,13 +106,12 @@ def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> 
     beta = np.zeros(len(x))
     if good.sum() < LEAST_CHAINS:
         return beta
-    blocks = [_blocks(each) for each in (x, y)]
     kept = 1 / (1 + good.sum() / (pairs * memory))
     for chain in np.flatnonzero(good):
         others = good & (np.arange(len(x)) != chain)
-        a, b = (each[others] - each[others].mean(0) for each in blocks)
+        a, b = (each[others] - each[others].mean(0) for each in (x, y))
         cov, var_x, var_y = (a * b).sum(), (a * a).sum(), (b * b).sum()
-        if cov > 0 and cov**2 * kept > LEAST_REMOVED * var_x * var_y:
+        if cov > 0 and cov**2 > LEAST_SHARED * var_x * var_y:
             beta[chain] = cov / var_y * kept
     return beta
 
@@ -151,6 +149,9 @@ def combined(
            finite, beta is 0, and nothing is said of the control
     """
     good = np.isfinite(x).all(-1)
+    if not good.any():
+        nothing = ("change", "llc_se", "llc_se_data", "coupling", "variance_removed")
+        return dict.fromkeys(nothing, np.nan)
     x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
     if pairs is None or not np.isfinite(pairs[0]).all():
         beta, mean, own_error, of_data, own_freedom, control = 0 * beta, 0.0, 0.0, 0.0, np.inf, {}
@@ -162,17 +163,19 @@ def combined(
         own_freedom = np.count_nonzero(variance) * (size - 1)
         control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
     change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
+    count = len(x)
+    of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
+    apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
     with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
-        of_chains = (x.mean(-1) + change).var(ddof=1) / len(x) if len(x) > 1 else np.nan
+        of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.nan
         of_pairs = slope**2 * own_error
-        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (len(x) - 1) + of_pairs**2 / own_freedom)
-        before, after = (((each := _blocks(trace)) - each.mean(0)).var() for trace in (x, left))
+        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - 1) + of_pairs**2 / own_freedom)
         return control | {
             "change": change.mean(),
             "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
             "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
             "coupling": slope,
-            "variance_removed": 1 - after / before,
+            "variance_removed": 1 - (apart - beta[:, None] * control_apart).var() / apart.var(),
         }
 
 
