@@ -83,6 +83,7 @@ def test_pairs_read_minibatches_of_their_own_and_stand_for_the_control():
     assert found["coupling"] > 0
     np.testing.assert_allclose(found["llc_centred"], alone(chains=2, centred=True)["llc"].item(), rtol=1e-6)
     assert "llc_gradient_off_chain" not in found
+    assert "from pairs" in found["llc_gradient_off"].attrs["long_name"]
 
 
 def test_the_components_listed_have_their_controls_and_traces():

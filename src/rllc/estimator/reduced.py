@@ -163,13 +163,13 @@ def combined(
         own_freedom = np.count_nonzero(variance) * (size - 1)
         control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
     change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
-    count = len(x)
+    count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where it is, the slope
     of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
     apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
     with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
         of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.nan
         of_pairs = slope**2 * own_error
-        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - 1) + of_pairs**2 / own_freedom)
+        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - fitted) + of_pairs**2 / own_freedom)
         return control | {
             "change": change.mean(),
             "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),

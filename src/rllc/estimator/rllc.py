@@ -67,9 +67,11 @@ def with_control(
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
     same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
     centre = "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift"
-    words = {
+    off = {
         f"{name}_gradient_off": (same, "1"),
         f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    }
+    words = ({} if setting.pairs else off) | {
         f"{name}_centred": (centre, "1"),
         f"{name}_centred_se": ("Monte Carlo standard error of the centred control", "1"),
     }
