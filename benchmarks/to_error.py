@@ -145,10 +145,10 @@ def table(rows: list[dict], options: argparse.Namespace) -> str:
         f"{packages}.\n",
         f"One thread, {DRAWS} draws per chain, {BURN_IN} of them burn-in, n_beta 30; the study's whole",
         "model at localization 2000 and step_size 1e-4, all else at 200 and 1e-3. sd: of one chain, of a",
-        f"chain less its control, of one pair, from {options.chains} chains. ms: CPU of a chain's draw, of one",
+        f"chain less its control, of one pair, from {options.chains} chains. ms: CPU of a draw, of one",
         "with its control, of a pair. CPU seconds to a standard error, given the minibatches, of 2, 1 and",
-        f"0.5 % of the estimate: plain chains ({LEAST} at least) / coupled chains and pairs (numbers of both) /",
-        "devinterp.\n",
+        f"0.5 % of the estimate: plain chains ({LEAST} at least) / coupled chains and pairs (their numbers)",
+        "/ devinterp.\n",
         "| case | component | estimate | sd | ms | 2 % | 1 % | 0.5 % | gain at 1 % |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
