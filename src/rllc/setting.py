@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
 DIVERGENCE_FACTOR = 5.0
+LEAST_CHAINS = 4  # of an estimate with pairs: from fewer others a coefficient is mostly noise
 BASELINES = ("paired", "init")
 # Constants of each sampler beside the step, with their defaults. rmsprop: decay as in the paper (squares are
 # remembered for about 100 moves); with this stabilizer a step is at most ten times that of sgld, the paper's
@@ -46,6 +47,9 @@ NUMBERS = {
         "the number of moves per draw, a whole number, 1 or more", lambda x: x >= 1, whole=True
     ),
     "seed": Number("a whole number, 0 or more", lambda x: x >= 0, whole=True),
+    "pairs": Number(
+        "0 (none) or an even number: two at a time share a minibatch", lambda x: x >= 0 and x % 2 == 0
+    ),
     "divergence_factor": POSITIVE,
 }
 CONSTANTS = {
@@ -94,6 +98,7 @@ class Setting:
     baseline: str = "paired"
     sampler: str = "sgld"
     sampler_options: Mapping[str, float] = field(default_factory=dict)
+    pairs: int = 0
     divergence_factor: float = DIVERGENCE_FACTOR
 
     @classmethod
@@ -115,6 +120,16 @@ class Setting:
             raise ValueError(f"{leaves}: expected 0 to {self.draws - 1}")
         if self.centred and not (self.gradient and self.sampler == "sgld"):
             raise ValueError("centred is the gradient less that at w*: expected gradient=True, sampler sgld")
+        if self.pairs and (self.centred or not self.gradient or self.sampler != "sgld"):
+            raise ValueError(
+                f"pairs {self.pairs} stand for an estimate's control, whose law is known for sgld alone: "
+                "expected gradient=True, centred=False, sampler sgld, or pairs=0"
+            )
+        if self.pairs and self.chains < LEAST_CHAINS:
+            raise ValueError(
+                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more: "
+                "the coefficient of the control is fitted for each on the others; or pairs=0"
+            )
 
     def _own_options(self) -> dict[str, float]:
         given, known = self.sampler_options, SAMPLERS[self.sampler]

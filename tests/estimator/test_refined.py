@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.estimator import refined
+from rllc.estimator import reduced, refined
 from rllc.estimator.kernels import attention
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
@@ -37,17 +37,20 @@ def language(architecture, scored=4, count=3, batch_size=3):
     return batches_of(Examples(contexts), batch_size=batch_size, count=count, scored=scored, random=random)
 
 
-def both(architecture, batches, *, dtype=torch.float32, max_memory=None, init_batches=None, **changes):
+def both(
+    architecture, batches, *, dtype=torch.float32, max_memory=None, init_batches=None, pair_batches=None,
+    **changes,
+):  # fmt: skip
     weights, setting = model(architecture, dtype=dtype), replace(SETTING, **changes)
-    how = {"setting": setting, "init_batches": init_batches}
+    rest = {"init_batches": init_batches, "pair_batches": pair_batches}
+    how = {"setting": setting, **rest}
     fast = estimate_heads(weights, architecture, batches, max_memory=max_memory, **how)
     components = {
         label: masks(label, architecture)
         for label in head_labels(architecture.n_layers, architecture.n_heads)
     }
     slow = estimate(
-        next_token_loss(architecture), weights, batches, components=components, init_batches=init_batches,
-        **asdict(setting),
+        next_token_loss(architecture), weights, batches, components=components, **rest, **asdict(setting),
     )  # fmt: skip
     return fast, slow
 
@@ -72,6 +75,18 @@ def test_every_head_is_sampled_as_by_the_generic_path(n_layers, norm, positions,
     if soft:
         batches = TaughtBatches(batches, model(architecture, 1, torch.float64), AttentionOnly(architecture))
     assert_same(*both(architecture, batches, dtype=torch.float64), tolerance=1e-8)
+
+
+@pytest.mark.parametrize("further", [False, True])
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_pairs_of_heads_are_those_of_the_generic_path(n_layers, further):
+    architecture = dataclasses.replace(SMALL, n_layers=n_layers)
+    more = language(architecture, count=8) if further else None
+    changes = {"n_beta": 10.0, "localization": 200.0, "chains": 4, "draws": 6, "burn_in": 2, "pairs": 4}
+    fast, slow = both(architecture, language(architecture), dtype=torch.float64, pair_batches=more, **changes)
+    assert (fast.coupling > 0).all()
+    for name in reduced.VARIABLES:
+        np.testing.assert_allclose(fast[name], slow[name], rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("n_layers", [1, 2])

@@ -15,7 +15,7 @@ WEIGHTS = {"w": torch.tensor([0.2, -0.1, 0.3])}
 SECTION = {
     "step_size": 1e-2, "n_beta": 20.0, "localization": 10.0, "chains": 3, "reference_norm": None, "draws": 6,
     "burn_in": 2, "thinning": 1, "sampler": "sgld", "batch_size": 4, "scored_positions": 5, "init_batches": 3,
-    "control_chains": 2, "centred_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False,
+    "control_chains": 2, "centred_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False, "pairs": 0,
 }  # fmt: skip
 
 
@@ -73,6 +73,19 @@ def test_every_option_is_that_of_the_estimate(section, changes):
     control = alone(**changes | {"chains": 2, "gradient": False})
     for end in ("", "_se"):
         np.testing.assert_allclose(found[f"llc_gradient_off{end}"], control[f"llc{end}"].item(), rtol=1e-6)
+
+
+def test_pairs_read_minibatches_of_their_own_and_stand_for_the_control():
+    section = SECTION | {"chains": 4, "control_chains": 4, "pairs": 4, "centred_chains": 2}
+    found = full(Points(), **section)(WEIGHTS, Near(), 3)
+    more = Points().batches("pairs", count=8, batch_size=4, scored=5)
+    one = alone(chains=4, pairs=4, pair_batches=more)
+    for name in ("llc", "llc_se", "llc_se_data", "llc_gradient_off", "llc_gradient_off_se", "coupling"):
+        np.testing.assert_allclose(found[name], one[name].item(), rtol=1e-6, err_msg=name)
+    assert found["coupling"] > 0
+    np.testing.assert_allclose(found["llc_centred"], alone(chains=2, centred=True)["llc"].item(), rtol=1e-6)
+    assert "llc_gradient_off_chain" not in found
+    assert "from pairs" in found["llc_gradient_off"].attrs["long_name"]
 
 
 def test_the_components_listed_have_their_controls_and_traces():

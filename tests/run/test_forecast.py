@@ -120,6 +120,16 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
     control = 1 + 3 * settings if rule == "calibration" else 1
     one = (seconds() - seconds(control_chains=-1)) / control
     assert seconds(chains=1) - seconds() == pytest.approx(3 * settings * one)
+    if rule == "sample_full":  # two passes per pair and kept draw
+        kept = (section["full"]["draws"] - section["full"]["burn_in"]) / section["full"]["draws"]
+        every = section["full"] | {"control_chains": section["full"]["chains"], "pairs": 0}
+        with_pairs = {**every, "pairs": 2}
+        costs = []
+        for changed in (every, with_pairs):
+            config["experiments"]["language"]["sampling"] = {**section, "full": changed}
+            costs.append(forecast.of(read(config), rule, job).cpu_seconds)
+        config["experiments"]["language"]["sampling"] = section
+        assert costs[1] - costs[0] == pytest.approx(4 * kept * one)
     if rule == "sample_full":  # beside its chains, the gradient at the checkpoint
         changed = section["full"]
         changed["centred_chains"] = 1

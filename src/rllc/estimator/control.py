@@ -9,7 +9,7 @@ from torch import Tensor
 from rllc.estimator.samplers.deterministic import TOLERANCE
 from rllc.setting import Setting
 
-FREE = {"chains", "gradient", "centred"}  # what a control may have otherwise
+FREE = {"chains", "gradient", "centred", "pairs"}  # what a control may have otherwise
 
 
 def known_at_center(control_of: Any, setting: Setting) -> tuple[Tensor, float]:

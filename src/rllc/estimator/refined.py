@@ -6,7 +6,7 @@ head's own tensors are state; logits, and in the last layer queries, exist at sc
 (kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,8 +24,9 @@ from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradie
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
 from rllc.estimator.samplers.batches import kind_of, to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.estimator.samplers.sgld import advance
-from rllc.estimator.summary import estimated
+from rllc.estimator.summary import Prepared, estimated
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
 from rllc.models.weights import Weights, check_weights
@@ -74,9 +75,12 @@ def estimate_heads(
     own = {name: w for name, w in weights.items() if name in expected}
     check_weights(own, expected, f"what is given for {architecture}")
 
-    def prepare(weights: Weights, at_center: Tensor | None) -> tuple[Callable[..., Traces], dict[str, int]]:
-        run = partial(sample_heads, weights, architecture, batches, heads=labels, at_center=at_center)
-        return run, dict.fromkeys(labels, len(gather(weights, 0, 0)))
+    def prepare(weights: Weights, at_center: Tensor | None) -> Prepared:
+        return Prepared(
+            partial(sample_heads, weights, architecture, batches, heads=labels, at_center=at_center),
+            partial(sample_head_pairs, weights, architecture, batches),
+            dict.fromkeys(labels, len(gather(weights, 0, 0))),
+        )
 
     loss = next_token_loss(architecture)
     return estimated(loss, weights, batches, prepare=prepare, setting=setting, **rest)
@@ -111,13 +115,8 @@ def sample_heads(
     and results are not: on a CPU to bf16, on a GPU to TF32.
     """
     device = next(iter(weights.values())).device
-    limits = Bounds(
-        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
-        together=device.type != "cpu" if together is None else together,
-    )
-    with _products(device):
-        layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
-        model = Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
+    limits = _limits(device, max_memory, together)
+    model = _folded(weights, architecture)
     how = {"chains": range(setting.chains), "setting": setting}
     group = [
         walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
@@ -135,22 +134,15 @@ def sample_heads(
         batch = to_device(batches[move.number % len(batches)], device)
         if move.number == first:
             _check_batch(batch, architecture)
-        targets = targets_of(batch.targets, model.unembedding)
-        layers, center_loss = forward_at_center(model, batch, targets, limits)
+        seen, center_loss = _look(model, batch, limits)
         if move.number == first:  # later ones are looked at in the end, so that no host waits for a draw
             check_at_center(center_loss)
             if at_center is not None:
                 check_center(center_loss, at_center[move.draw])
-        return (layers, targets), center_loss if at_center is None or setting.centred else None
+        return seen, center_loss if at_center is None or setting.centred else None
 
     def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
-        layers, targets = seen
-        layer, index = _place(walkers.component)
-        higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
-        return losses_and_gradients(
-            walkers.positions, layers[layer], index, weights[f"blocks.{layer}.attn.W_O"][index],
-            Above(higher, model.unembedding, targets, architecture), limits, gradient=gradient,
-        )  # fmt: skip
+        return _evaluate(model, limits, walkers.component, walkers.positions, seen, gradient=gradient)
 
     with _products(device):
         walk(
@@ -159,6 +151,67 @@ def sample_heads(
         )  # fmt: skip
     check_at_center(traces.at_center)
     return traces
+
+
+@torch.no_grad()
+def sample_head_pairs(
+    weights: Weights,
+    architecture: Architecture,
+    batches: Sequence[Batch],
+    heads: Sequence[str],
+    *,
+    setting: Setting,
+    further: Sequence[Batch] | None = None,
+) -> Pairs:
+    """The antithetic pairs of ``heads``; the rest as of ``sample_heads`` and ``pairs.rises``."""
+    device = next(iter(weights.values())).device
+    limits = _limits(device)
+    model = _folded(weights, architecture)
+
+    def look(batch: Batch) -> tuple[Any, Tensor]:
+        return _look(model, to_device(batch, device), limits)
+
+    def losses(head: str, positions: Tensor, seen: Any) -> Tensor:
+        return _evaluate(model, limits, head, positions, seen, gradient=False)[0]
+
+    if further is not None:
+        _check_batch(further[0], architecture)
+    centers = {head: gather(weights, *_place(head)) for head in heads}
+    with _products(device):
+        return rises(centers, batches, look=look, losses=losses, setting=setting, further=further)
+
+
+def _limits(device: torch.device, max_memory: int | None = None, together: bool | None = None) -> Bounds:
+    return Bounds(
+        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
+        together=device.type != "cpu" if together is None else together,
+    )
+
+
+def _folded(weights: Weights, architecture: Architecture) -> Folded:
+    with _products(next(iter(weights.values())).device):
+        layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
+        return Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
+
+
+def _look(model: Folded, batch: Batch, limits: Bounds) -> tuple[tuple[list[Layer], Targets], Tensor]:
+    """What heads need of a minibatch, and the loss at w*."""
+    targets = targets_of(batch.targets, model.unembedding)
+    layers, center_loss = forward_at_center(model, batch, targets, limits)
+    return (layers, targets), center_loss
+
+
+def _evaluate(
+    model: Folded, limits: Bounds, head: str, positions: Tensor, seen: Any, *, gradient: bool
+) -> tuple[Tensor, Tensor | None]:
+    """A head's losses [chain], and gradients, at positions [chain, n]; ``seen`` by ``_look``."""
+    layers, targets = seen
+    layer, index = _place(head)
+    higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
+    return losses_and_gradients(
+        positions, layers[layer], index, model.weights[f"blocks.{layer}.attn.W_O"][index],
+        Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+    )  # fmt: skip
 
 
 @contextmanager

@@ -35,34 +35,41 @@ def with_control(
     estimate        ``estimate(setting=, control_of=)`` with everything else given
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
-                    two are compared over these
+                    two are compared over these. With ``setting.pairs`` it has all of them
     centred_chains  chains of the centred control, likewise; 0: none
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
 
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, where asked for ``{name}_centred`` and
-    its error, and ``verdict``, which now also says what the controls do of the estimate.
+    its error, and ``verdict``, which now also says what the controls do of the estimate. With
+    ``setting.pairs`` also ``{name}_se_data``, ``coupling`` and ``variance_removed`` (``reduced.VARIABLES``).
     """
     on = estimate(setting=setting)
-    off = estimate(setting=replace(setting, chains=control_chains), control_of=on)
-    renamed = {each: each.replace("llc", name) for each in ("llc", "llc_se", "llc_init", "llc_chain")}
-    dataset = on.drop_dims("draw").rename(renamed)
-    controls = {"gradient_off": off}
+    controls, chains = {}, []
+    if setting.pairs:  # the estimate has made it, of all its chains
+        chains.append(on["llc_gradient_off_chain"])
+    else:
+        changed = replace(setting, chains=control_chains)
+        controls["gradient_off"] = estimate(setting=changed, control_of=on)
     if centred_chains:
-        changes = {"chains": centred_chains, "centred": True}
-        controls["centred"] = estimate(setting=replace(setting, **changes), control_of=on)
+        changed = replace(setting, chains=centred_chains, centred=True, pairs=0)
+        controls["centred"] = estimate(setting=changed, control_of=on)
+    dataset = on.drop_dims("draw").drop_vars("llc_gradient_off_chain", errors="ignore")
+    dataset = dataset.rename({each: each.replace("llc", name) for each in dataset if each.startswith("llc")})
     for control, estimated in controls.items():
         dataset[f"{name}_{control}"], dataset[f"{name}_{control}_se"] = estimated["llc"], estimated["llc_se"]
-    by_chain = (control["llc_chain"] for control in controls.values())
-    dataset["verdict"] = judge_against_controls(on, *by_chain)
+    chains += [control["llc_chain"] for control in controls.values()]
+    dataset["verdict"] = judge_against_controls(on, *chains)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
     same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
     centre = "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift"
-    words = {
+    off = {
         f"{name}_gradient_off": (same, "1"),
         f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    }
+    words = ({} if setting.pairs else off) | {
         f"{name}_centred": (centre, "1"),
         f"{name}_centred_se": ("Monte Carlo standard error of the centred control", "1"),
     }

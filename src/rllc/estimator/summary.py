@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +19,11 @@ from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.relaxation import relaxed
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
+from rllc.estimator.reduced import reduced
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
 from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
+from rllc.estimator.samplers.pairs import Pairs, check_further
 from rllc.models.weights import Weights
 from rllc.setting import COUNT, Setting
 from rllc.vocabulary import NATS, describe, status_attributes
@@ -56,25 +59,39 @@ VARIABLES = {
 }  # fmt: skip
 
 
+class Prepared(NamedTuple):
+    """What samples components that can be sampled.
+
+    chains  ``chains(setting=, max_memory=)`` gives their traces
+    pairs   ``pairs(names, setting=, further=)``: the antithetic pairs of some of them
+    sizes   component -> number of its coordinates
+    """
+
+    chains: Callable[..., Traces]
+    pairs: Callable[..., Pairs]
+    sizes: Mapping[str, int]
+
+
 def estimated(
     loss: Loss,
     weights: Weights,
     batches: Sequence[Any],
     *,
-    prepare: Callable[[Weights, torch.Tensor | None], tuple[Callable[..., Traces], Mapping[str, int]]],
+    prepare: Callable[[Weights, torch.Tensor | None], Prepared],
     setting: Setting,
     init_batches: Sequence[Any] | None = None,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
     control_of: xr.Dataset | None = None,
+    pair_batches: Sequence[Any] | None = None,
 ) -> xr.Dataset:
     """The estimate from what is sampled; what is refused, as of ``llc.estimate``.
 
-    prepare  ``prepare(weights, at_center)`` refuses what cannot be sampled, and gives what samples it,
-             ``(setting=, max_memory=) -> traces``, with the number of coordinates of each component.
+    prepare  ``prepare(weights, at_center)`` refuses what cannot be sampled, and gives what samples it.
              ``at_center`` are the losses there that ``control_of`` holds (None: it is None)
     """
     check_batches(setting, batches, init_batches=init_batches)
+    check_further(setting, pair_batches)
     max_memory = None if max_memory is None else BYTES.of("max_memory", max_memory)
     weights = placed(weights, device)
     at_center, init_loss, unread = None, float("nan"), 0
@@ -82,11 +99,19 @@ def estimated(
         at_center, init_loss = known_at_center(control_of, setting)
         if not setting.centred:
             setting, unread = replace(setting, gradient=False), setting.burn_in
-    run, sizes = prepare(weights, at_center)
+    run, pairs, sizes = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
     traces = run(setting=setting, max_memory=max_memory)
-    return summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
+    estimate = summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
+    if not setting.pairs:
+        return estimate
+    control = estimated(
+        loss, weights, batches, prepare=prepare, setting=replace(setting, pairs=0), max_memory=max_memory,
+        init_batches=init_batches, control_of=estimate,
+    )  # fmt: skip
+    measure = partial(pairs, setting=setting, further=pair_batches)
+    return reduced(estimate, control, measure, own_minibatch=len(batches) > setting.moves)
 
 
 def summarise(

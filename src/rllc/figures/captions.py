@@ -94,9 +94,13 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
 
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
-    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares."""
-    on, count = rllc["rllc"], sampling(rllc).get("control_chains")
-    if count is not None and "rllc_chain" in rllc:
+    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares.
+
+    With pairs all have one, and the estimate has theirs.
+    """
+    on, made = rllc["rllc"], sampling(rllc)
+    count = made.get("control_chains")
+    if count is not None and not made.get("pairs") and "rllc_chain" in rllc:
         on = rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
     return shrinkage(on, rllc["rllc_gradient_off"])
 

@@ -42,6 +42,9 @@ def sampled(data: Data, estimator, *, name: str, **sampling: Any) -> Measurement
         "batches": data.batches("draws", count=sampling["draws"] * sampling["thinning"], **common),
         "init_batches": data.batches("init", count=sampling["init_batches"], **common),
     }
+    if sampling["pairs"]:  # minibatches of their own: the estimate depends less on those of the chains
+        count = (sampling["draws"] - sampling["burn_in"]) * sampling["pairs"] // 2
+        batches["pair_batches"] = data.batches("pairs", count=count, **common)
     extent = {each: sampling[each] for each in ("control_chains", "centred_chains", "keep_traces")}
     size = {each: sampling[each] for each in ("step_size", "reference_norm")}
 

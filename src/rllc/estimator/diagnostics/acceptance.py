@@ -35,6 +35,15 @@ def acceptance(
     return (proposals - energy_rise.double()).clamp(max=0).exp()
 
 
+def variance_off(moves: int, *, localization: float, step_size: float) -> np.ndarray:
+    """Variance of every coordinate after 0, ..., ``moves`` moves from w* without a loss: [moves + 1].
+
+    s_t^2 = step_size (1 - a^(2t)) / (1 - a^2) with a = 1 - step_size localization / 2, summed as the series.
+    """
+    a = 1 - step_size * localization / 2
+    return step_size * np.concatenate([[0.0], np.cumsum(a ** (2.0 * np.arange(moves)))])
+
+
 def acceptance_null(
     *, size: int, localization: float, step_size: float, draws: int, thinning: int = 1
 ) -> np.ndarray:
@@ -59,9 +68,7 @@ def acceptance_null(
     a = 1 - step_size * localization / 2
     k = step_size * localization**2 / 8
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        variance = step_size * np.concatenate(
-            [[0.0], np.cumsum(a ** (2.0 * np.arange((draws - 1) * thinning)))]
-        )
+        variance = variance_off((draws - 1) * thinning, localization=localization, step_size=step_size)
         before, after = (variance[thinning - 1 + shift :: thinning][: draws - 1] for shift in (0, 1))
         mean = k * size * (before - after)
         sd = k * np.sqrt(2 * size * (before**2 + after**2 - 2 * a**2 * before**2))

@@ -12,6 +12,7 @@ from rllc.estimator.samplers.admissible import Loss, blamed, center_loss
 from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
+from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.models.weights import Weights
 from rllc.setting import Setting
 
@@ -73,6 +74,37 @@ def sample(
         gradient=gradient,
         control=at_center is not None,
     )
+
+
+def sample_pairs(
+    loss: Loss,
+    weights: Weights,
+    batches: Sequence[Any],
+    names: Sequence[str],
+    *,
+    components: Mapping[str, Coordinates],
+    setting: Setting,
+    vectorize: bool = False,
+    further: Sequence[Any] | None = None,
+) -> Pairs:
+    """The antithetic pairs of the components ``names``; the rest as of ``sample`` and ``pairs.rises``."""
+    weights = {name: w.detach() for name, w in weights.items()}
+    device = next(iter(weights.values())).device
+
+    def look(batch: Any) -> tuple[Any, Tensor]:
+        batch = to_device(batch, device)
+        return batch, center_loss(loss, weights, batch, name="a minibatch of the pairs")
+
+    def losses(name: str, positions: Tensor, batch: Any) -> Tensor:
+        parts = positions[None] if vectorize else positions[:, None]
+        how = {"component": name, "gradient": False, "vectorize": vectorize}
+        each = (
+            losses_and_gradients(loss, weights, components[name], part, batch, **how)[0] for part in parts
+        )
+        return torch.cat(list(each))
+
+    centers = {name: components[name].gather(weights) for name in names}
+    return rises(centers, batches, look=look, losses=losses, setting=setting, further=further)
 
 
 def losses_and_gradients(

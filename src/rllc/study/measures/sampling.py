@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
 
-from rllc.setting import DIVERGENCE_FACTOR
+from rllc.setting import DIVERGENCE_FACTOR, Setting
 from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.rows import Measure, Variable, Work
@@ -55,6 +55,11 @@ class Sampling(Section):
         "no heating by minibatches; 0: none",
         default=0,
     )
+    pairs: Step = key(
+        "antithetic pairs per kept draw, which stand for the gradient-off control: by it the variance of the "
+        "estimate is reduced (docs/estimator.md); an even number; 0: none, the plain estimate",
+        default=0,
+    )
     seeded: bool = key(
         "the same noise at every step: differences between late steps have half the error, but the errors "
         "along a curve are then alike, and its smoothness says nothing",
@@ -79,6 +84,13 @@ class Sampling(Section):
             raise ValueError(
                 f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
             )
+        if self.pairs:
+            if self.control_chains != self.chains:
+                raise ValueError(
+                    f"pairs need the control of every chain: control_chains {self.control_chains}, chains "
+                    f"{self.chains}; make them equal, or set pairs: 0"
+                )
+            Setting.of(self.model_dump())
         curvature = self.step_size * self.localization
         if curvature >= 4:
             raise ValueError(
@@ -130,14 +142,15 @@ def sampled(kind: str) -> Callable[[Experiment], dict[str, Sampling | None]]:
 
 def _cost(kind: str) -> Callable[[Work], Cost]:
     def cost(work: Work) -> Cost:
-        """All components, chains and draws, with the control."""
+        """All components, chains and draws, with the control and its pairs."""
         section = work.section
         size = (section.batch_size, section.scored_positions)
         components = {"heads": lambda: heads(work.experiment), "other": lambda: len(section.components)}
         count = components.get(kind, lambda: 1)()
         each = 3 * section.chains + section.control_chains
         each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
-        passes = section.draws * section.thinning * each * count
+        of_pairs = 2 * section.pairs * (section.draws - section.burn_in)
+        passes = (section.draws * section.thinning * each + of_pairs) * count
         one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
         memory = 900 + 10 * logits(work.study, work.experiment, *size)
         return Cost(START + len(work.steps) * passes * one, memory)
@@ -163,13 +176,11 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
         "heidelberger_welch_halfwidth", "raftery_lewis_factor",
     )  # fmt: skip
-    centred = {
-        variable: Variable("", "", dims, optional="where asked for")
-        for variable in (f"{name}_centred", f"{name}_centred_se")
-    }
+    optional = (f"{name}_centred", f"{name}_centred_se", f"{name}_se_data", "coupling", "variance_removed")
+    asked = {variable: Variable("", "", dims, optional="where asked for") for variable in optional}
     return (
         {variable: Variable("", "", dims) for variable in each}
-        | centred
+        | asked
         | {"init_loss": Variable("", "")}
         | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
     )

@@ -1,0 +1,197 @@
+"""CPU seconds to a standard error of 2, 1 and 0.5 %, plain and with pairs: benchmarks/to_error.md.
+
+python benchmarks/to_error.py [--results results] [--peer .venv-peer/bin/python]
+                              [--cases study lists text_128 text_1024]
+
+Measured once per component: CPU seconds and variance of a chain, of a chain less its control, and of a pair,
+given the minibatches. From these follow the cheapest numbers of chains and pairs for an error (4 chains or
+more); a chain has 30 draws, 10 of them burn-in. Heads are sampled together, and their time divided by their
+number. devinterp's chains are as good as ours per draw and cost its CPU time per draw (peer.py), in the same
+run. ``study`` is the last checkpoint of a finished default study.
+"""
+
+import argparse
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from cases import make, read
+from compare import called
+from minutes import processor
+
+from rllc.estimator.refined import sample_head_pairs, sample_heads
+from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.sample import sample, sample_pairs
+from rllc.models.loss import next_token_loss
+from rllc.models.transformer import Architecture, shapes
+from rllc.seeds import generator
+from rllc.setting import Setting
+from rllc.store import manifest
+from rllc.store.blocks import examples
+from rllc.store.checkpoints import load
+from rllc.tasks.batch import batches_of
+
+HERE = Path(__file__).parent
+ERRORS = (0.02, 0.01, 0.005)
+DRAWS, BURN_IN, LEAST = 30, 10, 4
+
+
+def study(results: Path) -> tuple[dict, Architecture, list]:
+    """Weights, architecture and minibatches of the last checkpoint of the default study."""
+    path = sorted((results / "language/checkpoints/seed0").glob("from*.json"))[-1]
+    facts = manifest.read(path)
+    architecture = Architecture(**{name: value for name, value in facts["model"].items() if name != "family"})
+    weights = load(manifest.verified(path, facts["checkpoints"][-1]), shapes(architecture))
+    held_out = examples(results / "blocks/bpe/mixture.json", "held_out")
+    random = generator(0, "draws")
+    return (
+        weights,
+        architecture,
+        list(batches_of(held_out, batch_size=8, count=DRAWS, scored=32, random=random)),
+    )
+
+
+def plans(options: argparse.Namespace) -> Iterator[tuple[str, list[str], Setting, tuple[Callable, Callable]]]:
+    """Case, components, setting, and what samples chains and pairs of them."""
+    if set(options.cases) - {"study"}:
+        make(options.work)
+    for case in options.cases:
+        if case == "study":
+            weights, architecture, batches = study(options.results)
+            settings = {"heads": (30, 200, 1e-3), "full": (30, 2000, 1e-4)}
+        else:
+            weights, architecture, batches, _ = read(options.work / case)
+            settings = {"heads": (30, 200, 1e-3), "full": (30, 200, 1e-3)}
+        layers, count = range(architecture.n_layers), min(architecture.n_heads, 2)
+        heads = [f"{layer}:{head}" for layer in layers for head in range(count)]
+        for kind, names in (("heads", heads), ("full", ["full"])):
+            n_beta, localization, step_size = settings[kind]
+            setting = Setting(
+                n_beta=n_beta, localization=localization, step_size=step_size, chains=options.chains,
+                draws=DRAWS, burn_in=BURN_IN,
+            )  # fmt: skip
+            if kind == "heads":
+                at = (weights, architecture, batches)
+                yield (
+                    case,
+                    names,
+                    setting,
+                    (partial(sample_heads, *at, heads=names), partial(sample_head_pairs, *at, names)),
+                )
+            else:
+                at = (next_token_loss(architecture), weights, batches)
+                parts = {"components": {"full": coordinates(weights, None, component="full")}}
+                yield (
+                    case,
+                    names,
+                    setting,
+                    (partial(sample, *at, **parts), partial(sample_pairs, *at, names, **parts)),
+                )
+
+
+def timed(call: Callable) -> tuple:
+    """What a call returns, and its CPU seconds."""
+    begun = time.process_time()
+    result = call()
+    return result, time.process_time() - begun
+
+
+def measured(names: list[str], setting: Setting, chains: Callable, pairs: Callable) -> list[dict]:
+    """CPU seconds and variances, one row per component."""
+    on, seconds_on = timed(lambda: chains(setting=setting))
+    off, seconds_off = timed(lambda: chains(setting=replace(setting, gradient=False), at_center=on.at_center))
+    with_pairs = replace(setting, chains=LEAST, pairs=2)
+    found, seconds_pairs = timed(lambda: pairs(setting=with_pairs))
+    x, y = (setting.n_beta * (each.loss - on.at_center)[..., BURN_IN:].mean(-1).numpy() for each in (on, off))
+    count = len(names) * setting.chains
+    rise = setting.n_beta * found.rise
+    return [
+        {
+            "component": name,
+            "llc": x[row].mean(),
+            "chain": (seconds_on / count, x[row].var(ddof=1)),
+            "coupled": ((seconds_on + seconds_off) / count, (x[row] - y[row]).var(ddof=1)),
+            "pair": (seconds_pairs / (len(names) * rise[row].size), rise[row].var(1, ddof=1).mean()),
+        }
+        for row, name in enumerate(names)
+    ]
+
+
+def cheapest(row: dict, error: float) -> tuple[float, float, int, int]:
+    """CPU seconds plain and with pairs to a standard error, and the chains and pairs of the latter."""
+    (chain, var), (coupled, left), (pair, spread) = row["chain"], row["coupled"], row["pair"]
+    wanted = (error * row["llc"]) ** 2
+    best = (np.inf, 0, 0)
+    for count in range(LEAST, 400):
+        if left / count >= wanted:
+            continue
+        needed = int(np.ceil(spread / (wanted - left / count)))
+        best = min(best, (count * coupled + needed * pair, count, needed))
+    return max(var / wanted, LEAST) * chain, *best
+
+
+def table(rows: list[dict], options: argparse.Namespace) -> str:
+    """The results as Markdown."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy"))
+    lines = [
+        "# CPU seconds to an error\n",
+        f"`python benchmarks/to_error.py`; {processor()}, Python {platform.python_version()},",
+        f"{packages}.\n",
+        f"One thread, {DRAWS} draws per chain, {BURN_IN} of them burn-in, n_beta 30; the study's whole",
+        "model at localization 2000 and step_size 1e-4, all else at 200 and 1e-3. sd: of one chain, of a",
+        f"chain less its control, of one pair, from {options.chains} chains. ms: CPU of a draw, of one",
+        "with its control, of a pair. CPU seconds to a standard error, given the minibatches, of 2, 1 and",
+        f"0.5 % of the estimate: plain chains ({LEAST} at least) / coupled chains and pairs (their numbers)",
+        "/ devinterp.\n",
+        "| case | component | estimate | sd | ms | 2 % | 1 % | 0.5 % | gain at 1 % |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        kinds = ("chain", "coupled", "pair")
+        sd = " / ".join(f"{row[kind][1] ** 0.5:.2g}" for kind in kinds)
+        each = [row[kind][0] / (1 if kind == "pair" else DRAWS) for kind in kinds]
+        cells = []
+        for error in ERRORS:
+            plain, reduced, chains, pairs = cheapest(row, error)
+            peer = f" / {plain * row['peer'] / (1e3 * each[0]):.1f}" if row["peer"] else ""
+            cells.append(f"{plain:.1f} / {reduced:.1f} ({chains}, {pairs}){peer}")
+            if error == 0.01:
+                gain = f"{plain / reduced:.1f}"
+        ms = " / ".join(f"{1e3 * value:.1f}" for value in each)
+        first = (row["case"], row["component"], f"{row['llc']:.3g}", sd, ms)
+        lines.append(f"| {' | '.join((*first, *cells, gain))} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--peer", help="the Python of devinterp's environment")
+    parser.add_argument("--cases", nargs="+", choices=["study", "lists", "text_128", "text_1024"])
+    parser.add_argument("--chains", type=int, default=12)
+    parser.add_argument("--work", type=Path, default=Path("build/bench"))
+    parser.add_argument("--output", type=Path, default=HERE / "to_error.md")
+    options = parser.parse_args()
+    options.cases = options.cases or ["study", "lists", "text_128"]
+    torch.set_num_threads(1)
+    rows = []
+    for case, names, setting, (chains, pairs) in plans(options):
+        for row in measured(names, setting, chains, pairs):
+            row |= {"case": case, "peer": None}
+            if options.peer and case != "study":
+                extent = ["--component", row["component"], "--chains", "2", "--draws", "6"]
+                row["peer"] = called(options.peer, "peer.py", options.work / case, *extent)["ms_per_draw"]
+            rows.append(row)
+        options.output.write_text(table(rows, options))
+        print(options.output.read_text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""The same estimate with less variance: the gradient-off control, whose mean is known, as control variate.
+
+With x_c and y_c the estimates of chain c and of its control, which has the same noise and minibatches, and
+m the mean of the control, from antithetic pairs (samplers/pairs.py)::
+
+    llc = mean_c (x_c - beta_c (y_c - m))
+
+Chain and control are nearly equal where the localization rules, so what is left between chains is small, and
+the pairs are independent and cost forward passes alone. beta_c is fitted on the other chains, and so
+independent of y_c: the expectation is that of the plain estimate, whatever beta is, at any step, burn-in and
+thinning. Where little would be gained beta is 0, and the estimate the plain one. (Control variates: Owen,
+Monte Carlo theory, methods and examples, 8.9.)
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtri, stdtrit
+
+from rllc.estimator.diagnostics.status import OK
+from rllc.estimator.samplers.pairs import Pairs
+from rllc.setting import LEAST_CHAINS
+from rllc.vocabulary import describe
+
+BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
+# The squared correlation that the other chains must show between estimate and control. The pairs cost about
+# as much as the chains, so that half would just pay; what a few chains show is that much too large by chance.
+LEAST_SHARED = 0.8
+LEVEL = 0.975  # the quantile of an interval of 95 %
+
+VARIABLES = {
+    "llc": ("local learning coefficient, mean over the ok chains, its variance reduced by the control", "1"),
+    "llc_se": (
+        "Monte Carlo standard error of the LLC given these minibatches, from differences between chains and "
+        "between pairs; it holds no data-sampling error", "1",
+    ),
+    "llc_se_data": ("standard error of the LLC from the choice of minibatches", "1"),
+    "llc_gradient_off": ("control: mean of the same estimate without the gradient, from pairs", "1"),
+    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    "llc_gradient_off_chain": ("control: the same chain without the gradient", "1"),
+    "coupling": ("coefficient of the control in the estimate, mean over chains; 0: the plain estimate", "1"),
+    "variance_removed": ("share of the variance between chains that the control removed", "1"),
+}  # fmt: skip
+
+
+def reduced(
+    on: xr.Dataset, off: xr.Dataset, measure: Callable[[Sequence[str]], Pairs], *, own_minibatch: bool
+) -> xr.Dataset:
+    """The estimate ``on`` with its variance reduced by its control ``off``, over the same chains.
+
+    on, off        as ``summary.summarise`` returns them
+    measure        gives the pairs of the components named; those that have no use for them are left out
+    own_minibatch  every kept draw has a minibatch that no other has
+
+    Returns ``on`` with ``VARIABLES``. Everything else, ``llc_chain``, R-hat, effective draws, drift and the
+    verdict among it, is of the plain chains.
+
+    ``llc_se`` is multiplied by Student's quantile over the normal one at Satterthwaite's degrees of freedom,
+    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain, the
+    control is that of the chains. ``llc_se_data`` holds what other minibatches would change in the control's
+    mean and, from the covariance between chains, in the rest; NaN without ``own_minibatch``.
+    """
+    n_beta, names = on.attrs["n_beta"], on["component"].values
+    x, y = _kept(on).where(on["status"] == OK).values, _kept(off).values
+    memory = memory_of(on.attrs)
+    beta = np.stack(
+        [coefficients(*each, pairs=on.attrs["pairs"], memory=memory) for each in zip(x, y, strict=True)]
+    )
+    used = beta.any(1)
+    pairs = measure([str(name) for name in names[used]]) if used.any() else None
+    rise = iter(() if pairs is None else n_beta * pairs.rise)
+    rows = []
+    for row in range(len(names)):
+        law = (next(rise), pairs.variance) if used[row] else None
+        control = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
+        rows.append(control | combined(x[row], y[row], beta[row], law))
+    table = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    change = table.pop("change")
+    result = on.assign({name: ("component", values) for name, values in table.items()})
+    for name in ("llc", "llc_init"):
+        result[name] = on[name].copy(data=on[name].values + change)
+    if not own_minibatch:
+        result["llc_se_data"] = result["llc_se_data"] * np.nan
+    result["llc_gradient_off_chain"] = off["llc_chain"]
+    return describe(result, VARIABLES)
+
+
+def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> np.ndarray:
+    """beta of each chain [chain], from the others; x, y [chain, draw] of the estimate and of its control.
+
+    The estimate's variance is smallest at ::
+
+        beta = cov(x, y) / (var(y) + chains V)
+
+    where V is the variance of the pairs' mean to come. cov / var is that of differences between chains, draw
+    by draw. A pair has the variance of the even part of a draw's rise, and the mean over draws has at least
+    ``memory`` times that over the number of draws, so chains V / var(y) is at most chains / (pairs memory),
+    which stands for it. beta is 0 where the squared correlation is below ``LEAST_SHARED``, and of a chain
+    that is NaN in x or y.
+
+    pairs   per draw
+    memory  variance of the control's mean over draws, over what it were if draws were independent
+    """
+    good = np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
+    beta = np.zeros(len(x))
+    if good.sum() < LEAST_CHAINS:
+        return beta
+    kept = 1 / (1 + good.sum() / (pairs * memory))
+    for chain in np.flatnonzero(good):
+        others = good & (np.arange(len(x)) != chain)
+        a, b = (each[others] - each[others].mean(0) for each in (x, y))
+        cov, var_x, var_y = (a * b).sum(), (a * a).sum(), (b * b).sum()
+        if cov > 0 and cov**2 > LEAST_SHARED * var_x * var_y:
+            beta[chain] = cov / var_y * kept
+    return beta
+
+
+def shared_variance(trace: np.ndarray) -> float:
+    """Variance of the mean of a trace [chain, draw] from what all chains have in common: their minibatches.
+
+    The mean covariance of two chains over blocks of draws, over the number of blocks; 0 where it is negative.
+    NaN with fewer than two chains or blocks. A trend that all chains share is part of it.
+    """
+    blocks = _blocks(trace[np.isfinite(trace).all(-1)])
+    chains, count = blocks.shape
+    if chains < 2 or count < 2:
+        return float("nan")
+    own, common = blocks.var(1, ddof=1).mean(), blocks.mean(0).var(ddof=1)
+    return float(max(0.0, (common - own / chains) * chains / (chains - 1)) / count)
+
+
+def memory_of(setting: Mapping[str, float]) -> float:
+    """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
+    count = setting["draws"] - setting["burn_in"]
+    lag = np.arange(1, count)
+    correlation = (1 - setting["step_size"] * setting["localization"] / 2) ** (2 * setting["thinning"] * lag)
+    return 1 + 2 * float(((1 - lag / count) * correlation).sum())
+
+
+def combined(
+    x: np.ndarray, y: np.ndarray, beta: np.ndarray, pairs: tuple[np.ndarray, np.ndarray] | None
+) -> dict[str, float]:
+    """By how much the control changes the estimate of one component, and the rest of ``VARIABLES``.
+
+    x, y   [chain, draw]
+    beta   [chain]
+    pairs  n_beta times their rises [group, pair], and s_t^2 [group]. Without them, or where one is not
+           finite, beta is 0, and nothing is said of the control
+    """
+    good = np.isfinite(x).all(-1)
+    if not good.any():
+        nothing = ("change", "llc_se", "llc_se_data", "coupling", "variance_removed")
+        return dict.fromkeys(nothing, np.nan)
+    x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
+    if pairs is None or not np.isfinite(pairs[0]).all():
+        beta, mean, own_error, of_data, own_freedom, control = 0 * beta, 0.0, 0.0, 0.0, np.inf, {}
+    else:
+        rise, variance = pairs
+        groups, size = rise.shape
+        own = rise.var(1, ddof=1) / size  # squared errors of the groups' means
+        mean, own_error, of_data = rise.mean(), own.sum() / groups**2, _data_variance(rise, own, variance)
+        own_freedom = np.count_nonzero(variance) * (size - 1)
+        control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
+    change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
+    count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where it is, the slope
+    of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
+    apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
+    with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
+        of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.nan
+        of_pairs = slope**2 * own_error
+        freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - fitted) + of_pairs**2 / own_freedom)
+        return control | {
+            "change": change.mean(),
+            "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
+            "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
+            "coupling": slope,
+            "variance_removed": 1 - (apart - beta[:, None] * control_apart).var() / apart.var(),
+        }
+
+
+def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> float:
+    """Variance of the mean of ``rise`` [group, pair] from the choice of minibatches, one for each group.
+
+    To leading order a group's mean is its s_t^2 times a number of the minibatch, whose variance is estimated
+    from the spread of groups less what their pairs explain (``own``: squared errors of the groups' means).
+    """
+    moved = variance > 0
+    weight = variance[moved] / variance.sum()
+    if len(weight) < 2:
+        return float("nan")
+    number, error = rise[moved].mean(1) / weight, own[moved] / weight**2
+    center = (weight * number).sum()
+    spread = (weight * (number - center) ** 2).sum() - (weight * (1 - weight) * error).sum()
+    of_one = max(0.0, spread / (weight * (1 - weight)).sum())
+    return float(of_one * (weight**2).sum() / len(variance) ** 2)
+
+
+def _kept(dataset: xr.Dataset) -> xr.DataArray:
+    """n_beta times the rise of the kept draws [component, chain, draw].
+
+    A control that has diverged is kept: it has its law all the same, and its mean is of all chains.
+    """
+    rise = (dataset["loss"] - dataset["loss_at_center"]).isel(draw=slice(dataset.attrs["burn_in"], None))
+    return dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")
+
+
+def _blocks(trace: np.ndarray) -> np.ndarray:
+    """Means of consecutive draws: [chain, draw] -> [chain, block]."""
+    parts = np.array_split(trace, min(BLOCKS, trace.shape[1]), axis=1)
+    return np.stack([part.mean(1) for part in parts], 1)

@@ -1,0 +1,222 @@
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm, t
+
+from rllc.estimator.llc import estimate
+from rllc.estimator.reduced import coefficients, combined, shared_variance
+from rllc.estimator.samplers.pairs import rises
+from rllc.setting import Setting
+from rllc.validation.truths.quadratic import variances
+
+CURVATURE, SLOPE = np.geomspace(0.1, 4.0, 12), np.linspace(-0.3, 0.3, 12)
+LAW = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
+STRONG = {"n_beta": 2e4, "localization": 20.0, "step_size": 4e-5}  # the likelihood rules: nothing to gain
+
+
+def well(weights, batch):
+    """1/2 sum h w^2 + g . w, times the batch; 3 at w = 0."""
+    w = weights["w"]
+    return 3.0 + batch * (0.5 * torch.from_numpy(CURVATURE) * w**2 + torch.from_numpy(SLOPE) * w).sum()
+
+
+def sampled(batches=(1.0,), component="full", **changes):
+    setting = {**LAW, "chains": 4, "draws": 12, "burn_in": 3, "pairs": 4, "vectorize": True} | changes
+    batches = [torch.tensor(each, dtype=torch.float64) for each in batches]
+    return estimate(
+        well, {"w": torch.zeros(12, dtype=torch.float64)}, batches, components={component: None}, **setting
+    ).isel(component=0)
+
+
+def expected(*, draws, burn_in, thinning=1, n_beta, localization, step_size):
+    """The plain estimator's mean on the well: the variance of ``truths.quadratic`` and, by the slope, the way."""
+    law = {"n_beta": n_beta, "localization": localization, "step_size": step_size}
+    _, variance, a = variances(CURVATURE, draws=draws, thinning=thinning, **law)
+    mean, means = np.zeros(12), []
+    for _ in range((draws - 1) * thinning + 1):
+        means.append(mean)
+        mean = a * mean - step_size * n_beta / 2 * SLOPE
+    at = np.array(means)[::thinning]
+    rise = (0.5 * CURVATURE * (variance + at**2) + SLOPE * at).sum(1)
+    return n_beta * rise[burn_in:].mean()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {**LAW, "draws": 10, "burn_in": 0},
+        {**LAW, "n_beta": 10.0, "localization": 0.0, "draws": 8, "burn_in": 3, "thinning": 2},
+    ],
+    ids=["from w*", "free, thinned"],
+)
+def test_the_expectation_is_the_plain_estimators_and_the_error_honest(how):
+    found = [sampled(**how, seed=seed, pairs=8) for seed in range(49)]
+    assert np.mean([float(each.coupling) for each in found]) > 0.2  # the control is used
+    plain = np.array([float(each.llc_chain.mean()) for each in found])
+    value, error = (np.array([float(each[name]) for each in found]) for name in ("llc", "llc_se"))
+    truth = expected(**how)
+    assert abs(value.mean() - truth) < 3 * value.std(ddof=1) / 7
+    assert value.std() < 0.8 * plain.std()
+    z = (value - truth) / error
+    assert (abs(z) < norm.ppf(0.975)).mean() > 0.82  # 4 binomial errors below 95 %
+    assert z.std() > 0.6
+
+
+@pytest.mark.parametrize(("localization", "thinning", "burn_in"), [(200.0, 1, 0), (200.0, 3, 2), (0.0, 2, 1)])
+def test_pairs_have_the_law_of_the_control(localization, thinning, burn_in):
+    """In 100,000 coordinates a mean square is the variance to a percent."""
+    law = {**LAW, "localization": localization}
+    setting = Setting(**law, chains=4, draws=6, burn_in=burn_in, thinning=thinning, pairs=2)
+    _, variance, _ = variances(np.ones(1), draws=6, thinning=thinning, gradient=False, **law)
+    found = rises(
+        {"full": torch.zeros(100_000, dtype=torch.float64)}, [0.0],
+        look=lambda batch: (batch, torch.tensor(0.0)),
+        losses=lambda name, w, batch: (w.square() + 7 * w).sum(1), setting=setting,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.rise[0], 1e5 * variance[burn_in:].repeat(2, 1), rtol=0.015)
+    np.testing.assert_allclose(found.variance, variance[burn_in:, 0])
+
+
+def test_a_slope_cancels_in_every_pair_and_each_minibatch_is_read_by_those_it_is_for():
+    read = []
+    setting = Setting(**LAW, chains=4, draws=5, burn_in=2, thinning=2, pairs=4)
+
+    def rise(further):
+        read.clear()
+        return rises(
+            {"a": torch.zeros(3), "b": torch.ones(2)}, [10, 11, 12],
+            look=lambda batch: (read.append(batch), torch.tensor(0.0)),
+            losses=lambda name, w, batch: w.sum(1) - (name == "b") * 2, setting=setting, further=further,
+        ).rise  # fmt: skip
+
+    own, further = rise(None), rise([20, 21, 22, 23, 24, 25])
+    assert read == [20, 21, 22, 23, 24, 25]
+    assert (own.shape, further.shape) == ((2, 3, 4), (2, 6, 2))
+    np.testing.assert_allclose(own, 0, atol=1e-6)
+    rise(None)
+    assert read == [11, 10, 12]  # of moves 4, 6 and 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is_evaluated(seed):
+    calls = []
+
+    def counted(weights, batch):
+        calls.append(batch)
+        return 3 + 1.25 * weights["w"].square().sum() * batch
+
+    def run(pairs):
+        calls.clear()
+        one = torch.ones((), dtype=torch.float64)
+        weights = {"w": torch.zeros(12, dtype=torch.float64)}
+        law = {**STRONG, "chains": 4, "draws": 60, "burn_in": 40, "seed": seed}
+        found = estimate(counted, weights, [one], components={"full": None}, pairs=pairs, **law)
+        return found.isel(component=0), len(calls)
+
+    (found, with_pairs), (plain, without) = run(4), run(0)
+    assert with_pairs - without < 4 * 21 + 5  # the control's chains; pairs would be 160 more
+    assert float(found.llc) == float(plain.llc)
+    chains = plain.llc_chain.values
+    assert float(found.llc_se) == pytest.approx(chains.std(ddof=1) / 2 * t.ppf(0.975, 3) / norm.ppf(0.975))
+    assert float(found.coupling) == float(found.variance_removed) == 0
+    assert float(found.llc_gradient_off) == pytest.approx(float(found.llc_gradient_off_chain.mean()))
+    assert np.isnan(float(found.llc_se_data))  # one minibatch cannot say
+
+
+def test_everything_of_single_chains_is_as_without_pairs():
+    found, plain = sampled(), sampled(pairs=0)
+    assert float(found.llc) != float(plain.llc)
+    for name in ("llc_chain", "rhat", "ess", "drift", "acceptance", "verdict", "loss", "loss_at_center"):
+        np.testing.assert_array_equal(found[name], plain[name], err_msg=name)
+    for name in set(found.data_vars) - {"status", "verdict"}:
+        assert found[name].attrs["long_name"], name
+
+
+def test_a_chains_coefficient_does_not_depend_on_the_chain():
+    random = np.random.default_rng(0)
+    y = random.normal(size=(6, 20))
+    x = y + 0.1 * random.normal(size=(6, 20))
+    before = coefficients(x, y, pairs=8, memory=5.0)
+    assert (before > 0.8).all()
+    x[2], y[2] = random.normal(size=(2, 20))
+    after = coefficients(x, y, pairs=8, memory=5.0)
+    assert after[2] == before[2]
+    assert (after != before).sum() == 5
+    y[1] = np.nan
+    assert coefficients(x, y, pairs=8, memory=5.0)[1] == 0
+    assert not coefficients(x[:3], y[:3], pairs=8, memory=5.0).any()
+
+
+@pytest.mark.parametrize("coupling", [0.999, 0.95, 0.5])
+def test_intervals_cover_the_truth_where_chains_are_few(coupling):
+    """Independent normal draws around 5, four chains; 95 +- 2.1 % (4 binomial errors of 1,600)."""
+    random = np.random.default_rng(1)
+    hits, count, used = 0, 1600, 0
+    for _ in range(count):
+        y = random.normal(size=(4, 10))
+        x = 5 + coupling * y + np.sqrt(1 - coupling**2) * random.normal(size=(4, 10))
+        rise = random.normal(size=(10, 32))
+        beta = coefficients(x, y, pairs=32, memory=1.0)
+        used += beta.any()
+        found = combined(x, y, beta, (rise, np.ones(10)) if beta.any() else None)
+        hits += abs(x.mean() + found["change"] - 5) < 1.96 * found["llc_se"]
+    assert (used > 0.9 * count) == (coupling > 0.9)
+    assert 0.929 < hits / count < 0.985
+
+
+def test_the_error_from_the_choice_of_minibatches_is_the_known_one():
+    """Minibatches multiply the well by 1 +- 0.5: the control's mean, and the estimate near it, do likewise."""
+    law = {**LAW, "n_beta": 3.0}
+    _, variance, _ = variances(CURVATURE, draws=12, gradient=False, **law)
+    law |= {"draws": 12, "burn_in": 2, "pairs": 8}
+    of_one = 3.0 * (0.5 * CURVATURE * variance[2:]).sum(1)
+    random = np.random.default_rng(0)
+    found = []
+    for seed in range(40):
+        batches = random.choice([0.5, 1.5], 12)
+        one = sampled(batches, **law, seed=seed)
+        given = (of_one * batches[2:]).mean()
+        off = (float(one.llc_gradient_off) - given) / float(one.llc_gradient_off_se)
+        found.append([off, float(one.llc_se_data), float(one.coupling)])
+    off, data, coupling = np.array(found).T
+    assert coupling.min() > 0.8
+    assert np.sqrt((data**2).mean()) == pytest.approx(np.sqrt((of_one**2).sum()) * 0.5 / 10, rel=0.15)
+    assert abs(off.mean()) < 3 / np.sqrt(40)
+    assert off.std() == pytest.approx(1, abs=0.35)
+
+
+def test_what_all_chains_have_in_common_is_told_from_their_own():
+    random = np.random.default_rng(0)
+    common = random.normal(size=(400, 1, 10))
+    own = 3 * random.normal(size=(400, 6, 10))
+    found = np.mean([shared_variance(trace) for trace in own + common])
+    alone = np.mean([shared_variance(trace) for trace in own])
+    assert found == pytest.approx(0.1, rel=0.3 + alone / 0.1)
+    assert alone < 0.08
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pairs": 3}, "pairs is 3: expected 0 .none. or an even number"),
+        ({"chains": 3}, "pairs 4 with chains 3: expected 4 chains or more"),
+        ({"gradient": False}, "expected gradient=True"),
+        ({"sampler": "rmsprop"}, "sampler sgld"),
+        ({"pair_batches": [torch.ones(())] * 17}, "pair_batches has 17: expected 18, one for every two of 4"),
+    ],
+)
+def test_what_cannot_be_reduced_is_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        sampled(**changes)
+
+
+def test_where_all_chains_fail_nothing_is_said():
+    found = combined(np.full((4, 9), np.nan), np.zeros((4, 9)), np.zeros(4), None)
+    assert np.isnan(list(found.values())).all()
+
+
+def test_the_setting_records_the_pairs():
+    assert sampled().attrs["pairs"] == 4
+    assert asdict(Setting(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2
