@@ -95,10 +95,15 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
     """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares."""
-    on, count = rllc["rllc"], sampling(rllc).get("control_chains")
-    if count is not None and "rllc_chain" in rllc:
-        on = rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
-    return shrinkage(on, rllc["rllc_gradient_off"])
+    return shrinkage(over_shared_chains(rllc, "control"), rllc["rllc_gradient_off"])
+
+
+def over_shared_chains(rllc: xr.Dataset, kind: str) -> xr.DataArray:
+    """Estimates over the chains whose noise a control has; of ``kind`` control (gradient off) or centred."""
+    count = sampling(rllc).get(f"{kind}_chains")
+    if count is None or "rllc_chain" not in rllc:
+        return rllc["rllc"]
+    return rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
 
 
 def setting(dataset: xr.Dataset) -> str:
@@ -261,7 +266,8 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
     values, hessian = sampling(rllc), datasets.get("hessian", {})
-    if "hessian_trace_head" not in hessian or not {"n_beta", "localization"} <= set(values):
+    known = {"n_beta", "localization"} <= set(values) and values.get("reference_norm") is None
+    if "hessian_trace_head" not in hessian or not known:
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])
