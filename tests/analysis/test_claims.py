@@ -43,6 +43,66 @@ def test_truth_table(values, bounds, expected):
     assert verdict(values, **bounds)["verdict"].item() == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "errors", "bounds", "expected"),
+    [
+        ((1.2, 1.2), (0.1, 0.1), {"at_least": 1}, "holds"),
+        ((1.2, 1.2), (0.1, 0.11), {"at_least": 1}, "undecided"),  # 1.2 - 1.96 * 0.11 < 1
+        ((0.8, 0.8), (0.1, 0.1), {"at_least": 1}, "does not"),
+        ((0.8, 0.8), (0.1, 0.11), {"at_least": 1}, "undecided"),
+        ((1.2, 0.8), (0.1, 0.1), {"at_least": 1}, "half"),
+        ((1.2, 0.8), (0.2, 0.1), {"at_least": 1}, "undecided"),
+        ((1152, 1152), (2000, 2000), {"at_least": 500, "at_most": 1300}, "undecided"),
+        ((1152, 1152), (50, 50), {"at_least": 500, "at_most": 1300}, "holds"),
+        ((1152, 1152), (50, 100), {"at_least": 500, "at_most": 1300}, "undecided"),
+        ((0, 0), (0.009, 0.009), {"at_least": 0.05}, "does not"),
+        ((1, 1), (0, 0), {"at_least": 1, "at_most": 1}, "holds"),  # bounds belong to what passes
+        ((1.2, 1.2), (0.1, NAN), {"at_least": 1}, "undecided"),  # an error that is not known is not none
+        ((1.2, NAN), (0.1, NAN), {"at_least": 1}, "holds"),
+    ],
+)
+def test_an_interval_that_crosses_a_bound_decides_nothing(values, errors, bounds, expected):
+    found = judge({"c": claim(**bounds)}, {"a": summary(x=values, x_se=errors)})
+    assert found["verdict"].item() == expected
+
+
+def test_one_seed_that_passes_and_one_that_fails_are_half_whatever_the_third_is():
+    three = {"last_step": (9.0, 9, 9), "seeds": (0, 1, 2)}
+    found = judge({"c": claim(at_least=1)}, {"a": summary(x=(2, 0, 1), x_se=(0.1,) * 3, **three)})
+    assert found["passes"].values.tolist() == [[1, 0, -2]] and found["verdict"].item() == "half"
+    flags = dict(
+        zip(found["passes"].attrs["flag_meanings"].split(), found["passes"].attrs["flag_values"], strict=True)
+    )
+    assert flags == {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2}
+
+
+def test_estimates_most_of_which_cannot_be_trusted_decide_nothing():
+    half = judge({"c": claim(at_least=1)}, {"a": summary(x=(2, 2), x_untrusted=(0.5, NAN))})
+    assert half["verdict"].item() == "holds"
+    most = judge({"c": claim(at_least=1)}, {"a": summary(x=(2, 2), x_untrusted=(0.51, 0))})
+    assert most["passes"].values.tolist() == [[-2, 1]] and most["verdict"].item() == "undecided"
+    other = {"a": summary(x=(2, 2), x_untrusted=(0, 0)), "b": summary(x=(1, 1), x_untrusted=(0.4, 0.9))}
+    compared = judge({"c": claim(at_least=0, versus="b")}, other)
+    assert compared["untrusted"].values.tolist() == [[0.65] * 2]  # the mean of the other's seeds
+    assert compared["verdict"].item() == "undecided"
+
+
+def test_what_a_claim_presupposes_has_to_pass_first():
+    """The overlap cannot fall with an LLC that does not fall."""
+    table = {"a": summary(x=(0.3, 0.3), y=(0.2, 0), y_se=(0.009, 0.009))}
+    claims = {
+        "with": claim(at_least=0.1, given="falls"),
+        "falls": claim(statistic="y", at_least=0.05),
+    }
+    found = judge(claims, table)
+    assert found["passes"].values.tolist() == [[1, -2], [1, 0]]
+    assert found["verdict"].values.tolist() == ["undecided", "half"]
+    assert found["given"].values.tolist() == ["falls", ""]
+    for wrong in ("nothing", "with"):
+        with pytest.raises(ValueError, match="expected a claim that presupposes none"):
+            judge({**claims, "with": {**claims["with"], "given": wrong}}, table)
+
+
 def test_a_seed_that_is_not_reached_is_not_judged():
     found = verdict((5, 1), last_step=(200.0, 100), at_most=2, reached=150)
     assert found["passes"].values.tolist() == [[0, -1]]

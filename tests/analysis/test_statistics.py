@@ -135,13 +135,45 @@ def test_no_error_where_there_is_none_to_take_it_from():
     np.testing.assert_array_equal(found["it_se"].isnull(), [True, False])
     without = entry("llc.llc", "first_step_reaching", threshold=8)  # which some redrawn curves do not
     assert summary(without, {"llc": with_errors(0.5)})["it_se"].isnull().all()
-    shared = with_errors(0.5).assign_attrs(sampling='{"seeded": true}')
-    assert "it_se" not in summary(entry("llc.llc", "last"), {"llc": shared})
     infinite = with_errors([0.1, 0.1, 0.1, np.inf])
     assert summary(entry("llc.llc", "last"), {"llc": infinite})["it_se"].isnull().all()
-    heads = circuits().assign(anti_state_se=0 * circuits()["anti_state"] + 1)
-    found = summary(entry("circuits.anti_state", "last", over_heads="max"), {"circuits": heads})
-    assert "it_se" not in found
+
+
+def test_where_steps_share_their_noise_the_larger_error_counts():
+    """A mean over 3 has e / sqrt(3) by independent errors and e by a common one; a fall has less by the latter."""
+    seeded = with_errors(0.05).assign_attrs(sampling='{"seeded": true}')
+    mean = summary(entry("llc.llc", "last", window=3), {"llc": seeded})
+    np.testing.assert_allclose(mean["it_se"], 0.05, rtol=0.1)
+    falls = [summary(entry("llc.llc", "fall"), {"llc": each}) for each in (seeded, with_errors(0.05))]
+    np.testing.assert_array_equal(falls[0]["it_se"], falls[1]["it_se"])
+
+
+def of_heads(errors=(0.02, 0.04, 9.0)):
+    """Curves of three heads, two of them in layer 0: falls by 1/4 and 1/2; the third rises."""
+    values = np.array([[4.0, 8, 2], [8, 4, 3], [6, 4, 9]])[None, ..., None]
+    dims = ("seed", "step", "head", "distribution")
+    return xr.Dataset(
+        {"rllc": (dims, values), "rllc_se": (dims, np.broadcast_to(errors, (1, 3, 3))[..., None])},
+        {"seed": [0], "step": [0, 10, 20], "head": ["0:0", "0:1", "1:0"], "distribution": ["mixture"]},
+    )
+
+
+def test_a_statistic_of_each_head_of_a_layer_and_its_error():
+    of = {"datasets": {"rllc": of_heads()}}
+    least = summary(entry("rllc.rllc", "fall", layer=0, of_heads="min"), **of)
+    assert least["it"].item() == 1 - 6 / 8
+    np.testing.assert_allclose(least["it_se"], 0.75 * np.hypot(0.02 / 6, 0.02 / 8), rtol=0.1)
+    most = summary(entry("rllc.rllc", "fall", layer=0, of_heads="max"), **of)
+    np.testing.assert_allclose(most["it_se"], 0.5 * np.hypot(0.04 / 4, 0.04 / 8), rtol=0.1)
+    mean = summary(entry("rllc.rllc", "last", layer=0, over_heads="mean"), **of)
+    assert mean["it"].item() == 5
+    np.testing.assert_allclose(mean["it_se"], np.hypot(0.02, 0.04) / 2, rtol=0.1)
+    absent = summary(entry("rllc.rllc", "fall", layer=2, of_heads="min"), **of)
+    assert "no head in layer 2" in absent.attrs["absent.it"]
+    gone = of_heads()
+    gone["rllc"].loc[{"head": "0:1"}] = NAN
+    assert summary(entry("rllc.rllc", "fall", of_heads="min"), {"rllc": gone})["it"].isnull().all()
+    assert summary(entry("rllc.rllc", "last", over_heads="min"), {"rllc": gone})["it"].item() == 6
 
 
 @pytest.mark.parametrize("over", ["max", "min", "mean"])

@@ -177,8 +177,27 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
     assert drawing.data["shrinkage"].sel(at | {"kind": "heads", "distribution": "code"}) == pytest.approx(
         expected
     )
-    texts = {text.get_text() for text in drawing.figure.axes[1].texts}
+    rows = len(calibration.MAPS)
+    columns = len([ax for ax in drawing.figure.axes if ax.images]) // rows
+    texts = {text.get_text() for text in drawing.figure.axes[columns + 1].texts}
     assert f"{expected:.2f}" in texts
+    exponent = drawing.data["exponent"].sel(at | {"kind": "heads", "distribution": "code"})
+    assert f"{float(exponent):.2f}" in {
+        t.get_text().strip("()") for t in drawing.figure.axes[3 * columns + 1].texts
+    }
+
+
+def test_the_map_says_what_an_estimate_is(datasets):
+    """By drift over half of the centred control, else by whether that control is near the one without gradient."""
+    drawing = DRAW["regime_map"](datasets)
+    data = drawing.data.sel(kind="heads", distribution="code")
+    for at in ({"n_beta": n, "localization": g} for n in (30.0, 300.0) for g in (200.0, 1000.0)):
+        one = data.sel(at)
+        drift, near = float(one["walked_share"]) > 0.5, float(one["shrinkage_without_drift"]) < 0.2
+        assert int(one["meaning"]) == (2 if drift else 0 if near else 1)
+    shown = {text.get_text().strip("()") for text in drawing.figure.axes[1].texts}
+    assert shown == {calibration.WORDS[int(n)] for n in np.unique(data["meaning"]) if n == n}
+    assert "main" not in shown and any(f"is {kind}" in words(drawing) for kind in calibration.IN_WORDS)
 
 
 def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):

@@ -30,11 +30,12 @@ def test_every_claim_has_its_row(sorting, tmp_path):
     assert "step of the LLC's peak" in shown and "llc peak step" not in shown
     assert "means over 3 neighbouring checkpoints" in words(drawing)
     assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
-    badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
-    assert [badge.partition("  ")[2] for badge in badges] == claims["verdict"].values.tolist()
-    patches = [p for p in drawing.figure.axes[0].patches if type(p).__name__ == "FancyBboxPatch"]
-    assert len(patches) == claims.sizes["claim"]
     found = claims["verdict"].values.tolist()
+    met = [name for name in VERDICTS if name in found]
+    badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]
+    assert [badge.partition("  ")[2] for badge in badges] == [*found, *met]
+    patches = [p for p in drawing.figure.axes[0].patches if type(p).__name__ == "FancyBboxPatch"]
+    assert len(patches) == claims.sizes["claim"] + len(met)
     assert f"{len(found)} claims: {found.count('holds')} hold" in words(drawing)
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
@@ -50,6 +51,24 @@ def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
     value = number(float(claims["value"].isel(claim=1).sel(seed=1)))
     assert [text[:-2] for text in texts(drawing) if "†" in text] == [f"{value}†"]
     assert "†: more than 50% of the estimates" in words(drawing)
+
+
+def test_what_is_undecided_has_a_colour_a_sign_and_a_line_of_the_key_of_its_own(sorting):
+    claims = sorting.claims()
+    claims["passes"][1, 0], claims["verdict"][1] = -2, "undecided"
+    assert len({color for color, _ in VERDICTS.values()}) == len({sign for _, sign in VERDICTS.values()}) == 5
+    drawing = claims_sorting(
+        {"claims": claims.assign(given=("claim", ["a_claim", *[""] * (claims.sizes["claim"] - 1)]))}
+    )
+    shown = drawing.figure.axes[0].texts
+    value = number(float(claims["value"].isel(claim=1).sel(seed=0)))
+    assert [text.get_color() for text in shown if text.get_text() == f"{value} ?"] == [
+        VERDICTS["undecided"][0]
+    ]
+    assert texts(drawing).count("?  undecided") == 2  # the claim's and the key's
+    assert any(text.startswith("an interval crosses a threshold") for text in texts(drawing))
+    assert "1 are undecided" in drawing.caption and "presupposes a_claim" in words(drawing)
+    assert "?  undecided" not in texts(claims_sorting({"claims": sorting.claims()}))
 
 
 def test_values_that_have_a_standard_error_show_it(sorting):

@@ -14,6 +14,7 @@ from rllc.seeds import derive
 WEIGHTS = {"w": torch.tensor([0.2, -0.1, 0.3])}
 SECTION = {
     "step_size": 1e-2, "n_beta": 20.0, "localization": 10.0, "chains": 3, "reference_norm": None, "draws": 6,
+    "scale_localization": False,
     "burn_in": 2, "thinning": 1, "sampler": "sgld", "batch_size": 4, "scored_positions": 5, "init_batches": 3,
     "control_chains": 2, "centred_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False, "pairs": 0,
 }  # fmt: skip
@@ -63,6 +64,10 @@ def alone(*, draws=6, seed=None, component="full", **changes):
         ({"seeded": True}, {"seed": 7}),
         ({"seeded": True, "thinning": 2}, {"seed": 7, "thinning": 2}),
         ({"reference_norm": 0.14**0.5 / 2}, {"step_size": 4e-2}),
+        (
+            {"reference_norm": 0.14**0.5 / 2, "scale_localization": True},
+            {"step_size": 4e-2, "localization": 2.5},
+        ),
         ({"sampler": "rmsprop", "seeded": True}, {"sampler": "rmsprop", "seed": 7}),
     ],
 )

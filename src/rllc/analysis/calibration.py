@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.regime import VARIABLES as OF_ESTIMATES
-from rllc.analysis.regime import quantities
+from rllc.analysis.regime import meaning, quantities
 from rllc.analysis.rule import CRITERIA, EVERYWHERE, GRID, OUTCOMES, PREFERRED, REQUIRED, limits
 from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS, describe
@@ -22,7 +22,7 @@ from rllc.vocabulary import STATUS, describe
 CELLS = ("seed", "step", "component", "distribution")
 MEDIANS = (
     "shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise",
-    "exponent",
+    "exponent", "walked_share",
 )  # fmt: skip
 UNRELAXED = MASKS["not_relaxed"] | MASKS["still_walking"]
 COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
@@ -255,16 +255,23 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
 
     At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``trusted`` is 1
-    where all required criteria of the rule hold there, else 0.
+    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``meaning`` is that of the
+    medians (``rllc.analysis.regime.MEANINGS``); ``trusted`` is 1 where all required criteria of the rule hold
+    there, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
     known, terms = used.notnull(), quantities(calibration).assign(llc=calibration["llc"])
     terms["drift_term"] = calibration["llc_walked"] / np.abs(terms["llc"])
     at = used.fillna(calibration["step_size"].values[0])
-    names = ["shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_term", "llc", "loss_rise"]
+    names = [
+        "shrinkage", "shrinkage_without_drift", "exponent", "walked_share", "curvature_ratio", "drift_term",
+        "llc", "loss_rise",
+    ]  # fmt: skip
     middle = terms[names].sel(step_size=at).median(CELLS).where(known).drop_vars("step_size")
     passes = _passes(criteria(calibration, **limit), limit).sel(criterion=list(REQUIRED))
     good = (passes == 1).all("criterion").sel(step_size=at).drop_vars("step_size")
-    return middle.assign(step_size_used=used, trusted=(good & known).astype(np.int8))
+    kind = meaning(
+        middle["shrinkage_without_drift"], middle["walked_share"], min_shrinkage=limit["min_shrinkage"]
+    )
+    return middle.assign(step_size_used=used, trusted=(good & known).astype(np.int8), meaning=kind)

@@ -1,4 +1,4 @@
-"""Claims against statistics: which hold, for how many seeds, and which our training is too short to judge."""
+"""Claims against statistics: which hold, which are undecided, which our training is too short to judge."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,11 +6,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import NUMBERS, PER_SEED, STANDARD_ERROR, TEXTS, UNTRUSTED, VARIABLES
+from rllc.analysis.columns import (
+    DOUBTED,
+    INTERVAL,
+    NUMBERS,
+    PER_SEED,
+    STANDARD_ERROR,
+    TEXTS,
+    UNTRUSTED,
+    VARIABLES,
+)
 from rllc.vocabulary import describe
 
 NAN = float("nan")
-PASSES = {"fails": 0, "passes": 1, "not_reached": -1}
+PASSES = {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2}
 Claim = Mapping[str, Any]
 
 
@@ -23,17 +32,25 @@ def judge(
 
     claims     name -> ``text``, ``source``, ``experiment``, ``statistic``, ``at_least`` and/or ``at_most``
                (bounds included), and where wanted ``versus`` (an experiment whose mean over seeds is
-               subtracted, or with ``ratio`` divides), ``reached`` (step that the training must have come to)
+               subtracted, or with ``ratio`` divides), ``reached`` (step that the training must have come to),
+               ``given`` (a claim, without one of its own, that this one presupposes)
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
     Returns the columns of ``rllc.analysis.columns`` (claim, seed) or (claim), and every statistic and
     ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached are in no
-    verdict, and those of ``versus`` in no mean. ``passes`` asks for the value alone. To first order the error
-    of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with
-    t = sqrt(sum of squared errors) / n for the mean w over n seeds.
+    verdict, and those of ``versus`` in no mean. To first order the error of a difference v - w is
+    sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n
+    for the mean w over n seeds.
 
-    Raises ValueError where there is no such experiment, or it has no such statistic.
+    A seed passes where the whole interval value ± ``INTERVAL`` errors lies within the bounds, and fails where
+    all of it lies beyond one of them. Between the two it is undecided, and also where an error is not known,
+    where more than ``DOUBTED`` of the estimates behind the value cannot be trusted, and where the claim that
+    it presupposes does not pass. A statistic without errors (of what is not sampled) has an interval without
+    length. The interval is that of one seed and one claim: it holds no bias of a maximum, and is not widened
+    for the number of claims. ``verdict`` says how seeds are taken together.
+
+    Raises ValueError where there is no such experiment or claim, or it has no such statistic.
     """
     table = _side_by_side(summaries)
     clash = sorted(set(VARIABLES) & set(table.data_vars))
@@ -41,7 +58,8 @@ def judge(
         raise ValueError(
             f"a statistic cannot be called {', '.join(clash)}: the claims table has that; rename it"
         )
-    rows = [_row(name, claim, table, summaries) for name, claim in claims.items()]
+    found = {name: _row(name, claim, table, summaries) for name, claim in claims.items()}
+    rows = [_presupposing(name, found, claims) for name in claims]
     for key in VARIABLES:
         column = [row[key] for row in rows]
         if key in PER_SEED:
@@ -58,19 +76,36 @@ def judge(
     return describe(table.assign_coords(claim=_text(claims), experiment_label=titles), VARIABLES)
 
 
-def within(values: np.ndarray, claim: Claim) -> np.ndarray:
-    """Whether values lie within the claim's bounds, which belong to it."""
+def decide(values: np.ndarray, errors: np.ndarray, claim: Claim) -> np.ndarray:
+    """``PASSES`` of values ± ``INTERVAL`` errors by the claim's bounds, which belong to it.
+
+    Undecided where the interval crosses a bound or the error is NaN.
+    """
     low = -np.inf if claim.get("at_least") is None else claim["at_least"]
     high = np.inf if claim.get("at_most") is None else claim["at_most"]
-    return (low <= values) & (values <= high)
+    least, most = values - INTERVAL * errors, values + INTERVAL * errors
+    outcomes = [PASSES["passes"], PASSES["fails"]]
+    return np.select(
+        [(low <= least) & (most <= high), (most < low) | (least > high)], outcomes, PASSES["undecided"]
+    )
 
 
 def verdict(passes: np.ndarray) -> str:
-    """One of ``rllc.analysis.columns.VERDICTS`` from the flags of all seeds."""
-    judged = passes[passes >= 0]
-    if not judged.size:
+    """One of ``rllc.analysis.columns.VERDICTS`` from the flags of all seeds.
+
+    It is the verdict by all seeds that are reached ("holds" where all pass, "does not" where all fail, else
+    "half") where it is the same whichever way the undecided ones turn out; where it is not, "undecided". So
+    one seed that passes and one that fails are "half" beside any number of undecided ones.
+    """
+    reached = passes[passes != PASSES["not_reached"]]
+    decided = reached[reached >= 0]
+    if not reached.size:
         return "not reached"
-    return "holds" if judged.all() else "half" if judged.any() else "does not"
+    if decided.any() and not decided.all():
+        return "half"
+    if decided.size < reached.size:
+        return "undecided"
+    return "holds" if decided.all() else "does not"
 
 
 def _row(
@@ -79,18 +114,22 @@ def _row(
     """All columns of one claim."""
     own = _measured(claim["experiment"], name, claim, table, summaries)
     values, errors, mean, comparison = own["value"].values, own["error"].values, NAN, ""
+    exact, untrusted = own.attrs["exact"], own["untrusted"].values
     if claim.get("versus"):
         other = _measured(claim["versus"], name, claim, table, summaries)
+        exact &= other.attrs["exact"]
+        other = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
         values, errors, mean = _compared(values, errors, other, claim)
+        untrusted = np.fmax(untrusted, float(other["untrusted"].mean()))
         comparison = "ratio" if claim.get("ratio") else "difference"
-    judged = own["reached"].values & np.isfinite(values)
-    passes = np.where(judged, within(values, claim), PASSES["not_reached"])
+    passes = np.where(untrusted > DOUBTED, PASSES["undecided"], decide(values, errors, claim))
+    passes = np.where(own["reached"].values & np.isfinite(values), passes, PASSES["not_reached"])
     return {
         **{key: NAN if claim.get(key) is None else claim[key] for key in NUMBERS},
         **{key: claim.get(key) or "" for key in TEXTS},
         "value": values,
-        "value_se": errors,
-        "untrusted": own["untrusted"].values,
+        "value_se": np.full_like(errors, NAN) if exact else errors,
+        "untrusted": untrusted,
         "passes": passes,
         "compared_with": mean,
         "experiment_of_claim": claim["experiment"],
@@ -99,10 +138,28 @@ def _row(
     }
 
 
+def _presupposing(
+    name: str, found: Mapping[str, Mapping[str, Any]], claims: Mapping[str, Claim]
+) -> Mapping[str, Any]:
+    """The columns of a claim, undecided where it is judged and what it presupposes does not pass."""
+    given = claims[name].get("given")
+    if not given:
+        return found[name]
+    if given not in claims or claims[given].get("given"):
+        raise ValueError(f"claim {name}: presupposes {given!r}: expected a claim that presupposes none")
+    own, other = found[name]["passes"], found[given]["passes"]
+    open_ = (own >= 0) & (other != PASSES["passes"])
+    passes = np.where(open_, PASSES["undecided"], own)
+    return {**found[name], "passes": passes, "verdict": verdict(passes)}
+
+
 def _measured(
     experiment: str, name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
 ) -> xr.Dataset:
-    """The claim's statistic in an experiment, what goes with it, and which seeds came to the claim's step."""
+    """The claim's statistic in an experiment, what goes with it, and which seeds came to the claim's step.
+
+    ``error`` is 0 where the statistic has none (attribute ``exact``), NaN where it is not known.
+    """
     statistic = claim["statistic"]
     if experiment not in summaries:
         raise ValueError(
@@ -113,25 +170,26 @@ def _measured(
         raise ValueError(f"claim {name}: {experiment} has no {statistic} ({why}); correct claim or statistic")
     one = table.sel(experiment=experiment)
     unknown = xr.full_like(one[statistic], np.nan)
-    return xr.Dataset(
+    exact = f"{statistic}{STANDARD_ERROR}" not in summaries[experiment]
+    measured = xr.Dataset(
         {
             "value": one[statistic],
-            "error": one.get(f"{statistic}{STANDARD_ERROR}", unknown),
+            "error": xr.zeros_like(unknown) if exact else one[f"{statistic}{STANDARD_ERROR}"],
             "untrusted": one.get(f"{statistic}{UNTRUSTED}", unknown),
             "reached": one["last_step"] >= (claim.get("reached") or 0),
         }
     )
+    return measured.assign_attrs(exact=exact)
 
 
 def _compared(
     values: np.ndarray, errors: np.ndarray, other: xr.Dataset, claim: Claim
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Values less or over the mean of the other's seeds, their errors, and that mean."""
-    judged = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
-    if not judged.sizes["seed"]:
+    """Values less or over the mean of the other's seeds, which are judged, their errors, and that mean."""
+    if not other.sizes["seed"]:
         return np.full_like(values, np.nan), np.full_like(values, np.nan), NAN
-    mean = float(judged["value"].mean())
-    error = float(np.sqrt((judged["error"] ** 2).mean(skipna=False) / judged.sizes["seed"]))
+    mean = float(other["value"].mean())
+    error = float(np.sqrt((other["error"] ** 2).mean(skipna=False) / other.sizes["seed"]))
     if not claim.get("ratio"):
         return values - mean, np.hypot(errors, error), mean
     return values / mean, np.hypot(errors, values * error / mean) / abs(mean), mean

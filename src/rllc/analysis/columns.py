@@ -4,10 +4,13 @@ No arrays are imported here: the workflow reads these names when it is parsed.
 """
 
 STANDARD_ERROR, UNTRUSTED = "_se", "_untrusted"  # endings of the variables that go with a statistic
+INTERVAL = 1.96  # standard errors to either side of a value: 95 % of a normal law
+DOUBTED = 0.5  # share of estimates with a fault above which nothing is decided by a number read from them
 VERDICTS = {
-    "holds": "all seeds",
-    "half": "some",
-    "does not": "none",
+    "holds": "all seeds pass",
+    "half": "some pass, some fail",
+    "does not": "all fail",
+    "undecided": "it would differ with how seeds turn out that are undecided",
     "not reached": "too short, or no value",
 }
 COORDINATES = ("claim", "seed", "experiment", "experiment_label")
@@ -19,7 +22,11 @@ PER_SEED = {
         "as the statistic",
     ),
     "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
-    "passes": ("whether the claim passes in a seed", "1"),
+    "passes": (
+        f"whether the claim passes in a seed; undecided where value ± {INTERVAL:g} value_se crosses a bound, "
+        f"more than {DOUBTED:.0%} of the estimates cannot be trusted, or the claim presupposed does not pass",
+        "1",
+    ),
 }
 NUMBERS = {
     "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
@@ -32,6 +39,7 @@ TEXTS = {
     "source": ("who claims it", "1"),
     "experiment_of_claim": ("experiment that the claim is about", "1"),
     "versus": ("experiment that it is compared with", "1"),
+    "given": ("claim that this one presupposes, seed by seed", "1"),
     "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
     "statistic": ("statistic that the claim is judged by", "1"),
     "verdict": ("; ".join(f"{verdict}: {seeds}" for verdict, seeds in VERDICTS.items()), "1"),

@@ -16,6 +16,9 @@ import numpy as np
 from rllc.analysis.ranks import spearman
 
 NAN = float("nan")
+# The one definition of a largest LLC, in figures and (config) in statistics: the largest mean over so many
+# neighbouring checkpoints, from this step on. Before it the LLC is that of random weights.
+PEAK_WINDOW, PEAK_FROM = 3, 50
 
 
 class Curve(NamedTuple):
@@ -31,9 +34,22 @@ class Curve(NamedTuple):
 
 
 def smooth(curve: Curve, window: int) -> Curve:
-    """Running mean over whole windows, each at its middle checkpoint. Needs ``window`` checkpoints."""
+    """Running mean over whole windows, each at its middle checkpoint. Needs ``window`` checkpoints.
+
+    Errors are those of means of independent values.
+    """
     middle = curve.step[window // 2 : curve.step.size - (window - 1) // 2]
-    return Curve(middle, np.lib.stride_tricks.sliding_window_view(curve.value, window).mean(-1))
+    view = np.lib.stride_tricks.sliding_window_view
+    error = None if curve.error is None else np.sqrt((view(curve.error, window) ** 2).sum(-1)) / window
+    return Curve(middle, view(curve.value, window).mean(-1), error)
+
+
+def before_peak(curve: Curve) -> Curve | None:
+    """The means of which the largest is *the largest LLC*; None with fewer checkpoints than that needs."""
+    late = curve.step >= PEAK_FROM
+    if late.sum() < PEAK_WINDOW:
+        return None
+    return smooth(Curve(*(None if each is None else each[late] for each in curve)), PEAK_WINDOW)
 
 
 def peak_step(curve: Curve) -> float:

@@ -4,8 +4,11 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
+from rllc.analysis.rule import THRESHOLDS
 from rllc.vocabulary import NATS, describe
 
+MEANINGS = ("curvature", "posterior mean", "drift")
+WALKED = 0.5  # of the centred control, as for the caution drift_dominated
 VARIABLES = {
     "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
     "shrinkage": ("1 - on/off: 0 where the localization alone speaks, towards 1 the likelihood", "1"),
@@ -13,6 +16,7 @@ VARIABLES = {
     "curvature_prediction": ("n_beta / (2 localization) tr H", "1"),
     "curvature_ratio": ("estimate over n_beta / (2 localization) tr H", "1"),
     "drift_ratio": ("|estimate - centred control| over |estimate|", "1"),
+    "walked_share": ("|estimate - centred control| over |centred control|", "1"),
     "relative_error": ("standard error over |estimate|", "1"),
     "exponent": ("d ln(estimate) / d ln(n_beta): 1 for a linear response, a curvature; 0 for an LLC", "1"),
 }
@@ -26,6 +30,7 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
         shrinkage_without_drift  = 1 - llc_centred / llc_gradient_off
         curvature_prediction     = n_beta / (2 localization) tr H of the component's block
         drift_ratio              = |llc_walked| / |llc|
+        walked_share             = |llc_walked| / |llc_centred|
         exponent                 = d ln llc_centred / d ln n_beta, between neighbours on the grid
 
     ``llc_walked``, the estimate less its centred control, is what chains gain by walking down the slope of a
@@ -44,11 +49,35 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
             "curvature_prediction": curvature,
             "curvature_ratio": llc / curvature.where(curvature != 0),
             "drift_ratio": np.abs(calibration["llc_walked"]) / np.abs(llc.where(llc != 0)),
+            "walked_share": np.abs(calibration["llc_walked"]) / np.abs(centred.where(centred != 0)),
             "relative_error": calibration["llc_se"] / np.abs(llc.where(llc != 0)),
             "exponent": _exponent(centred),
         }
     )
     return describe(table.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)
+
+
+def meaning(
+    without_drift: xr.DataArray,
+    walked_share: xr.DataArray,
+    *,
+    min_shrinkage: float = THRESHOLDS["min_shrinkage"],
+) -> xr.DataArray:
+    """What estimates are, as a place in ``MEANINGS``, NaN where it is not known::
+
+        drift           walked_share > ``WALKED``: what chains walked down the slope at the checkpoint
+        curvature       else, without_drift < min_shrinkage: n_beta times the mean loss rise under the
+                        localization's Gaussian, which the loss does not shape
+        posterior mean  else: n_beta times the mean loss rise under what loss and localization make together
+
+    without_drift  1 - centred/off
+    walked_share   |on - centred| / |centred|
+
+    On a quadratic of one curvature the exponent in n_beta is 1 - without_drift, so that the two say the same:
+    1 and 0 for a linear response, 0 and 1 for an LLC.
+    """
+    kind = xr.where(walked_share > WALKED, 2.0, xr.where(without_drift < min_shrinkage, 0.0, 1.0))
+    return kind.where(without_drift.notnull() & walked_share.notnull()).rename("meaning")
 
 
 def _exponent(llc: xr.DataArray) -> xr.DataArray:

@@ -94,15 +94,20 @@ def sampling(dataset: xr.Dataset) -> dict[str, float]:
 
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
-    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares.
+    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares."""
+    return shrinkage(over_shared_chains(rllc, "control"), rllc["rllc_gradient_off"])
 
-    With pairs all have one, and the estimate has theirs.
+
+def over_shared_chains(rllc: xr.Dataset, kind: str) -> xr.DataArray:
+    """Estimates over the chains whose noise a control has; of ``kind`` control (gradient off) or centred.
+
+    With pairs all have one that is in the estimate, and the control is of its law.
     """
-    on, made = rllc["rllc"], sampling(rllc)
-    count = made.get("control_chains")
-    if count is not None and not made.get("pairs") and "rllc_chain" in rllc:
-        on = rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
-    return shrinkage(on, rllc["rllc_gradient_off"])
+    made = sampling(rllc)
+    count = made.get(f"{kind}_chains")
+    if count is None or "rllc_chain" not in rllc or (kind == "control" and made.get("pairs")):
+        return rllc["rllc"]
+    return rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")
 
 
 def setting(dataset: xr.Dataset) -> str:
@@ -266,7 +271,8 @@ def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
     """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known, or
     nothing pulls."""
     values, hessian = sampling(rllc), datasets.get("hessian", {})
-    if "hessian_trace_head" not in hessian or not (values.get("n_beta") and values.get("localization")):
+    pulled = values.get("n_beta") and values.get("localization") and values.get("reference_norm") is None
+    if "hessian_trace_head" not in hessian or not pulled:
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])

@@ -1,4 +1,4 @@
-"""The claims of a work, tested: the rendered table."""
+"""The claims of the works, tested: the rendered table."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from rllc.analysis.columns import INTERVAL
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
@@ -19,7 +20,16 @@ VERDICTS = {
     "holds": ("#0072B2", "✓"),
     "half": ("#B07D00", "◐"),
     "does not": ("#C04A00", "✗"),
+    "undecided": ("#9A3D78", "?"),
     "not reached": ("#6E6E6E", "–"),
+}
+MEANING = {
+    "holds": "every seed passes: the whole interval of value and error is within the thresholds",
+    "half": "some seeds pass, some fail",
+    "does not": "every seed fails: the whole interval is beyond a threshold",
+    "undecided": "an interval crosses a threshold, most estimates cannot be trusted (†), or what the claim "
+    "presupposes does not pass",
+    "not reached": "training stops before the step that the claim speaks of, or there is no value",
 }
 WIDTHS = {
     "claim": 4.6,
@@ -29,11 +39,18 @@ WIDTHS = {
     "error": 0.45,
     "verdict": 1.15,
 }  # inches
-COUNTED = {"holds": "hold", "half": "half hold", "does not": "do not hold", "not reached": "not reached"}
+COUNTED = {
+    "holds": "hold",
+    "half": "half hold",
+    "does not": "do not hold",
+    "undecided": "are undecided",
+    "not reached": "not reached",
+}
+OF_SEED = {1: "holds", 0: "does not", -1: "not reached", -2: "undecided"}  # by ``passes``
 LETTERS, WORDS = 72, 38  # letters of a claim, and of a statistic, on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 NEEDED = ("text", "statistic", "at_least", "at_most", "value", "passes", "verdict")
-OPTIONAL = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached")
+OPTIONAL = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached", "given")
 PLAIN = {"fontsize": 8.5, "va": "center"}
 SHADED = {"color": "#F6F6F6", "linewidth": 0, "zorder": 0}  # every second row
 BOLD = PLAIN | {"fontweight": "bold"}
@@ -43,7 +60,7 @@ BOLD = PLAIN | {"fontweight": "bold"}
 def claims_sorting(
     datasets: Datasets,
     *,
-    title: str = "List-sorting transformers: claims of the post, tested",
+    title: str = "Claims of the works, tested",
     titles: Mapping[str, str] | None = None,
     seeds: Seeds = None,
     group: str = "experiment_of_claim",
@@ -85,6 +102,7 @@ def claims_sorting(
                 ax.axhspan(top, top + height, 0.15 / width, 1 - 0.15 / width, **SHADED)
             top, rows = top + height, rows + 1
         top += 0.1
+    top = _key(ax, top + 0.1, data["verdict"].values.tolist(), width)
     figure.set_size_inches(width, top + 0.15)
     ax.set(xlim=(0, width), ylim=(top + 0.15, 0))
     means = averaged(claims, data["statistic"].values.tolist())
@@ -128,20 +146,34 @@ def _draw(
         one = claim.sel(seed=seed)
         value, passed = float(one["value"]), float(one["passes"])
         known = np.isfinite(value)
-        verdict = "not reached" if not known or passed < 0 else "holds" if passed == 1 else "does not"
-        color, sign = VERDICTS[verdict]
+        color, sign = VERDICTS[OF_SEED[int(passed)] if known else "not reached"]
         doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""
         error = float(one.get("value_se", np.nan))
         plus = f" ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else ""  # to one digit
         text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
         ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
-    verdict, width = str(claim["verdict"].item()), WIDTHS["verdict"] - 0.1
-    color, sign = VERDICTS.get(verdict, VERDICTS["not reached"])
-    corner = (columns["verdict"], first - 0.085)
-    rounded = "round,pad=0,rounding_size=0.06"
-    ax.add_patch(FancyBboxPatch(corner, width, 0.17, boxstyle=rounded, facecolor=color, linewidth=0))
-    ax.text(corner[0] + width / 2, first, f"{sign}  {verdict}", **BOLD, color="white", ha="center")
+    _badge(ax, columns["verdict"], first, str(claim["verdict"].item()))
     return LINE * max(len(claimed), len(measured)) + PAD
+
+
+def _badge(ax: Axes, left: float, middle: float, verdict: str) -> None:
+    width = WIDTHS["verdict"] - 0.1
+    color, sign = VERDICTS.get(verdict, VERDICTS["not reached"])
+    rounded = "round,pad=0,rounding_size=0.06"
+    corner = (left, middle - 0.085)
+    ax.add_patch(FancyBboxPatch(corner, width, 0.17, boxstyle=rounded, facecolor=color, linewidth=0))
+    ax.text(left + width / 2, middle, f"{sign}  {verdict}", **BOLD, color="white", ha="center")
+
+
+def _key(ax: Axes, top: float, verdicts: Sequence[str], width: float) -> float:
+    """What the verdicts that are met mean, a line each. Returns where it ends."""
+    ax.axhline(top - 0.04, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
+    met = [name for name in VERDICTS if name in verdicts]
+    for n, name in enumerate(met):
+        middle = top + 0.15 + 0.22 * n
+        _badge(ax, 0.35, middle, name)
+        ax.text(0.35 + WIDTHS["verdict"], middle, MEANING[name], **PLAIN, color="#333333")
+    return top + 0.05 + 0.22 * len(met)
 
 
 def statistic(claim: xr.Dataset, called: Mapping[str, str]) -> list[str]:
@@ -172,6 +204,14 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
+def _presupposed(data: xr.Dataset) -> str:
+    """Which claims presuppose another; nothing where none does."""
+    given = data["given"].values.tolist() if "given" in data else []
+    both = zip(data["claim"].values, given, strict=False)
+    pairs = "; ".join(f"{name} presupposes {other}" for name, other in both if other)
+    return captions.when(pairs, f"Undecided also where that does not pass: {pairs}.")
+
+
 def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
     results = data["verdict"].values.tolist()
     counts = [f"{results.count(name)} {words}" for name, words in COUNTED.items() if name in results]
@@ -179,17 +219,19 @@ def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
     compared = "versus" in data and any(data["versus"].values.tolist())
     return captions.compose(
         f"{len(results)} claims: {', '.join(counts)}.",
-        "A claim holds if every seed passes that came to the step it speaks of, and half holds if some do; "
-        "it is not reached where none came so far or the statistic does not exist.",
+        f"A seed passes if value ± {INTERVAL:g} standard errors is within the thresholds and fails if it is "
+        "beyond one; between, or with most estimates in doubt, it is undecided. A claim is what all seeds "
+        "say that came to its step, undecided where that hangs on undecided ones.",
         conditions=[
-            "A value passes if it is within the thresholds, which stand in the configuration.",
             "Minus, or over, that of another experiment: of the mean over its seeds." if compared else "",
             "±: the standard error of the value by those of the estimates." if errors else "",
             doubts("†") if doubted else "",
             captions.seeds(data),
         ],
         details=[
-            "Passing does not ask for the error, which holds no bias of a maximum." if errors else "",
+            "Thresholds stand in the configuration; a value without error is judged by itself.",
+            "An error holds no bias of a maximum." if errors else "",
+            _presupposed(data),
             DOUBT if doubted else "",
             means,
         ],

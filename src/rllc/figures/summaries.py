@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
-DOUBTED = 0.5  # share of estimates with a fault above which a number read from them is marked
+from rllc.analysis.columns import DOUBTED
+
 DOUBT = "A value read from estimates that cannot be trusted says how estimates under this setting behave."
 
 
@@ -32,5 +33,5 @@ def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
         + ", ".join(a["long_name"] for a in known if a.get("window") == window)
         for window in windows
     ]
-    own = "The curves of each experiment, and their captions' numbers are of single checkpoints"
+    own = "Curves are of single checkpoints, peaks and falls in their captions of such means"
     return f"Of {'; of '.join(parts)}. {own}." if parts else ""

@@ -46,11 +46,15 @@ def sampled(data: Data, estimator, *, name: str, **sampling: Any) -> Measurement
         count = (sampling["draws"] - sampling["burn_in"]) * sampling["pairs"] // 2
         batches["pair_batches"] = data.batches("pairs", count=count, **common)
     extent = {each: sampling[each] for each in ("control_chains", "centred_chains", "keep_traces")}
-    size = {each: sampling[each] for each in ("step_size", "reference_norm")}
+    pull, scaled = sampling["localization"], sampling["scale_localization"]
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         seed = data.seed(step, seeded=sampling["seeded"])
-        setting = Setting.of(sampling, seed=seed, step_size=step_at(weights, **size))
+        step_size = step_at(
+            weights, step_size=sampling["step_size"], reference_norm=sampling["reference_norm"]
+        )
+        scale = step_size / sampling["step_size"] if scaled else 1.0
+        setting = Setting.of(sampling, seed=seed, step_size=step_size, localization=pull / scale)
         return with_control(estimator(weights, model, **batches), setting=setting, name=name, **extent)
 
     return measure

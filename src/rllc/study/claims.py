@@ -18,8 +18,15 @@ class Statistic(Section):
     unit: str = key("unit of the number", default="1")
     of: str = key("dataset and variable, as llc.llc", pattern=CURVE)
     statistic: Literal[tuple(OPTIONS)] = key("which of rllc.analysis.curves")
+    experiment: Name | None = key("of this one alone; null: of every one that has such a curve", default=None)
     at: dict[Name, str | int] = key("label along each dim that has several", default={})
-    over_heads: Literal["max", "min", "mean"] | None = key("one value of all heads", default=None)
+    layer: int | None = key("only heads of this layer, from 0", ge=0, default=None)
+    over_heads: Literal["max", "min", "mean"] | None = key(
+        "one value of all heads at each checkpoint", default=None
+    )
+    of_heads: Literal["max", "min", "mean"] | None = key(
+        "the number is read off the curve of every head; one value of all these", default=None
+    )
     from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
     to_step: Step | None = key(
         "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None
@@ -41,6 +48,10 @@ class Statistic(Section):
                 raise ValueError(f"{self.statistic} takes no '{option}', only {takers} does; leave it out")
             if expected and not given:
                 raise ValueError(f"{self.statistic} needs '{option}'")
+        if self.over_heads and self.of_heads:
+            raise ValueError("over_heads leaves one curve, so of_heads has no others: give one of the two")
+        if self.layer is not None and not (self.over_heads or self.of_heads):
+            raise ValueError("layer is of several heads: give over_heads or of_heads, or the head in 'at'")
         if self.to_step is not None and self.to_step < self.from_step:
             raise ValueError(f"no checkpoint is from step {self.from_step} on and not after {self.to_step}")
         if self.window % 2 == 0:
@@ -59,6 +70,9 @@ class Claim(Section):
     at_most: float | None = key("largest value that passes, itself included", default=None)
     versus: Name | None = key("experiment whose mean over seeds is subtracted first", default=None)
     ratio: bool = key("divide by that mean instead", default=False)
+    given: Name | None = key(
+        "a claim that this one presupposes: undecided in a seed in which that does not pass", default=None
+    )
     reached: Step = key(
         "shorter trainings are not judged: the claim speaks of this step", unit="steps", default=0
     )

@@ -69,7 +69,10 @@ def distributions(experiment: Experiment, dataset: str) -> list[str]:
 
 
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
-    """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named."""
+    """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named.
+
+    A statistic that names an experiment is of no other.
+    """
     made = datasets(experiment)
 
     def has(read: str, at: Mapping[str, Any]) -> bool:
@@ -83,7 +86,8 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     return {
         name: entry
         for name, entry in study.statistics.items()
-        if all(has(read, entry.at) for read, _ in curves(entry))
+        if (entry.experiment is None or study.experiments.get(entry.experiment) is experiment)
+        and all(has(read, entry.at) for read, _ in curves(entry))
     }
 
 

@@ -19,6 +19,7 @@ from rllc.study.rows import FigureRow
 
 PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
+SUMMARY = "sort_summary"  # the figure of claims that is of experiments with circuits alone
 VALIDATION = "validation"  # target of the figures that are of no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
 
@@ -154,7 +155,7 @@ FIGURES: dict[str, FigureRow] = {
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
-    "sort_summary": _sorting("summary:sort_summary", *OF_CLAIMS),
+    SUMMARY: _sorting("summary:sort_summary", *OF_CLAIMS),
     "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
     **CALIBRATION,
     "validation_quadratic": _validation("quadratic"),

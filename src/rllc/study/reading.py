@@ -12,12 +12,13 @@ from rllc.study.checks.labels import label_problems
 from rllc.study.checks.names import refer
 from rllc.study.datasets import is_text, summarised
 from rllc.study.distributions import Predictions, TextTokens
-from rllc.study.figures import FIGURES, OF_CLAIMS, VALIDATION
+from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.overlays import resolved, with_own_figures
 from rllc.study.problems import explained, unstorable
 from rllc.study.section import ConfigError
 from rllc.study.study import Figure, Study
+from rllc.study.tasks import TASKS
 
 # of the study, in results
 FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "validation", "partial", "logs", "benchmarks")
@@ -47,12 +48,14 @@ def read(config: dict[str, Any], *, checked: bool = False) -> Study:
 
 
 def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
-    """The figures, without those of a target whose section is null."""
+    """The figures, without those of a target whose section is null and of claims on what is not there."""
+    sorters = [e for e in summarised(study) if TASKS[study.experiments[e].task].figures]
     for name, figure in study.figures.items():
         drawn = FIGURES.get(figure.draws or name)
         experiment = study.experiments.get(figure.experiment or "")
         silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
-        judged = drawn is None or drawn.needs != OF_CLAIMS or summarised(study)
+        judging = sorters if name == SUMMARY or figure.draws == SUMMARY else summarised(study)
+        judged = drawn is None or drawn.needs != OF_CLAIMS or judging
         if drawn is None or (judged and not silent.get(drawn.target)):
             yield name, figure
 

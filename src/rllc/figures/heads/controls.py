@@ -7,7 +7,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.analysis.comparison import rank_correlation
+from rllc.analysis.comparison import rank_correlation, shrinkage
+from rllc.analysis.regime import MEANINGS, WALKED, meaning
+from rllc.analysis.rule import THRESHOLDS
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
@@ -18,12 +20,20 @@ LOOKS = {
         "gradient switched off",
         {"linestyle": "--", "marker": "^", "linewidth": 0.9, "markerfacecolor": "white"},
     ),
+    "rllc_centred": (
+        "gradient less that\nat the checkpoint",
+        {"linestyle": "-.", "marker": "D", "linewidth": 1.1, "markersize": 2.8},
+    ),
     "curvature_prediction": (
         "n_beta / (2 localization)\ntimes trace of the Hessian",
         {"linestyle": ":", "marker": "s", "linewidth": 0.9, "markersize": 2.5},
     ),
 }
 NO_TRACE = "No Hessian trace was given for this distribution, so no prediction is drawn."
+BY_NORM = (
+    "Where a setting has a reference norm, steps are in proportion to the squared norm of all weights, so "
+    "that chains go as far relative to the weights at every checkpoint; no prediction is drawn for it."
+)
 CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
@@ -75,19 +85,60 @@ def control_gradient_off(
         f"Each head's refined LLC on {first.attrs['distribution_label']} beside chains without the loss "
         "gradient and beside what curvature predicts where the localization alone shapes the posterior.",
         conditions=[
+            _confound(drawn),
             captions.when("curvature_prediction" not in present, NO_TRACE),
             captions.BANDS,
             *_by_setting(drawn, captions.trust),
         ],
         details=[
             *_by_setting(settings, lambda rllc, _: f"sampled with {captions.chains(rllc)}."),
-            "The control has the noise and minibatches of the first chains, as many as have a control. At a "
-            "minimum the estimate is at most its control; a negative estimate means that the chain found "
-            "lower loss than the checkpoint has.",
+            "The control has the noise and minibatches of the first chains, as many as have a control; "
+            "on/off is over these. At a minimum the estimate is at most its control; a negative estimate "
+            "means that the chain found lower loss than the checkpoint has.",
+            captions.when(any(map(_by_norm, settings.values())), BY_NORM),
+            captions.when(
+                "rllc_centred" in present,
+                "In the centred control nothing is walked down a slope. An estimate is drift where it is off "
+                f"that by over {WALKED:.0%}, else a curvature where that control is less than "
+                f"{THRESHOLDS['min_shrinkage']:.0%} below the one without gradient, else a posterior mean.",
+            ),
             captions.ERROR,
             captions.types(kinds),
             *_by_setting(drawn, captions.cautions),
         ],
+    )
+
+
+def _by_norm(rllc: xr.Dataset) -> bool:
+    return captions.sampling(rllc).get("reference_norm") is not None
+
+
+def _confound(drawn: dict[str, xr.Dataset]) -> str:
+    """How heads' changes over training differ where the sampled region grows and shrinks with the weights.
+
+    Over the checkpoints that both settings have: the last over the middle one, medians over heads.
+    """
+    scaled = [name for name, one in drawn.items() if one.attrs["by_norm"]]
+    plain = [name for name, one in drawn.items() if not one.attrs["by_norm"]]
+    if not (scaled and plain):
+        return ""
+    both = [drawn[plain[0]]["rllc"], drawn[scaled[0]]["rllc"]]
+    fixed, relative = xr.align(*(each.dropna("step") for each in both))
+    if fixed.sizes["step"] < 3:
+        return ""
+    middle = fixed.sizes["step"] // 2
+    parts = []
+    for layer in dict.fromkeys(str(head).partition(":")[0] for head in fixed["head"].values):
+        heads = [str(head) for head in fixed["head"].values if str(head).startswith(f"{layer}:")]
+        changes = [
+            float((each.isel(step=-1) / each.isel(step=middle)).sel({"head": heads}).median())
+            for each in (fixed, relative)
+        ]
+        parts.append(f"layer {layer} by {changes[1]:.2f} instead of {changes[0]:.2f}")
+    at = [f"{int(fixed['step'][n]):,}" for n in (middle, -1)]
+    return (
+        f"The weight norm is a confound: with the sampled region in proportion to it ({scaled[0]}) the "
+        f"median head changes from step {at[0]} to {at[1]} in {', in '.join(parts)} ({plain[0]})."
     )
 
 
@@ -99,15 +150,21 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Se
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=one["seed"], distribution=name)
     known = [v for v in ("rllc_se", *CONTROLS, "verdict") if v in one and one[v].notnull().any()]
-    measures = one[["rllc", *known]].assign_attrs(distribution_label=inputs.one_label(rllc, name))
+    measures = one[["rllc", *known]].assign_attrs(
+        distribution_label=inputs.one_label(rllc, name), by_norm=_by_norm(rllc)
+    )
     if "rllc_gradient_off" in measures:
         measures["shrinkage"] = captions.change_by_gradient(one)
+    if {"rllc_gradient_off", "rllc_centred"} <= {*measures}:
+        walked = captions.over_shared_chains(one, "centred") / one["rllc_centred"] - 1
+        measures["without_drift"] = shrinkage(one["rllc_centred"], one["rllc_gradient_off"])
+        measures["meaning"] = meaning(measures["without_drift"], abs(walked))
     return measures.transpose("step", "head", ...)
 
 
 def _limits(one: xr.Dataset) -> dict[str, float]:
     """One vertical range for a setting: all estimates and controls, and predictions up to twice those."""
-    values = one[[name for name in ("rllc", "rllc_gradient_off") if name in one]].to_array().values
+    values = one[[name for name in ("rllc", *CONTROLS[:-1]) if name in one]].to_array().values
     low, high = np.nanmin(values, initial=0.0), np.nanmax(values, initial=0.0)
     if "curvature_prediction" in one:
         high = min(max(high, np.nanmax(one["curvature_prediction"].values, initial=0.0)), 2.0 * high)
@@ -118,12 +175,22 @@ def _limits(one: xr.Dataset) -> dict[str, float]:
 def _change(name: str, one: xr.Dataset) -> str:
     """How far a setting's control is from its estimates."""
     low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
-    near = ": the two are nearly the same" if max(abs(low), abs(high)) <= 0.05 else ""
+    near = max(abs(low), abs(high)) <= 0.05
+    what = ": the two are nearly the same, so curvatures" if near else _is(one)
     return captions.sentence(
-        f"{name}{captions.level(one)}: 1 - on/off over the chains with a control is {middle:.1%} in the "
-        f"median (80 % of cells from {low:.1%} to {high:.1%}){near}; {int((one['rllc'] < 0).sum())} "
+        f"{name}{captions.level(one)}: 1 - on/off is {middle:.1%} in the median "
+        f"(80 % of cells from {low:.1%} to {high:.1%}){what}; {int((one['rllc'] < 0).sum())} "
         "estimates are negative"
     )
+
+
+def _is(one: xr.Dataset) -> str:
+    """What the estimates are by the centred control, where the setting has one."""
+    if "meaning" not in one:
+        return ""
+    numbers = {word: int((one["meaning"] == n).sum()) for n, word in enumerate(MEANINGS)}
+    counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    return f", {float(one['without_drift'].median()):.1%} without drift (centred control): {counts}"
 
 
 def _measured(name: str, one: xr.Dataset) -> str:

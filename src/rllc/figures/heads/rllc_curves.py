@@ -5,6 +5,8 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW
+from rllc.analysis.statistics import summarise
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.heads import differences
@@ -50,6 +52,34 @@ def _highest(data: xr.Dataset) -> list[str]:
     return [*sentences, *([errors] if intervals else [])]
 
 
+def _falls(data: xr.Dataset) -> list[str]:
+    """How far each head of the first layer falls from its peak to the end, by seed, and what is claimed."""
+    heads = [head for head in data["head"].values.tolist() if head.startswith("0:")]
+    read = {"of": "rllc.rllc", "label": "", "unit": "1", "from_step": PEAK_FROM, "window": PEAK_WINDOW}
+    entries = {
+        f"{statistic} {head}": {**read, "statistic": statistic, "at": {"head": head}}
+        for head in heads
+        for statistic in ("fall", "peak_step")
+    }
+    table, parts = summarise(entries, {"rllc": data}), []
+    for seed, suffix, _ in by_seed(data):
+        one, falls = table.sel(seed=seed), []
+        for head in heads:
+            if np.isfinite(value := float(one.get(f"fall {head}", np.nan))):
+                error = float(one.get(f"fall {head}_se", np.nan))
+                plus = f" ± {100 * error:.0f}" if np.isfinite(error) else ""
+                falls.append(
+                    f"{head} {100 * value:.0f}{plus} % (peak {one[f'peak_step {head}'].item():,.0f})"
+                )
+        if falls:
+            parts.append(f"{', '.join(falls)}{suffix}")
+    words = (
+        f"From peak to end (means of {PEAK_WINDOW} checkpoints) layer 0 falls by {'; '.join(parts)}; arXiv "
+        "2410.02984, App. G: multigram heads' values begin to fall after LM2."
+    )
+    return [words] if parts else []
+
+
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
     """Rows: seed and distribution; columns: layers; a legend of heads beside each row.
 
@@ -76,7 +106,7 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
     """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
     data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
     data = data.isel(distribution=[0])
-    return _drawing(_by_layer(data), datasets, data, *_highest(data))
+    return _drawing(_by_layer(data), datasets, data, *_falls(data), *_highest(data))
 
 
 @style.styled

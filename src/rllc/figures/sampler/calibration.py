@@ -6,19 +6,26 @@ import numpy as np
 import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize, TwoSlopeNorm
+from matplotlib.colors import ListedColormap, Normalize, TwoSlopeNorm
+from matplotlib.patches import Patch
 
 from rllc.analysis.calibration import GRID, OUTCOMES, REQUIRED, kinds, regime
+from rllc.analysis.regime import MEANINGS, meaning
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Names
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
-MAPS = {  # what is drawn: title, colour map, norm, what a value means
-    "shrinkage": ("shrinkage 1 - on/off", "YlGnBu", Normalize(0, 1)),
-    "shrinkage_without_drift": ("the same without drift", "YlGnBu", Normalize(0, 1)),
-    "curvature_ratio": ("estimate / curvature", "PuOr", TwoSlopeNorm(1, 0, 2)),
-    "drift_term": ("drift term / |estimate|", "RdBu", TwoSlopeNorm(0, -1, 1)),
+IS = ("#C9C3DE", "#2A7F8E", "#E3A05C")  # of a curvature, a posterior mean, drift
+WORDS = ("curvature", "mean", "drift")  # as they fit into a cell
+IN_WORDS = ("a curvature", "a posterior mean", "drift")
+MAPS = {  # what is drawn: title, colour map, norm
+    "meaning": ("what the estimate is", ListedColormap(IS), Normalize(-0.5, 2.5)),
+    "shrinkage": ("shrinkage 1 - on/off", colormaps["YlGnBu"], Normalize(0, 1)),
+    "shrinkage_without_drift": ("1 - centred control/off", colormaps["YlGnBu"], Normalize(0, 1)),
+    "exponent": ("exponent in n_beta", colormaps["YlGnBu_r"], Normalize(0, 1)),
+    "curvature_ratio": ("estimate / curvature", colormaps["PuOr"], TwoSlopeNorm(1, 0, 2)),
+    "drift_term": ("drift term / |estimate|", colormaps["RdBu"], TwoSlopeNorm(0, -1, 1)),
 }
 SETTING_MARKERS = (("*", 9), ("D", 6), ("^", 6), ("v", 6), ("P", 6))
 RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
@@ -60,10 +67,11 @@ def regime_map(
     main_setting: str = "sampling",
     title: str = "",
 ) -> Drawing:
-    """Where an estimate is more than a curvature, and why one can be negative, per (n_beta, localization).
+    """What an estimate is (a curvature, a posterior mean or drift), and by what, per (n_beta, localization).
 
-    Rows: shrinkage, shrinkage without the drift term, ratio to n_beta / (2 localization) tr H, drift term
-    over the estimate; columns: heads (medians over them) and the whole model, by distribution.
+    Rows: what it is, shrinkage, that of the centred control, exponent d ln(centred control) / d ln(n_beta),
+    ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads (medians over them)
+    and the whole model, by distribution.
 
     distributions  default all that were swept
     seed, step     default the first seed, the last step
@@ -90,7 +98,9 @@ def regime_map(
         ax.set_xlabel("n_beta")
     keys = [style.key(name, linestyle="none", **_setting_look(i)) for i, name in enumerate(called)]
     black = {"linestyle": "none", "color": "#000000", "markeredgewidth": 1.6}
-    style.beside(axes[0, -1], [*keys, style.key("recommended\nby the rule", **black, **RECOMMENDED)])
+    keys.append(style.key("recommended\nby the rule", **black, **RECOMMENDED))
+    keys += [Patch(color=color, label=name) for color, name in zip(IS, MEANINGS, strict=True)]
+    style.beside(axes[0, -1], keys)
     names = dict.fromkeys(name for _, name in maps)
     nested = [
         [maps[kind, name].expand_dims(kind=[kind], distribution=[name]) for name in names]
@@ -104,6 +114,7 @@ def regime_map(
         *(_outcome(chosen, kind, name, labels[name]) for kind, name in maps),
         conditions=[
             f"{cell(next(iter(swept.values())))}{f'; heads: medians over {heads} heads' if heads else ''}.",
+            "Exponent 1: a linear response, so a curvature; 0: an LLC.",
             "In brackets: a required criterion of the rule fails.",
             "Grey: not sampled, or a chain failed at every step size.",
             "No uncertainty is drawn.",
@@ -118,11 +129,11 @@ def regime_map(
 
 def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
     """One table of numbers as colours and text, in brackets where the rule does not trust them."""
-    _, palette, norm = MAPS[variable]
+    _, colors, norm = MAPS[variable]
     drawn = drawn.transpose("localization", "n_beta", ...)
     table, good = drawn[variable].values, drawn["trusted"].values == 1
     rows, columns = table.shape
-    colors = colormaps[palette].with_extremes(bad="#bbbbbb")
+    colors = colors.with_extremes(bad="#bbbbbb")
     shown = np.ma.masked_invalid(np.clip(table, norm.vmin, norm.vmax))
     ax.imshow(shown, cmap=colors, norm=norm, origin="lower", aspect="auto")
     for i, j in np.argwhere(np.isfinite(table)):
@@ -130,8 +141,10 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
         color = "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "#ffffff"
         value = 0.0 if abs(table[i, j]) < 0.005 else table[i, j]  # no "-0.00"
         form = ".2f" if abs(value) < 10 else ".0f" if abs(value) < 1000 else ".0e"
-        text = f"{value:{form}}" if good[i, j] else f"({value:{form}})"
-        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=7, color=color)
+        text = WORDS[int(value)] if variable == "meaning" else f"{value:{form}}"
+        size = 6 if variable == "meaning" else 7
+        text = text if good[i, j] else f"({text})"
+        ax.text(j, i + 0.12, text, ha="center", va="bottom", fontsize=size, color=color)
     ax.set_xticks(range(columns), [f"{value:g}" for value in drawn["n_beta"].values])
     ax.set_yticks(range(rows), [f"{value:g}" for value in drawn["localization"].values])
     ax.tick_params(axis="x", labelrotation=35)
@@ -178,9 +191,13 @@ def _outcome(chosen: xr.Dataset, kind: str, distribution: str, label: str) -> st
         if np.isfinite(each["setting_shrinkage"]):
             failed = [c for c in REQUIRED if int(each["setting_passes"].sel(criterion=c)) == 0]
             verdict = f"fails {', '.join(failed)}" if failed else "passes what is required"
+            kind = float(meaning(each["setting_shrinkage_without_drift"], each["setting_walked_share"]))
+            exponent = float(each["setting_exponent"])
+            slope = f" (exponent {exponent:.2f})" if np.isfinite(exponent) else ""
+            what = f"is {IN_WORDS[int(kind)]}{slope}: it " if np.isfinite(kind) else ""
             parts.append(
                 f"{setting} (n_beta {float(each['setting_n_beta']):g}, localization "
-                f"{float(each['setting_localization']):g}) has shrinkage "
+                f"{float(each['setting_localization']):g}) {what}has shrinkage "
                 f"{float(each['setting_shrinkage']):.2f} "
                 f"({float(each['setting_shrinkage_without_drift']):.2f} without drift), "
                 f"{float(each['setting_curvature_ratio']):.2f} of the curvature, and {verdict}"

@@ -21,7 +21,7 @@ from rllc.figures.sorting.circuits import (
     name_row,
     strip_colors,
 )
-from rllc.figures.sorting.inputs import given, one_seed
+from rllc.figures.sorting.inputs import LARGEST, given, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
@@ -93,7 +93,7 @@ def sort_animation(
     caption = captions.joined(
         f"{title + ': ' if title else ''}full QK and OV circuits of each head at {len(steps)} checkpoints, "
         f"step {int(steps[0]):,} to {int(steps[-1]):,}, beside {', '.join(each.title for each in shown)}; "
-        "the upright line is the checkpoint shown, the dotted one where the LLC is largest.",
+        f"the upright line is the checkpoint shown, the dotted one where the LLC is largest, {LARGEST}.",
         captions.seeds(circuits),
     )
     return Animation(figure, len(steps), show, caption)

@@ -14,7 +14,15 @@ from matplotlib.ticker import MaxNLocator
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need
-from rllc.figures.sorting.inputs import first_accurate, head_color, holders, llc_peak, on_lists, one_seed
+from rllc.figures.sorting.inputs import (
+    LARGEST,
+    first_accurate,
+    head_color,
+    holders,
+    llc_peak,
+    on_lists,
+    one_seed,
+)  # fmt: skip
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
@@ -94,7 +102,10 @@ def sort_circuits(
         details=[
             "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
             "W_U, source by output number. The strip beside an OV circuit shows which head has the largest "
-            "entry on the diagonal for each source number, full colour for the row's own head."
+            "entry on the diagonal for each source number, full colour for the row's own head.",
+            captions.when(
+                any("largest LLC" in why for why in chosen.values()), f"The LLC is largest {LARGEST}."
+            ),
         ],
         title=title,
     )

@@ -5,10 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.curves import PEAK_WINDOW
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Row, seed_suffix, sheet
-from rllc.figures.sorting.inputs import first_accurate, given, has_peak, llc_peak, one_seed
+from rllc.figures.sorting.inputs import (
+    LARGEST,
+    first_accurate,
+    given,
+    has_peak,
+    llc_means,
+    llc_peak,
+    one_seed,
+)  # fmt: skip
 from rllc.figures.sorting.panels import ESTIMATES, FROM, Statistic, entries, of_seed, statistics
 
 SHAPE = "The chains are not in equilibrium: read the curve's shape (rise, peak, fall), not its level."
@@ -69,7 +78,11 @@ def sort_curves(
             captions.when(
                 controls, f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
             ),
-            captions.when(has_peak(datasets), "The dotted vertical line is where the LLC is largest."),
+            captions.when(
+                has_peak(datasets),
+                f"The dotted vertical line is where the LLC is largest, {LARGEST}; what the caption says of "
+                "peak and fall is of these means, as in the claims table.",
+            ),
             captions.when(
                 any(each.name in ESTIMATES for each in shown),
                 f"Triangles at an edge: estimates beyond it; panels are scaled by those from step {FROM} on.",
@@ -153,20 +166,19 @@ def _reached(metrics: xr.Dataset, accurate: float) -> str:
 
 def _peak(one: Datasets) -> str:
     """How large it is, where else to within a standard error of the difference, and how far it falls."""
-    peak = llc_peak(one)
-    if peak is None:
+    means, peak = llc_means(one), llc_peak(one)
+    if means is None or peak is None:
         return ""
-    llc = one["llc"]
-    known, size = llc["llc"].dropna("step"), f"{float(peak):.1f}"
-    if "llc_se" in llc:
-        error = llc["llc_se"].sel(step=peak["step"])
-        near = (peak - llc["llc"] <= np.hypot(llc["llc_se"], error)) & (llc["step"] != peak["step"])
-        steps = ", ".join(f"{step:,}" for step in llc["step"].values[near.values].tolist())
+    known, size = means["llc"], f"mean of {PEAK_WINDOW} checkpoints {float(peak):.1f}"
+    if "error" in means:
+        error = means["error"].sel(step=peak["step"])
+        near = (peak - known <= np.hypot(means["error"], error)) & (means["step"] != peak["step"])
+        steps = ", ".join(f"{step:,}" for step in means["step"].values[near.values].tolist())
         also = f"; within a standard error of it at step {steps}" if steps else ""
         size = f"{size} ± {float(error):.1f}{also}"
     where = f"the LLC is largest at step {int(peak['step']):,} ({size})"
     if int(known["step"][-1]) == int(peak["step"]):
-        return f"{where}, its last checkpoint"
+        return f"{where}, the last such mean"
     after = known.sel(step=slice(peak["step"], None))
     lowest = after[int(after.argmin("step"))]
     fall = 1 - float(lowest) / float(peak)
@@ -174,5 +186,5 @@ def _peak(one: Datasets) -> str:
         return f"{where}, and stays so"
     return (
         f"{where}, then falls by {fall:.1%} until step {int(lowest['step']):,} "
-        f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest at the end"
+        f"and is {1 - float(known[-1]) / float(peak):.1%} below its largest in the last mean"
     )

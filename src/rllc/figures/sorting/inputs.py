@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak
 from rllc.figures import style
 from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
 
@@ -16,6 +17,7 @@ COLORS = {
     "overlap": "#A8326A",
     "regions": "#4D6470",
 }
+LARGEST = f"as a mean over {PEAK_WINDOW} neighbouring checkpoints, from step {PEAK_FROM} on"
 # Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
@@ -58,17 +60,34 @@ def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:
     return {name: of_seeds(dataset, [chosen]).isel(seed=0) for name, dataset in datasets.items()}
 
 
-def llc_peak(one: Datasets) -> xr.DataArray | None:
-    """The cell of the largest ``llc`` (step) of one seed; None where none is above 0, or there is no LLC."""
-    if not has_peak(one):
+def llc_means(one: Datasets) -> xr.Dataset | None:
+    """``llc`` (step) of one seed, ``LARGEST``, with its ``error`` where that is known.
+
+    None where none is above 0, too few are known, or there is no LLC.
+    """
+    if "llc" not in one:
         return None
-    known = one["llc"]["llc"].dropna("step")
-    return known[int(known.argmax("step"))]
+    known = one["llc"].dropna("step", subset=["llc"])
+    error = known["llc_se"].values if "llc_se" in known else None
+    means = before_peak(Curve(known["step"].values, known["llc"].values, error))
+    if means is None or not means.value.max() > 0:
+        return None
+    drawn = {"llc": means.value} | ({} if means.error is None else {"error": means.error})
+    return xr.Dataset({name: ("step", values) for name, values in drawn.items()}, {"step": means.step})
+
+
+def llc_peak(one: Datasets) -> xr.DataArray | None:
+    """The largest of ``llc_means``, with its ``step``; None where there are none."""
+    means = llc_means(one)
+    return None if means is None else means["llc"][int(means["llc"].argmax("step"))]
 
 
 def has_peak(datasets: Datasets) -> bool:
     """Whether a largest LLC is marked, in any seed."""
-    return "llc" in datasets and bool((datasets["llc"]["llc"] > 0).any())
+    if "llc" not in datasets:
+        return False
+    runs = np.atleast_1d(datasets["llc"]["seed"].values).tolist()
+    return any(llc_peak({"llc": of_seeds(datasets["llc"], [seed]).isel(seed=0)}) is not None for seed in runs)
 
 
 def first_accurate(metrics: xr.Dataset, accurate: float) -> int | None:

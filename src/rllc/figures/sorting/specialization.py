@@ -15,6 +15,7 @@ from rllc.figures.inputs import need, of_seeds
 from rllc.figures.panels import Panel, Row, all_of, curve, of_heads, seed_suffix, sheet
 from rllc.figures.sorting.inputs import (
     COLORS,
+    LARGEST,
     has_peak,
     head_color,
     head_looks,
@@ -76,7 +77,7 @@ def sort_specialization(
         *map(_outcome, ones.values()),
         "For each number the head with the largest entry on the diagonal of its OV circuit, at each "
         "checkpoint; below, how many runs of neighbouring numbers that makes and which share each head has.",
-        "The dotted line is where the LLC is largest." if marked else "",
+        f"The dotted line is where the LLC is largest, {LARGEST}." if marked else "",
         conditions=["No uncertainty is drawn: the map is of the checkpoint's weights."],
         title=title,
     )

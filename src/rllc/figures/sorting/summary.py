@@ -45,8 +45,10 @@ def sort_summary(
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
     also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
     data = claims[[*shown, *also]].transpose("experiment", "seed")
-    called = experiment_titles(claims, titles)
-    expected = {name: _expected(claims, name, group) for name in shown}
+    data = data.isel(experiment=np.any([data[name].notnull().any("seed").values for name in shown], axis=0))
+    called = experiment_titles(data, titles)
+    known = claims.sel(experiment=data["experiment"])
+    expected = {name: _expected(known, name, group) for name in shown}
     shaded = any(expected.values())
     doubted = any((data[name] > DOUBTED).any() for name in also if name.endswith("_untrusted"))
     names, runs = list(called), data["seed"].values.tolist()

@@ -21,21 +21,30 @@ def claim_problems(study: Study) -> Iterator[str]:
     for name, claim in study.claims.items():
         place = f"claims.{name}"
         yield from refer(f"{place}.statistic", claim.statistic, study.statistics, "statistic")
+        if claim.given is not None:
+            alone = [n for n, each in study.claims.items() if each.given is None and n != name]
+            yield from refer(f"{place}.given", claim.given, alone, "claim that presupposes none")
         for key in ("experiment", "versus"):
             if (named := getattr(claim, key)) is None:
                 continue
             yield from refer(f"{place}.{key}", named, study.experiments, "experiment")
             experiment, entry = study.experiments.get(named), study.statistics.get(claim.statistic)
-            if experiment and entry and claim.statistic not in read_off[named]:
-                for read in [read for read, _ in curves(entry) if read not in datasets(experiment)]:
-                    yield f"{place}: reads {read}.nc, which '{named}' does not declare"
-                    break
-                else:
-                    known = ", ".join(distributions(experiment, curves(entry)[0][0]))
-                    yield (
-                        f"{place}: {entry.of} of '{named}' is measured on {known}; say which in "
-                        f"statistics.{claim.statistic}.at.distribution"
-                    )
+            if not (experiment and entry) or claim.statistic in read_off[named]:
+                continue
+            if entry.experiment not in (None, named):
+                yield f"{place}.{key}: {claim.statistic} is of '{entry.experiment}' alone"
+                continue
+            absent = [read for read, _ in curves(entry) if read not in datasets(experiment)]
+            if absent:
+                yield f"{place}: reads {absent[0]}.nc, which '{named}' does not declare"
+            elif (
+                "distribution" not in entry.at or entry.experiment is None
+            ):  # else it is said of the statistic
+                known = ", ".join(distributions(experiment, curves(entry)[0][0]))
+                yield (
+                    f"{place}: {entry.of} of '{named}' is measured on {known}; say which in "
+                    f"statistics.{claim.statistic}.at.distribution"
+                )
 
 
 def statistic_problems(study: Study) -> Iterator[str]:
@@ -48,6 +57,8 @@ def statistic_problems(study: Study) -> Iterator[str]:
             of = name.removesuffix(ending)
             if of != name and of in study.statistics:
                 yield f"{place}: {of} has a variable '{name}'; rename it"
+        if entry.experiment is not None:
+            yield from refer(f"{place}.experiment", entry.experiment, study.experiments, "experiment")
         problems = [*_names(study, place, entry)]
         yield from problems or _labels(study, place, entry)
 
@@ -77,9 +88,14 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     ]
     for dim in entry.at:
         yield from refer(f"{place}.at", dim, set.intersection(*dims), f"dim of {entry.of}")
-    if entry.over_heads and not any("head" in each for each in dims):
-        yield f"{place}.over_heads: {entry.of} is of no heads; leave it out"
-    having = [e for e in study.experiments.values() if {read for read, _ in curves(entry)} <= {*datasets(e)}]
+    for option in ("over_heads", "of_heads"):
+        if getattr(entry, option) and not any("head" in each for each in dims):
+            yield f"{place}.{option}: {entry.of} is of no heads; leave it out"
+    having = [
+        each
+        for name, each in study.experiments.items()
+        if entry.experiment in (None, name) and {read for read, _ in curves(entry)} <= {*datasets(each)}
+    ]
     for dim in sorted(set.union(*dims) - {*entry.at, *FEW, "step"}):
         yield f"{place}.at: {entry.of} has more than one {dim}; say which"
     if "distribution" in entry.at:

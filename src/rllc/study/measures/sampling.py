@@ -36,6 +36,11 @@ class Sampling(Section):
         "training; null: the step is as given",
         default=None,
     )
+    scale_localization: bool = key(
+        "with reference_norm: the localization is divided by what the step is multiplied by, so that the "
+        "region sampled is in proportion to the norm also where chains have time to relax",
+        default=False,
+    )
     draws: Count = key("draws per chain, burn-in included")
     burn_in: BurnIn = key("draws left out of the estimate")
     thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
@@ -91,6 +96,10 @@ class Sampling(Section):
                     f"{self.chains}; make them equal, or set pairs: 0"
                 )
             Setting.of(self.model_dump())
+        if self.scale_localization and self.reference_norm is None:
+            raise ValueError(
+                "scale_localization is by the norm over reference_norm: give that, or leave it out"
+            )
         curvature = self.step_size * self.localization
         if curvature >= 4:
             raise ValueError(
