@@ -9,8 +9,11 @@ def test_the_estimator_runs_alone_on_a_model_of_ones_own():
     script = ROOT / "examples/own_model.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    rows = {line.split("  ")[0]: line.split()[-4:] for line in done.stdout.splitlines()[2:]}
+    rows = {line.split("  ")[0]: line.split()[-7:] for line in done.stdout.splitlines()[2:]}
     llc = {name: float(row[0]) for name, row in rows.items()}
+    assert all(row[-1] == "sound" for row in rows.values())
+    long = {"full": 7.70, "first layer": 6.73, "unit 0": 0.98}  # 32 chains of 2,500 draws
+    assert all(abs(llc[name] / value - 1) < 0.15 for name, value in long.items())
     assert set(llc) == {"full", "first layer", "unit 0"}
     assert llc["full"] > llc["first layer"] > llc["unit 0"] > 0
     assert len(script.read_text().splitlines()) <= 50
