@@ -3,7 +3,7 @@
 import pytest
 
 from rllc.study import defaults
-from rllc.study.datasets import distributions, measured, statistics
+from rllc.study.datasets import datasets, distributions, measured, statistics, traced
 from rllc.study.reading import read
 
 
@@ -25,3 +25,21 @@ def test_a_statistic_without_a_distribution_is_of_datasets_that_have_one(config,
     config["experiments"]["language"]["sampling"]["full"]["distributions"] = named
     study = read(config)
     assert ("llc_peak" in statistics(study, study.experiments["language"])) == has
+
+
+@pytest.mark.parametrize("kinds", [(), ("full",), ("full", "heads")])
+def test_traces_are_a_dataset_where_a_kind_keeps_them(config, kinds):
+    for kind in kinds:
+        config["experiments"]["language"]["sampling"][kind]["keep_traces"] = True
+    experiment = read(config).experiments["language"]
+    assert traced(experiment) == [
+        name for name, kind in (("rllc", "heads"), ("llc", "full")) if kind in kinds
+    ]
+    assert ("traces" in datasets(experiment)) == bool(kinds)
+    assert "traces" not in datasets(experiment, "calibrate")
+
+
+def test_a_dataset_without_distributions_has_those_of_its_experiment(config):
+    experiment = read(config).experiments["language"]
+    assert measured(experiment)["heads"].distributions == []
+    assert distributions(experiment, "heads") == distributions(experiment, "none") == experiment.distributions

@@ -27,6 +27,17 @@ def test_what_an_experiment_does_beside_is_not_followed():
     assert found["third"] == {"like": "first", "seeds": [0], "settings": {"short": {}}}
 
 
+def test_a_source_has_its_own_keys():
+    """Checkpoints that are imported have no schedule; those of the same source have the other's."""
+    trained = {"source": "train", "ratio": 2.0, "extra": []}
+    table = {"first": {"checkpoints": trained}}
+    table |= {"second": {"like": "first", "checkpoints": {"source": "import", "path": "theirs"}}}
+    table |= {"third": {"like": "first", "checkpoints": {"source": "train", "extra": [5]}}}
+    found = resolved({"experiments": table})["experiments"]
+    assert found["second"]["checkpoints"] == {"source": "import", "path": "theirs"}
+    assert found["third"]["checkpoints"] == {"source": "train", "ratio": 2.0, "extra": [5]}
+
+
 def test_a_key_that_is_null_stays_null():
     table = {"first": {"circuits": {"a": 1}}, "second": {"like": "first", "circuits": None}}
     assert resolved({"experiments": table})["experiments"]["second"]["circuits"] is None

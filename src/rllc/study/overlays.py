@@ -97,7 +97,10 @@ def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) ->
 
 
 def _merged(under: Any, over: Any) -> Any:
-    """As Snakemake merges overlays: tables key by key, everything else replaced."""
+    """As Snakemake merges overlays: tables key by key, everything else replaced; so is a table of another
+    ``source``, which has other keys."""
     if not (isinstance(under, dict) and isinstance(over, dict)):
+        return over
+    if "source" in over and over["source"] != under.get("source"):
         return over
     return {**under, **{name: _merged(under.get(name), value) for name, value in over.items()}}

@@ -1,9 +1,9 @@
 """Runs: the training of a model, and its checkpoints."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Positive, Share, Step
@@ -70,6 +70,18 @@ class ImportedCheckpoints(Section):
         "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
     )
     chunks: list[Step] = key("as for trained checkpoints", unit="steps")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_a_schedule(cls, data: Any) -> Any:
+        """An overlay adds keys to those of the experiment that it changes, and removes none."""
+        theirs = TrainedCheckpoints.model_fields.keys() - cls.model_fields.keys()
+        if isinstance(data, dict) and (kept := [name for name in data if name in theirs]):
+            raise ValueError(
+                f"{', '.join(kept)} are of `source: train`. An overlay cannot take them out: give the "
+                "imported checkpoints an experiment of their own, with `like:` this one and its `checkpoints`"
+            )
+        return data
 
     @field_validator("path")
     @classmethod
