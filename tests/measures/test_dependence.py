@@ -61,7 +61,7 @@ class Points:
     stream = 7
 
     def batches(self, purpose, *, count, batch_size, scored):
-        random = torch.Generator().manual_seed(derive(0, purpose, batch_size))
+        random = torch.Generator().manual_seed(derive(0, purpose, batch_size, scored))
         return [torch.randn(3, generator=random) for _ in range(count)]
 
     def seed(self, step, *, seeded=False):
@@ -78,7 +78,7 @@ class Near:
         return {"w": torch.arange(3) < 2} if component == "0:0" else None
 
 
-BASE = {**asdict(SETTING), "chains": 3, "draws": 9, "burn_in": 1, "batch_size": 4, "scored_positions": None}
+BASE = {**asdict(SETTING), "chains": 3, "draws": 9, "burn_in": 1, "batch_size": 4, "scored_positions": 5}
 EXTENT = {"chains": 2, "draws": 8, "burn_in": 2}
 VARIED = {"dataset_sizes": [8, 32], "batch_sizes": [4, 8], "noise_seeds": [0, 5]}
 DATA = Points()
@@ -91,9 +91,9 @@ def measured(step=3, **changes):
 
 
 def alone(purpose="draws", *, size=4, seed=None, component="full", loss=well, few=8, n_beta=20.0):
-    batches = DATA.batches(purpose, count=8, batch_size=size, scored=None)[:few]
+    batches = DATA.batches(purpose, count=8, batch_size=size, scored=5)[:few]
     if loss is not well:
-        others = DATA.batches("batch size, new", count=8, batch_size=size, scored=None)
+        others = DATA.batches("batch size, new", count=8, batch_size=size, scored=5)
         batches = list(zip(batches, others, strict=True))
     seed = derive(7, 3) if seed is None else seed
     components = {component: Near().masks(component)}

@@ -36,6 +36,15 @@ def test_it_says_what_was_asked_for_and_what_to_raise(cause, expected):
     assert re.search(expected, said)
 
 
+def test_of_a_long_log_the_end_is_searched(tmp_path):
+    log = tmp_path / "7.log"
+    assert causes.ended(log) == ""
+    log.write_bytes(b"\xff first\n" + b"." * 2**16 + b"\nlast")
+    assert causes.ended(log) == "." * (2**16 - 5) + "\nlast"
+    log.write_bytes(b"\xff first")
+    assert causes.ended(log) == "\ufffd first"
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
