@@ -124,3 +124,51 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         first = seconds()
         assert first - seconds(centred_chains=-1) == pytest.approx(6 * one)
         assert seconds(centred_chains=1) - first == pytest.approx(3 * one)
+
+
+def test_text_and_blocks_cost_what_there_is_to_read(config):
+    """Of the hub by its documents, else by its megabytes; text is tokenized, a generated sequence is not."""
+    config["distributions"]["pile"] = {
+        "source": "hub", "name": "a/b", "split": "train", "documents": 1000, "label": "x",
+    }  # fmt: skip
+    study = read(config)
+    size = {"pile": 5e6, "english": 1e6 * study.distributions["english"].megabytes, "mixture": 8e6}
+    for name, characters in size.items():
+        found = cost.corpus(study, name)
+        assert found.disk_bytes == characters
+        assert found.cpu_seconds == pytest.approx(2 + characters / cost.READ)
+        assert found.megabytes == pytest.approx(1500 + 4 * characters / 1e6)
+    for name, times in (("bpe", 3), ("numbers", 1)):
+        section = study.tokenizers[name]
+        tokens = section.context * (section.train_blocks + section.held_out_blocks)
+        found = cost.tokens(study, name)
+        assert found.disk_bytes == 2 * tokens
+        assert found.cpu_seconds == pytest.approx(2 + times * tokens / cost.READ)
+
+
+def test_a_family_of_the_validation_costs_what_its_models_and_settings_do(config):
+    study = read(config)
+
+    def cases(family, **changes):
+        section = getattr(study.validation, family).model_copy(update=changes)
+        changed = study.model_copy(
+            update={"validation": study.validation.model_copy(update={family: section})}
+        )
+        moves = (
+            section.max_moves if family == "potentials" else section.draws * getattr(section, "thinning", 1)
+        )
+        return (cost.validation(changed, family).cpu_seconds - cost.START) / (
+            cost.CASE + cost.MOVE * section.chains * moves
+        )
+
+    assert cases("quadratic", dimensions=[2, 3], n_beta=[1.0] * 5, localization=[1.0] * 7) == pytest.approx(
+        280
+    )
+    assert cases("potentials", names=["a"] * 3, n_beta=[1.0] * 5, localization=[1.0] * 7) == pytest.approx(
+        105
+    )
+    zero = study.validation.reduced_rank.at_zero.model_copy(
+        update={"sizes": [[1, 1, 1]] * 2, "n_beta": [1.0] * 3}
+    )
+    assert cases("reduced_rank", models=5, n_beta=[1.0] * 7, at_zero=zero) == pytest.approx(41)
+    assert cases("deep_linear", models=5, n_beta=[1.0] * 7, thinning=3) == pytest.approx(35)

@@ -105,6 +105,11 @@ def test_an_entry_set_to_null_is_removed(config):
     assert "corpus_summary" not in read(config).figures
 
 
+def test_the_figure_of_the_claims_goes_where_nothing_is_summarised(config):
+    assert "claims_sorting" in read(config).figures
+    assert "claims_sorting" not in read(config | {"statistics": {}, "claims": {}}).figures
+
+
 def test_datasets_follow_what_an_experiment_declares(config):
     study = read(config)
     assert datasets(study.experiments["language_1layer"]) == []

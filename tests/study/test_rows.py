@@ -13,3 +13,9 @@ def test_results_record_their_settings_under_the_name_of_the_section():
     assert {row.name: row.attribute for row in MEASURES if row.attribute != row.name} == {
         "sample_heads": "sampling", "sample_full": "sampling", "sample_other": "sampling",
     }  # fmt: skip
+
+
+def test_the_words_of_a_row_are_its_variables_and_those_added():
+    words = {row.name: row.words for row in MEASURES}
+    assert {"q_composition", "head_type"} < set(words["heads"])
+    assert set(words["ablation"]) == {"ablation"}
