@@ -74,6 +74,7 @@ def test_the_exponent_is_one_of_a_curvature_and_zero_of_an_llc():
     np.testing.assert_allclose(weak, 1, atol=1e-3)
     np.testing.assert_allclose(strong, 0, atol=1e-3)
     assert quantities(sweep().isel(n_beta=[1]))["exponent"].isnull().all()
+    assert quantities(sweep().isel(n_beta=[0, 1]))["exponent"].notnull().all()
     sloped = quantities(sweep(1e-6, slope=8e-4))["exponent"]  # what is walked grows with n_beta^2
     np.testing.assert_allclose(sloped, weak, rtol=1e-9)
 

@@ -126,6 +126,13 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         assert seconds(centred_chains=1) - first == pytest.approx(3 * one)
 
 
+@pytest.mark.parametrize(("count", "said"), [(23, "under a CPU minute"), (25, "about 1 CPU minutes")])
+def test_little_work_is_under_a_minute(config, count, said):
+    """A job that nothing is known of takes 2.5 s."""
+    jobs = [("draw", SimpleNamespace())] * count
+    assert forecast.forecast(read(config), jobs).startswith(f"{count} jobs to run: {said} and 5 MB of disk")
+
+
 def test_text_and_blocks_cost_what_there_is_to_read(config):
     """Of the hub by its documents, else by its megabytes; text is tokenized, a generated sequence is not."""
     config["distributions"]["pile"] = {

@@ -82,7 +82,7 @@ WRONG = {
     ],
     "text": [3, True, 0.5, ["a"], {"a": "b"}, None],
     "switch": ["yes", 1, 0.0, [True], {"a": True}, None],
-    "list": ["many", 3, True, {"a": 1}, [{}], [None], [[{}]], None],
+    "list": ["many", 3, True, {"a": 1}, [{}], [None], [[{}]], [], None],
 }
 # keys for which null means something, in one section at least
 NULLABLE = {
@@ -91,6 +91,9 @@ NULLABLE = {
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
     "draws", "experiment",
 }  # fmt: skip
+# lists that may be empty, or are refused later, with what else contradicts
+EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components"}
+EMPTY |= {("experiments", name, "distributions") for name in EVERY_KEY["experiments"]}
 SIGNED = {"at_least", "at_most", "threshold"}
 FIRST = {"like"}  # is followed before the rest is read
 SEVERAL = {
@@ -105,8 +108,8 @@ SEVERAL = {
 def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
     """All keys of the kind at once, but for those that say how the others are read: each must be named."""
     places = [place for place, value in leaves(EVERY_KEY) if kind(value) == of and place not in SEVERAL]
-    but = FIRST | (SIGNED if wrong == -1 else NULLABLE if wrong is None else set())
-    places = [place for place in places if place[-1] not in but]
+    but = FIRST | (SIGNED if wrong == -1 else NULLABLE if wrong is None else EMPTY if wrong == [] else set())
+    places = [place for place in places if not but & {place, place[-1]}]
     leading = [place for place in places if "model" in place or place[-1] == "source"]
     for group in leading, [place for place in places if place not in leading]:
         config = EVERY_KEY
