@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rllc.estimator.llc import estimate
+from rllc.measures.sampled_heads import heads
 from rllc.measures.sampling import full, other
 from rllc.seeds import derive
 
@@ -23,8 +24,9 @@ def well(weights, batch):
 
 
 class Near:
-    """A model without heads: its loss is the well."""
+    """A model whose heads are no attention: its loss is the well."""
 
+    heads = ("0:0", "1:0")
     loss = staticmethod(well)
 
     def masks(self, component):
@@ -84,3 +86,16 @@ def test_the_components_listed_have_their_controls_and_traces():
         np.testing.assert_allclose(here["rllc_chain"], one["llc_chain"][0], rtol=1e-6)
         np.testing.assert_allclose(here["rllc_centred"], centred["llc"].item(), rtol=1e-6)
         np.testing.assert_allclose(here["trace_loss"], one["loss"][0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_all_heads_are_the_components_of_their_kernel(seeded):
+    """With the options in one: the noise of a step or of all, on minibatches of every move."""
+    section = SECTION | {"seeded": seeded, "centred_chains": 1, "thinning": 2}
+    found = heads(Points(), **section)(WEIGHTS, Near(), 3)
+    one = other(Points(), components=["0:0", "1:0"], **section)(WEIGHTS, Near(), 3)
+    assert (found["rllc"] == heads(Points(), **section)(WEIGHTS, Near(), 4)["rllc"]).all() == seeded
+    assert found["layer"].values.tolist() == [0, 1] and found["head_index"].values.tolist() == [0, 0]
+    for name in one.data_vars:
+        np.testing.assert_array_equal(found[name], one[name], err_msg=name)
+        assert found[name].dims == tuple(dim.replace("component", "head") for dim in one[name].dims)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rllc.models.weights import check_weights
+from rllc.models.weights import check_masks, check_weights
 
 SHAPES = {"a": (2, 3), "b": (4,)}
 
@@ -24,3 +24,16 @@ def test_weights_of_another_model_are_refused(change, message):
     change(weights)
     with pytest.raises(ValueError, match=message):
         check_weights(weights, SHAPES, "it")
+
+
+def test_a_mask_is_of_a_weight_and_fits_it():
+    weights = {name: torch.zeros(shape) for name, shape in SHAPES.items()}
+    fits = {"b": torch.ones(4, dtype=torch.bool)}
+    check_masks(fits, weights, "1:0")
+    for name, mask, message in (
+        ("c", fits["b"], "component '1:0' has a mask for 'c', which is no weight: expected one of a, b"),
+        ("b", torch.ones(4), "the mask of 'b' is torch.float32, expected torch.bool"),
+        ("a", fits["b"], r"the mask of 'a' has shape \[4\], the weight \[2, 3\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_masks(fits | {name: mask}, weights, "1:0")

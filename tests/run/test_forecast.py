@@ -4,7 +4,9 @@ import pytest
 
 from rllc.run import forecast
 from rllc.study import cost
+from rllc.study.datasets import measured
 from rllc.study.reading import read
+from rllc.study.rows import Work
 
 JOBS = [
     ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
@@ -124,6 +126,20 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         first = seconds()
         assert first - seconds(centred_chains=-1) == pytest.approx(6 * one)
         assert seconds(centred_chains=1) - first == pytest.approx(3 * one)
+
+
+def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
+    """But for the start of the job; what stays on disk too, where it is counted by the checkpoint."""
+    study = read(chunked)
+    for experiment in study.experiments.values():
+        for name, made in measured(experiment).items():
+            one, three = (made.row.cost(Work(study, experiment, made.section, [0] * n)) for n in (1, 3))
+            assert one.cpu_seconds > cost.START, name
+            assert three.cpu_seconds - cost.START == pytest.approx(3 * (one.cpu_seconds - cost.START)), name
+            assert three.megabytes == one.megabytes and three.disk_bytes in (
+                one.disk_bytes,
+                3 * one.disk_bytes,
+            )
 
 
 @pytest.mark.parametrize(("count", "said"), [(23, "under a CPU minute"), (25, "about 1 CPU minutes")])

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from rllc.run.signals import heed_signals, interrupt_children
@@ -63,3 +64,16 @@ def test_children_are_interrupted_or_else_terminated(ignored, by):
     child.stdout.readline()
     interrupt_children(seconds=1)
     assert child.wait(timeout=20) == -by
+
+
+def test_children_of_children_are_interrupted_too():
+    script = "trap : INT; sh -c 'echo $$; exec sleep 60'; exec sleep 60"
+    child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
+    grandchild = psutil.Process(int(child.stdout.readline()))
+    interrupt_children(seconds=0.3)
+    try:
+        assert child.wait(timeout=20) == -signal.SIGTERM
+        psutil.wait_procs([grandchild], timeout=20)
+        assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
+    finally:
+        os.killpg(child.pid, signal.SIGKILL) if grandchild.is_running() else None
