@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rllc.job import stage
 from rllc.run.fingerprint import fingerprint
 from rllc.seeds import derive
 
@@ -83,6 +84,10 @@ def test_what_a_gpu_says_is_one_line_with_what_to_do(script):
     last = done.stderr.splitlines()[-1]
     assert last.startswith("s.py: OutOfMemoryError: CUDA out of memory. Tried to allocate 45 GiB. Ask for")
     assert "lower batch_size" in last
+
+
+def test_a_gpu_that_fails_without_a_word_is_said_to_fail():
+    assert "The GPU failed" in stage._on_a_gpu(RuntimeError())
 
 
 @pytest.mark.parametrize("edited", ["run/fingerprint.py", "seeds.py"])

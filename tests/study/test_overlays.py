@@ -69,6 +69,12 @@ def test_with_an_experiment_goes_what_names_it():
     assert list(found["claims"]) == ["two"]
 
 
+@pytest.mark.parametrize("model", [None, "two heads", {}])
+def test_a_model_that_is_no_table_is_for_the_reader_to_refuse(model):
+    config = {"experiments": {"a": {"task": "sorting", "model": model, "circuits": {}}}}
+    assert set(with_own_figures(config, {})["figures"]) == {"a_circuits", "a_specialization"}
+
+
 @pytest.mark.parametrize(
     ("heads", "ends"), [(1, {"", "_circuits"}), (2, {"", "_circuits", "_specialization"})]
 )

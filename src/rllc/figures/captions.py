@@ -259,9 +259,10 @@ def localization_dominance(rllc: xr.Dataset, datasets: Datasets, *, limit: float
 
 
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
-    """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known."""
+    """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known, or
+    nothing pulls."""
     values, hessian = sampling(rllc), datasets.get("hessian", {})
-    if "hessian_trace_head" not in hessian or not {"n_beta", "localization"} <= set(values):
+    if "hessian_trace_head" not in hessian or not (values.get("n_beta") and values.get("localization")):
         return None
     trace = hessian["hessian_trace_head"].reindex_like(rllc["rllc"])
     return curvature_prediction(trace, n_beta=values["n_beta"], localization=values["localization"])
