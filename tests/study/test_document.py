@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -20,6 +21,13 @@ def test_the_conda_file_equals_the_lock():
     assert (ROOT / lock.CONDA).read_text() == lock.conda(text), "run `make lock`"
     packages = yaml.safe_load((ROOT / lock.CONDA).read_text())["dependencies"]
     assert packages[-1]["pip"] == lock.pins(text)
+
+
+def test_the_lock_has_no_local_builds_and_not_what_is_left_out(monkeypatch):
+    found = {"torch": "2.13.0+cpu", "Babel": "2.1", "arviz": "1.0", "pip": "26.0"}
+    made = [SimpleNamespace(metadata={"Name": name}, version=version) for name, version in found.items()]
+    monkeypatch.setattr(lock, "distributions", lambda: made)
+    assert lock.installed(without={"pip"}) == ["arviz==1.0", "Babel==2.1", "torch==2.13.0"]
 
 
 def test_every_pin_is_exact():
