@@ -79,6 +79,9 @@ def test_options_are_those_of_the_drawing_function(name):
     read = options(FIGURES[name])
     assert list(read) == list(defaults)
     assert all(misfit(FIGURES[name], option, object()) for option in read)
+    assert not any(
+        misfit(FIGURES[name], option, None) for option, default in defaults.items() if default is None
+    )
     assert all(read[option] in (None, default) for option, default in defaults.items())
     assert all(read[option] == default for option, default in defaults.items() if isinstance(default, str))
 
