@@ -11,8 +11,9 @@ def test_a_setting_is_made_from_plain_data_and_gives_it_back():
     setting = Setting(**GIVEN, sampler="rmsprop", sampler_options={"decay": 0.5})
     assert Setting(**asdict(setting)) == setting
     assert setting.options == {"decay": 0.5, "stabilizer": 0.1}
-    facts = setting.facts()
-    assert (facts["gradient"], facts["sampler"], facts["decay"], facts["burn_in"]) == (1, "rmsprop", 0.5, 0)
+    rest = {"burn_in": 0, "thinning": 1, "seed": 0, "gradient": 1, "centred": 0, "baseline": "paired"}
+    rest |= {"divergence_factor": 5.0, "sampler": "rmsprop", "decay": 0.5, "stabilizer": 0.1}
+    assert setting.facts() == GIVEN | rest  # plain numbers and text, for attributes
     section = {**GIVEN, "batch_size": 8, "components": None}
     assert Setting.of(section, seed=7) == Setting(**GIVEN, seed=7)
     assert replace(setting, thinning=3).moves == 33

@@ -31,7 +31,7 @@ def test_the_finding_comes_first_and_the_rest_as_far_as_there_is_room():
     assert caption == f"{short} {long} Here."
     assert details == f"{long} {short} D."
     assert captions.compose("It rises.", title="Losses")[0] == "Losses: it rises."
-    exact = " ".join(["word"] * (captions.WORDS - 2))
+    exact = " ".join(["word"] * (118))
     assert captions.compose("A b", exact) == (f"A b {exact}", "")
     assert captions.compose("A b c", exact) == ("A b c", exact)
 

@@ -71,3 +71,9 @@ def test_a_form_and_a_masked_product_read_the_same():
     for name in ("t", "t_se", "t_head", "t_head_se"):
         torch.testing.assert_close(torch.tensor(one[name].values), torch.tensor(other[name].values))
     assert (one.t_head_se.sel(head="0:0") > 0).all()
+
+
+@pytest.mark.parametrize(("probes", "batches"), [(0, [1]), (2, [])])
+def test_without_probes_or_batches_there_is_no_trace(probes, batches):
+    with pytest.raises(ValueError, match=f"{probes} probes on {len(batches)} batches"):
+        hutchinson(form, WEIGHTS, batches, name="t", heads=BLOCKS, probes=probes, seed=0)

@@ -152,6 +152,32 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
             )
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "time", "memory"),
+    [
+        ("metrics", "contexts", True, False),
+        ("metrics", "batch_size", False, True),
+        ("ablation", "contexts", True, False),
+        ("ablation", "batch_size", False, True),
+        ("heads", "sequences", True, False),
+        ("hessian", "probes", True, False),
+        ("hessian", "contexts_at_once", False, True),
+        ("hessian", "batch_size", True, False),
+        ("fisher", "batch_size", True, True),
+        ("fisher", "probes", True, False),
+    ],
+)
+def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, time, memory):
+    config["experiments"]["language"]["hessian"]["contexts_at_once"] = 4
+    study = read(config)
+    made = measured(study.experiments["language"])[name]
+    more = made.section.model_copy(update={key: 2 * getattr(made.section, key)})
+    once, twice = (
+        made.row.cost(Work(study, study.experiments["language"], s, [0])) for s in (made.section, more)
+    )
+    assert (twice.cpu_seconds > once.cpu_seconds, twice.megabytes > once.megabytes) == (time, memory)
+
+
 @pytest.mark.parametrize(("count", "said"), [(23, "under a CPU minute"), (25, "about 1 CPU minutes")])
 def test_little_work_is_under_a_minute(config, count, said):
     """A job that nothing is known of takes 2.5 s."""

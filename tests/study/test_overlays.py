@@ -82,3 +82,4 @@ def test_one_head_has_no_figure_of_how_heads_divide_the_numbers(heads, ends):
     entry = {"task": "sorting", "model": {"n_heads": heads}, "metrics": {}, "circuits": {}}
     found = with_own_figures({"experiments": {"a": entry}}, {})
     assert set(found["figures"]) == {f"a{end}" for end in ends}
+    assert {name: made["draws"] for name, made in found["animations"].items()} == {"a": "sort_animation"}

@@ -13,6 +13,8 @@ from rllc.study.reading import read
 from rllc.study.rows import EXTENT, Work
 from rllc.study.section import Section
 
+# values that are of another kind are meant
+pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 HERE = Path(__file__).parent
 # keys of a section that others read: where it is measured, and what the rows below it do
 ELSEWHERE = {"calibration": EXTENT | {"dependence", "rule"}, "dependence": EXTENT, "clusters": set()}
