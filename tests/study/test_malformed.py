@@ -46,7 +46,7 @@ def refusal(config):
 def test_what_is_wrong_is_refused_by_name(place, value, words):
     said = refusal(put(DEFAULT, place, value))
     assert words in said
-    assert said.startswith("the config cannot be used:\n  - ") and len(said.splitlines()) < 20
+    assert said.startswith("the config cannot be used:\n  - ") and len(said.splitlines()) < 30
 
 
 def leaves(value, place=()):
