@@ -333,7 +333,7 @@ def in_words(pattern: str, form: tuple, pieces: Sequence[bytes | None]) -> str:
     parts = [part if isinstance(part, str) else visible(pieces[part]) for part in form]
     if pattern in ("ngram", "induction"):
         return "".join(parts)
-    return " … ".join(part.strip(" ") or part for part in parts)
+    return " … ".join(part[1:] if part[:1] == " " and part.strip() else part for part in parts)
 
 
 def visible(piece: bytes | None) -> str:

@@ -115,6 +115,10 @@ ANIMATIONS: dict[str, FigureRow] = {
     )
 }
 
+PAGES: dict[str, FigureRow] = {
+    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("heads",), "tokens")
+}
+
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.cost import START, Cost, forward, heads, logits
-from rllc.study.rows import Measure, Variable, Work
+from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
@@ -132,5 +132,13 @@ ROWS = (
         contexts=_contexts,
         per_distribution=False,
         stream="tokens",
+        figures={
+            name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("heads",), "tokens")
+            for name in (
+                "rllc_fig4_tokens_in_context",
+                "rllc_fig9_tokens_classification",
+                "rllc_table1_head_classification",
+            )
+        },
     ),
 )
