@@ -75,6 +75,8 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     def has(read: str, at: Mapping[str, Any]) -> bool:
         if read not in made:
             return False
+        if read not in measured(experiment):  # an analysis, which has no distributions of its own
+            return True
         known = distributions(experiment, read)
         return at["distribution"] in known if "distribution" in at else len(known) <= 1
 

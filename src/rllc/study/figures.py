@@ -125,6 +125,9 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig3_code_wdrllc": _heads("rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads",)),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
+    "rllc_fig11_memorisation": _heads(
+        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("heads",)
+    ),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
     "control_gradient_off": _heads(
         "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from rllc.study.cost import Cost
@@ -171,6 +171,7 @@ class Analysis:
     settings  keywords of the function
     of        experiment -> the section, where it is not one of the row's name
     stream    purpose of its random stream; "": nothing in it is random
+    curves    statistics may read its variables, which are over steps
     local     it takes seconds, and runs beside Snakemake rather than on a cluster
     megabytes it may take
     """
@@ -185,9 +186,12 @@ class Analysis:
     settings: Callable[[Work], dict[str, Any]] = lambda work: work.section.model_dump()
     checks: Callable[[str, Work], Iterator[str]] = _nothing
     stream: str = ""
+    curves: bool = False
     local: bool = False
     megabytes: int = 1500
     target: str = "all"
+    datasets: ClassVar[str] = ""
+    per_distribution: ClassVar[bool] = False
 
     def declared(self, experiment: Experiment) -> Section | None:
         """Its section in an experiment; None where there is none."""

@@ -7,10 +7,11 @@ from rllc.study.checks.names import refer
 from rllc.study.claims import Statistic
 from rllc.study.datasets import curves, datasets, distributions, statistics
 from rllc.study.families import family_of
-from rllc.study.measures.table import MEASURES
+from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.study import Experiment, Study
 
 ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.target == "all"}
+ROWS |= {row.name: row for row in ANALYSES if row.curves}
 FEW = ("distribution", "head", "later_head", "pair", "component")  # dims that may have one label
 
 
@@ -79,7 +80,7 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     if entry.over_heads and not any("head" in each for each in dims):
         yield f"{place}.over_heads: {entry.of} is of no heads; leave it out"
     having = [e for e in study.experiments.values() if {read for read, _ in curves(entry)} <= {*datasets(e)}]
-    for dim in sorted(set.union(*dims) - {*entry.at, *FEW}):
+    for dim in sorted(set.union(*dims) - {*entry.at, *FEW, "step"}):
         yield f"{place}.at: {entry.of} has more than one {dim}; say which"
     if "distribution" in entry.at:
         known = dict.fromkeys(name for each in having for name in _distributions(each, entry))

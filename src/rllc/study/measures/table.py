@@ -11,4 +11,4 @@ MEASURES: tuple[Measure, ...] = (
     *behaviour.ROWS,
     *calibration.ROWS,
 )
-ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *recommendation.ANALYSES)
+ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *tokens.ANALYSES, *recommendation.ANALYSES)

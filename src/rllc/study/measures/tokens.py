@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.cost import START, Cost, forward, heads, logits
-from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.rows import Analysis, FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
@@ -17,8 +17,8 @@ class Tokens(Section):
     """Tokens in context: where mean-ablating a head raises the loss most, and which patterns explain them."""
 
     checkpoints: Distinct[Step] = key("where it is measured", unit="steps", min_length=1)
-    distribution: Name | None = key(
-        "whose held-out contexts are searched; null: contexts that are trained on", default=None
+    corpus: Name | None = key(
+        "distribution whose held-out contexts are searched; null: contexts that are trained on", default=None
     )
     searched: Count = key("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
     batch_size: Count = key("contexts at once")
@@ -28,13 +28,13 @@ class Tokens(Section):
 
 def _contexts(experiment: Any, section: Tokens) -> tuple[str, str]:
     """Those that are trained on, or the held-out ones of the distribution named."""
-    if section.distribution is None:
+    if section.corpus is None:
         return experiment.training.distribution, "train"
-    return section.distribution, "held_out"
+    return section.corpus, "held_out"
 
 
 def _settings(work: Work) -> dict[str, Any]:
-    return work.section.model_dump(exclude={"checkpoints", "distribution"})
+    return work.section.model_dump(exclude={"checkpoints", "corpus"})
 
 
 def _cost(work: Work) -> Cost:
@@ -58,24 +58,22 @@ def _checks(place: str, work: Work) -> Iterator[str]:
         yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
         return
     tokens = study.tokenizers.get(experiment.tokenizer)
-    if section.distribution is None and experiment.training is None:
+    if section.corpus is None and experiment.training is None:
         yield (
-            f"{place}.distribution: nothing is trained here; name the distribution whose held-out contexts "
+            f"{place}.corpus: nothing is trained here; name the distribution whose held-out contexts "
             "are searched"
         )
-    if section.distribution is not None:
+    if section.corpus is not None:
         names = experiment.distributions
-        yield from refer(
-            f"{place}.distribution", section.distribution, names, "distribution of this experiment"
-        )
-        if getattr(study.distributions.get(section.distribution), "source", "") == "model":
+        yield from refer(f"{place}.corpus", section.corpus, names, "distribution of this experiment")
+        if getattr(study.distributions.get(section.corpus), "source", "") == "model":
             yield (
-                f"{place}.distribution: the targets of '{section.distribution}' are a model's predictions; "
+                f"{place}.corpus: the targets of '{section.corpus}' are a model's predictions; "
                 "name a distribution of text"
             )
     if tokens is None:
         return
-    held_out = section.distribution is not None
+    held_out = section.corpus is not None
     most, side = (tokens.held_out_blocks, "held_out") if held_out else (tokens.train_blocks, "train")
     if section.searched > (most or 0):
         yield (
@@ -85,6 +83,33 @@ def _checks(place: str, work: Work) -> Iterator[str]:
     if section.top > section.searched * tokens.predictions:
         positions = section.searched * tokens.predictions
         yield f"{place}.top: {section.top} of the {positions} tokens that are searched; lower it"
+
+
+class Classification(Section):
+    """Classes of heads by their tokens in context; multigrams against the refined LLC."""
+
+    distribution: Name = key("of the refined LLC")
+    code_distribution: Name | None = key("the distribution of code; null: there is none", default=None)
+
+
+def _classification_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = experiment.sampling and experiment.sampling.heads
+    if not (experiment.tokens and experiment.heads and experiment.head_types and sampling):
+        yield f"{place}: heads are classified by tokens, heads, head_types and sampling.heads; give all four"
+        return
+    known = sampling.distributions or experiment.distributions
+    for name in ("distribution", "code_distribution"):
+        if (asked := getattr(section, name)) is not None:
+            yield from refer(f"{place}.{name}", asked, known, "distribution of rllc.nc")
+    taken = getattr(sampling, "checkpoints", None)
+    for step in experiment.tokens.checkpoints if taken is not None else []:
+        if step not in taken:
+            yield f"{place}: tokens are measured at step {step}, the refined LLC is not"
+
+
+def _number(long_name: str, unit: str = "1", *dims: str) -> Variable:
+    return Variable(long_name, unit, ("step", *dims))
 
 
 def _of_head(long_name: str, unit: str, *dims: str) -> Variable:
@@ -140,5 +165,56 @@ ROWS = (
                 "rllc_table1_head_classification",
             )
         },
+    ),
+)
+ANALYSES = (
+    Analysis(
+        name="classification",
+        section=Classification,
+        about="classes of heads by tokens in context, and multigrams against the refined LLC",
+        function="rllc.analysis.classification:classification",
+        variables={
+            "token_class": _number("what the head is by attention scores and tokens in context", "1", "head"),
+            "explained": _number("share of its tokens that the paper's patterns explain", "1", "head"),
+            "multigram_spearman": _number(
+                "rank correlation over multigram heads of refined LLC and multigrams", "1", "scope"
+            ),
+            "multigram_spearman_low": _number("2.5 % of it for the errors of both", "1", "scope"),
+            "multigram_spearman_high": _number("97.5 % of it for the errors of both", "1", "scope"),
+            "multigram_spearman_p": _number("share of orders of the heads with at least that", "1", "scope"),
+            "multigram_spearman_heads": _number("multigram heads", "1", "scope"),
+            "multigram_correlation": _number(
+                "the rank correlation in layer 1, seeds pooled as ranks; of five heads or more"
+            ),
+            "multigram_correlation_p": _number("share of orders within seeds with at least that"),
+            "multigram_correlation_both": _number("the same over both layers"),
+            "types_by_tokens": _number("share of induction and previous-token heads with most induction"),
+            "dyck_share": _number("largest share of brackets of a head of layer 1"),
+            "dyck_heads": _number("bracket heads, where a layer has eight heads"),
+            "dyck_heads_layer0": _number("bracket heads of layer 0, where a layer has eight heads"),
+            "dyck_attends_opener": _number("share of brackets at whose opener bracket heads of layer 1 look"),
+            "dyck_diffuse": _number("largest attention weight of bracket heads, layer 0 less layer 1"),
+            "dyck_share_gained": _number(
+                "share of brackets of bracket heads of layer 0, less the first step's"
+            ),
+            "skip_share": _number("largest share of skip n-grams of a head"),
+            "ngram_order": _number("Kendall's tau of n-grams with the order Dyck, skip n-gram, n-gram heads"),
+            "ngram_share_lost": _number("n-gram share of previous-token heads at the first step, less now"),
+            "least_explained": _number("smallest explained share of a head"),
+            "enrichment": _number("smallest ratio of a head's largest share to that by chance"),
+            "code_head_letterless": _number(
+                "induction tokens without a letter, induction head that is larger on code less the other"
+            ),
+            "induction_less_ngram": _number(
+                "refined LLC of induction heads less that of n-gram and skip n-gram heads of layer 1"
+            ),
+            "dyck_less_others": _number(
+                "refined LLC of layer 1's bracket head less that of its other multigram heads"
+            ),
+        },
+        reads=("tokens", "heads", "rllc"),
+        checks=_classification_checks,
+        stream="classification",
+        curves=True,
     ),
 )
