@@ -7,7 +7,7 @@ import torch
 from hooked import as_hooked
 from planted import induction_model
 
-from rllc.measures.tokens import Contexts, most_affected, tokens_in_context, visible
+from rllc.measures.tokens import Affected, Contexts, most_affected, tokens_in_context, visible
 from rllc.models.loss import token_losses
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
@@ -131,6 +131,11 @@ def test_chance_is_the_same_for_all_heads_and_batches(random_model):
         np.testing.assert_array_equal(a.context, b.context)
         np.testing.assert_array_equal(a.position, b.position)
     assert len(set(zip(one[0].context, one[0].position, strict=True))) == 30
+
+
+def test_of_equal_weights_the_latest_is_attended_to():
+    attention = np.asarray([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4]])
+    assert Affected(*np.zeros((3, 2)), attention).attended().tolist() == [1, 2]
 
 
 def test_more_tokens_than_there_are_is_refused(random_model):

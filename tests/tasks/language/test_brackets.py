@@ -45,6 +45,7 @@ def test_pairs_are_those_of_the_grammar(made):
         ("(the dogs' bones)", [("(", ")")]),
         ("('tis so)", [("(", ")")]),  # a mark left open keeps no bracket from closing
         ("it's Jo's", []),
+        ("a' b'", []),  # behind a letter a mark opens nothing
         ("a <b (c)", [("(", ")")]),
         ("<a>x</a>", [("<", ">"), ("<", ">")]),
         ("a < b > c -> d", []),
