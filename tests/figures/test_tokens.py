@@ -242,3 +242,15 @@ def sorted_as_shown(every, by_head):
     return [
         e for head in by_head.values() for e in sorted(head, key=lambda e: (order.index(e.pattern), e.rank))
     ]
+
+
+def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
+    """As a partial dataset has it: numbers NaN, texts empty."""
+    part = datasets["tokens"].reindex(seed=[0, 1])
+    part["common"] = part["common"].fillna("")
+    both = {"tokens": part, "heads": heads.reindex(seed=[0, 1], fill_value="unknown")}
+    made = tokens_in_context(both)
+    assert made.count("No token: replacing") == 2 + 4
+    assert "1:0 of seed 1" in made
+    assert "No head of seed 1 has a token" in figures.rllc_fig9_tokens_classification(both).caption
+    assert figures.rllc_table1_head_classification(both).data.sizes["seed"] == 2

@@ -144,7 +144,7 @@ def _table(cells: list, step: int, several: bool) -> Iterator[str]:
         kind = escape(cell["token_class"].item())
         yield (
             f'<tr><th scope="row">{link}</th><td class="w">{kind}</td>'
-            f"<td>{int(cell['tokens'].item()):,}</td>{shares}</tr>"
+            f"<td>{int(cell['tokens'].fillna(0).item()):,}</td>{shares}</tr>"
         )
     yield "</tbody></table></div>"
 
@@ -154,7 +154,7 @@ def _percent(share: float) -> str:
 
 
 def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
-    count = int(cell["tokens"].item())
+    count = int(cell["tokens"].fillna(0).item())
     yield f'<section id="{_anchor(seed, cell)}">'
     yield f"<h2>Head {escape(_name(seed, cell, several))}: {escape(cell['token_class'].item())}</h2>"
     if not count:
