@@ -36,7 +36,8 @@ GROWTH = {
     "10 seeds": language(seeds=seeds(10)),
     "10 seeds, half as many chunks": language(seeds=seeds(10), checkpoints={"chunks": EDGES[::2]}),
     "4 seeds, every second checkpoint": language(
-        calibration=None,  # its checkpoints are some of those left out
+        calibration=None,  # their checkpoints are some of those left out
+        tokens=None,
         checkpoints={
             "ranges": [[first, end, 2 * every] for first, end, every in LANGUAGE["checkpoints"]["ranges"]]
         },

@@ -25,7 +25,7 @@ def job(tmp_path):
         entries.append(manifests.file_entry(file, step=step))
     manifests.write(folder / "from0.json", checkpoints=entries, model={"n_layers": 1})
     return Measuring(
-        checkpoints=folder / "from0.json", blocks=None, teacher=None, tokenizer=None, family=None, compute={}, labels={}, stream=0,
+        checkpoints=folder / "from0.json", blocks=None, side="held_out", teacher=None, tokenizer=None, family=None, compute={}, labels={}, stream=0,
         batch_stream=0, code="c", output=tmp_path / "out.nc",
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def reading(tmp_path):
     table = with_manifest(pa.table({"input_ids": as_lists(ids)}), {"documents": 4, "tokens": 8})
     write_blocks(tmp_path / "own.json", [("held_out", table)])
     job = Measuring(
-        checkpoints=tmp_path / "student.json", blocks=tmp_path / "own.json", teacher=None, tokenizer=None,
+        checkpoints=tmp_path / "student.json", blocks=tmp_path / "own.json", side="held_out", teacher=None, tokenizer=None,
         family=model, compute={"device": "cpu", "precision": "fp32"}, labels={"seed": 0}, stream=5,
         batch_stream=6, code="c", output=tmp_path / "out.nc",
     )  # fmt: skip

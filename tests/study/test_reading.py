@@ -118,8 +118,8 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "ablation", "heads", "metrics",
-        "clusters", "refinement",
+        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "ablation", "heads", "tokens", "metrics",
+        "clusters", "refinement", "classification",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

@@ -33,7 +33,7 @@ from rllc.study.datasets import (
     validated,
 )
 from rllc.study.families import family_of
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, asked_by
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.measures.table import ANALYSES, MEASURES
@@ -80,6 +80,12 @@ DATASETS += [AT.claims()] if SUMMARISED else []
 VALIDATED = validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 FIGURE_FILES += [AT.animation(name) for name in STUDY.animations]
+FIGURE_FILES += [
+    AT.page(name, page)
+    for name, listed in LISTED.items()
+    for page, row in PAGES.items()
+    if set(row.needs) <= set(listed)
+]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)
 if workflow.remote_exec:
@@ -100,6 +106,7 @@ wildcard_constraints:
     ),
     figure=any_of(STUDY.figures),
     animation=any_of(STUDY.animations),
+    page=any_of(PAGES),
     family=any_of(VALIDATED),
     seed=r"\d+",
     start=r"\d+",

@@ -35,6 +35,13 @@ def drawn(wildcards):
     }
 
 
+def page_inputs(wildcards):
+    """Datasets that a page needs, and those it uses where the experiment makes them."""
+    name, row = wildcards.experiment, PAGES[wildcards.page]
+    used = [dataset for dataset in row.uses if dataset in LISTED[name]]
+    return {dataset: AT.dataset(name, dataset) for dataset in (*row.needs, *used)}
+
+
 # --- what is finished so far
 
 PARTIAL = ("partial", "gather_partial", "draw_partial")

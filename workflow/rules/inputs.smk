@@ -145,10 +145,23 @@ def stream_of(row):
 
 
 def blocks_of(row):
-    """Blocks of the contexts that a distribution reads."""
+    """Blocks of the contexts that a distribution reads, or that a measure without one names."""
+    if row.contexts:
+        return lambda w: blocks_for(w, named_contexts(row, w)[0])
     if not row.per_distribution:
         return []
     return lambda w: blocks_for(w, contexts(STUDY, w.distribution))
+
+
+def side_of(row):
+    """Which side of the blocks is read."""
+    return (lambda w: named_contexts(row, w)[1]) if row.contexts else "held_out"
+
+
+def named_contexts(row, wildcards):
+    """Distribution and side of the contexts that a measure names."""
+    of = experiment(wildcards)
+    return row.contexts(of, row.declared(of)[wildcards.dataset])
 
 
 def teacher_of(row):

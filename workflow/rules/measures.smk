@@ -41,6 +41,7 @@ for row in MEASURES:
             steps=steps_of,
             compute=compute(row.name),
             labels=labels(*cells),
+            side=side_of(row),
             stream=stream_of(row),
             batch_stream=BATCH_STREAM if row.per_distribution else 0,
         message:
@@ -49,6 +50,6 @@ for row in MEASURES:
             command(
                 "measure",
                 input="checkpoints blocks teacher tokenizer",
-                params="family kernel settings attribute steps compute labels stream batch_stream",
+                params="family kernel settings attribute steps compute labels side stream batch_stream",
                 output="output",
             )

@@ -6,6 +6,7 @@ A caption says the finding first, then numbers, then conditions, in some 120 wor
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -88,9 +89,14 @@ def of_estimates(
     return conditions, details
 
 
+def recorded(dataset: xr.Dataset, section: str) -> dict[str, Any]:
+    """The settings that a dataset was made with (attribute, JSON); empty if absent."""
+    return json.loads(dataset.attrs.get(section, "{}"))
+
+
 def sampling(dataset: xr.Dataset) -> dict[str, float]:
     """The sampling setting a dataset was made with (attribute ``sampling``, JSON); empty if absent."""
-    return json.loads(dataset.attrs.get("sampling", "{}"))
+    return recorded(dataset, "sampling")
 
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
@@ -140,7 +146,7 @@ def contexts(dataset: xr.Dataset, section: str, *, of: str = MEASURED) -> str:
 
     section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each
     """
-    values = json.loads(dataset.attrs.get(section, "{}"))
+    values = recorded(dataset, section)
     read = values.get("contexts") or values.get("probes", 0) * values.get("batch_size", 0)
     return of.format(f"{read:,}") + held_out.fewer(dataset, read) if read else ""
 

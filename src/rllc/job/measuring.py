@@ -21,7 +21,7 @@ from rllc.store.checkpoints import load
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
-from rllc.tasks.language.tokenizer import bos_id
+from rllc.tasks.language.tokenizer import bos_id, token_bytes
 from rllc.tasks.language.tokenizer import load as read_tokenizer
 
 log = logging.getLogger("rllc")
@@ -32,7 +32,8 @@ class Measuring:
     """One job: one seed, one distribution, one chunk of checkpoints.
 
     checkpoints   manifest of the chunk
-    blocks        manifest of the tokens whose held-out side is read
+    blocks        manifest of the tokens that are read
+    side          of the tokens: held_out, or train, the contexts that are trained on
     teacher       manifest of a model whose predictions are the targets; None: the next tokens are
     tokenizer     the file of the tokenizer; None: the measure does not read it
     family        what builds the model, and the teacher
@@ -46,6 +47,7 @@ class Measuring:
 
     checkpoints: Path
     blocks: Path | None
+    side: str
     teacher: Path | None
     tokenizer: Path | None
     family: Callable
@@ -79,6 +81,21 @@ class Measuring:
         model = build(self.family, manifest["model"])
         weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), model.shapes())
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
+
+    def contexts(self, count: int) -> np.ndarray:
+        """The first contexts of the side, in order; ValueError where there are fewer."""
+        every = examples(self.blocks, self.side).contexts
+        if len(every) < count:
+            raise ValueError(
+                f"{self.blocks} has {len(every)} contexts ({self.side}), {count} are asked for: give more "
+                "text, or ask for fewer"
+            )
+        return every[:count]
+
+    @property
+    def token_bytes(self) -> list[bytes | None]:
+        """The bytes of every token; None where it has none."""
+        return token_bytes(read_tokenizer(self.tokenizer))
 
     @property
     def bos(self) -> int:
@@ -122,7 +139,9 @@ class Measuring:
         """What is read beside the checkpoints: SHA-256 of the tokens, how many there are, and SHA-256 of the
         teacher's last weights."""
         inputs: dict[str, Any] = {}
-        if self.blocks is not None:
+        if self.blocks is not None and self.side == "train":
+            inputs["train_blocks"] = side_digest(self.blocks, "train")
+        elif self.blocks is not None:
             inputs |= {
                 "held_out_blocks": side_digest(self.blocks, "held_out"),
                 "held_out": facts(self.blocks),

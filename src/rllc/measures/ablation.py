@@ -51,7 +51,7 @@ def ablations(
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
-    means = _mean_outputs(weights, batches, architecture)
+    means = mean_outputs(weights, batches, architecture)
     rise = np.zeros((architecture.n_layers, architecture.n_heads, len(METHODS)))
     predictions = 0
     for index in range(len(batches)):
@@ -79,7 +79,7 @@ def ablations(
     )
 
 
-def _mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
+def mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
     """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
     total, outputs = 0.0, 0
     for batch in batches:

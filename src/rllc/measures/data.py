@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import xarray as xr
 
 from rllc.models.model import Model
@@ -17,13 +18,18 @@ class Data(Protocol):
 
     stream  the measure's random stream for this seed
     bos     the token that begins every context, where the measure reads the tokenizer
+    token_bytes  the bytes of every token, None where it has none; where the measure reads the tokenizer
     """
 
     stream: int
     bos: int
+    token_bytes: list[bytes | None]
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Any]:
         """Held-out minibatches, the same for the same purpose and sizes; scored None: every position."""
+
+    def contexts(self, count: int) -> np.ndarray:
+        """The first ``count`` contexts of the side that the measure reads, in order: [count, length]."""
 
     def seed(self, step: int, *, seeded: bool = False) -> int:
         """Seed of the noise at a step: the same for all distributions, and ``seeded`` for all steps."""

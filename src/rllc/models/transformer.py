@@ -163,6 +163,16 @@ def head_outputs(
     return (pattern @ look_up(value, "V", index)).transpose(0, 1)
 
 
+def attention_weights(weights: Weights, layer: int, query_key: Tensor) -> Tensor:
+    """What each head attends to, given what queries and keys read: [batch, head, context, context]."""
+    name = f"blocks.{layer}.attn"
+    query, key = (
+        torch.einsum("bpm,hmd->bhpd", query_key, weights[f"{name}.W_{m}"]) + weights[f"{name}.b_{m}"][:, None]
+        for m in "QK"
+    )
+    return attention_pattern(query, key, None)
+
+
 def attention(
     weights: Weights,
     layer: int,

@@ -128,6 +128,10 @@ CALIBRATION: dict[str, FigureRow] = {
     "calibration_noise_seeds": _calibration("dependence:calibration_noise_seeds", "dependence"),
 }
 
+PAGES: dict[str, FigureRow] = {
+    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("heads",), "tokens")
+}
+
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
@@ -136,6 +140,9 @@ FIGURES: dict[str, FigureRow] = {
     ),
     "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
+    "rllc_fig11_memorisation": _heads(
+        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("heads",)
+    ),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
     "control_gradient_off": _heads(
         "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"

@@ -58,6 +58,9 @@ class Layout:
     def figure(self, name: str = "{figure}", suffix: str = "png") -> str:
         return f"{self.results}/figures/{name}.{suffix}"
 
+    def page(self, experiment: str = "{experiment}", name: str = "{page}") -> str:
+        return f"{self.results}/{experiment}/{name}.html"
+
     def animation(self, name: str = "{animation}") -> str:
         return f"{self.results}/figures/{name}.gif"
 

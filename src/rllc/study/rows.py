@@ -104,6 +104,8 @@ class Measure:
     asks       abilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
                kernel may read ``model.architecture``
     reads      inputs beside checkpoints and blocks: ``tokenizer``
+    contexts   (experiment, section) -> distribution and side (``train``, ``held_out``) of the contexts that a
+               measure without a cell per distribution reads; None: it reads none
     per_distribution  one job and one cell per distribution; else the measure reads no batches
     stream     purpose of its random stream; "": nothing in it is random but the batches
     stream_of_seed    each training seed has a stream of its own
@@ -127,6 +129,7 @@ class Measure:
     checks: Callable[[str, Work], Iterator[str]] = _nothing
     asks: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    contexts: Callable[[Experiment, Any], tuple[str, str]] | None = None
     per_distribution: bool = True
     stream: str = ""
     stream_of_seed: bool = True

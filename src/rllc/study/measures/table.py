@@ -1,13 +1,14 @@
 """All measures and analyses, in the order in which datasets are listed."""
 
-from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling
+from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling, tokens
 from rllc.study.rows import Analysis, Measure
 
 MEASURES: tuple[Measure, ...] = (
     *sampling.ROWS,
     *curvature.ROWS,
     *heads.ROWS,
+    *tokens.ROWS,
     *behaviour.ROWS,
     *calibration.ROWS,
 )
-ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *recommendation.ANALYSES)
+ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *tokens.ANALYSES, *recommendation.ANALYSES)

@@ -4,6 +4,7 @@ The same text gives the same tokenizer and the same tokens whatever ``TOKENIZERS
 number of threads are; setting that variable to ``false`` keeps the library to one thread.
 """
 
+import json
 from os import PathLike
 from pathlib import Path
 
@@ -111,3 +112,34 @@ def _plain(tokenizer: Tokenizer) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def token_bytes(tokenizer: Tokenizer) -> list[bytes | None]:
+    """The bytes that every token stands for, by id; None for special tokens and ids that have no token.
+
+    Raises ValueError for a tokenizer that is not byte-level: its tokens are no bytes of the text.
+    """
+    decoder = json.loads(tokenizer.to_str()).get("decoder") or {}
+    if "ByteLevel" not in [part.get("type") for part in (decoder, *decoder.get("decoders", ()))]:
+        raise ValueError(
+            f"the tokenizer's decoder is {decoder.get('type')}: expected a byte-level one (ByteLevel), since "
+            "patterns are matched in the text that tokens stand for; set `tokens: null` in the experiment"
+        )
+    special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+    table: list[bytes | None] = [None] * vocabulary_size(tokenizer)
+    for token, id in tokenizer.get_vocab(with_added_tokens=True).items():
+        if id not in special:
+            table[id] = b"".join(BYTES.get(character) or character.encode() for character in token)
+    return table
+
+
+def _byte_alphabet() -> dict[str, bytes]:
+    """The character by which a byte-level tokenizer writes each byte: itself where it is printable, else one
+    of the characters from U+0100 on, in order."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    characters = [*map(chr, printable), *(chr(0x100 + n) for n in range(len(others)))]
+    return {c: bytes([byte]) for c, byte in zip(characters, [*printable, *others], strict=True)}
+
+
+BYTES = _byte_alphabet()

@@ -1,0 +1,39 @@
+"""What heads are by their tokens in context, and how much of it is explained (arXiv 2410.02984, App. B)."""
+
+import numpy as np
+import xarray as xr
+
+BY_SCORE = ("previous-token", "current-token", "induction")  # types that attention scores tell
+CLASSES = {"dyck": "Dyck", "skip_ngram": "skip n-gram", "ngram": "n-gram"}
+PUBLISHED = ("induction", *CLASSES)  # the paper's patterns; the others are ours
+
+
+def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
+    """What each head is called (seed, step, head), as in the paper's Table 1.
+
+    The type by attention scores where there is one; else "multigram" with that of the brackets (Dyck), skip
+    n-grams and n-grams that explains most of its tokens in context, however few: "multigram (Dyck)". A head
+    of which they explain nothing is "multigram".
+
+    tokens     ``share`` (seed, step, head, pattern)
+    head_type  (seed, head)
+    """
+    share = tokens["share"].sel(pattern=list(CLASSES)).fillna(0.0)
+    names = np.asarray([f"multigram ({name})" for name in CLASSES.values()], dtype=object)
+    best = xr.DataArray(names[share.argmax("pattern").values], share.isel(pattern=0, drop=True).coords)
+    by_tokens = best.where(share.max("pattern") > 0, "multigram")
+    kinds = head_type.reindex(seed=by_tokens["seed"], head=by_tokens["head"], fill_value="unknown")
+    return xr.where(kinds.isin(BY_SCORE), kinds.astype(object), by_tokens).transpose(*by_tokens.dims)
+
+
+def largest_pattern(tokens: xr.Dataset) -> xr.DataArray:
+    """The pattern of the paper's four that explains most tokens (seed, step, head); "" where none does."""
+    share = tokens["share"].sel(pattern=list(PUBLISHED)).fillna(0.0)
+    names = np.asarray(PUBLISHED, dtype=object)[share.argmax("pattern").values]
+    best = xr.DataArray(names, share.isel(pattern=0, drop=True).coords)
+    return best.where(share.max("pattern") > 0, "")
+
+
+def explained(tokens: xr.Dataset) -> xr.DataArray:
+    """Share of each head's tokens that the paper's four patterns explain; NaN where a head has none."""
+    return tokens["share"].sel(pattern=list(PUBLISHED)).sum("pattern", skipna=False)

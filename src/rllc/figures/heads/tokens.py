@@ -1,0 +1,302 @@
+"""Tokens in context: what explains them, examples, and what heads are by them (arXiv 2410.02984, App. B)."""
+
+import textwrap
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from rllc.analysis.tokens import explained, largest_pattern, token_classes
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
+from rllc.figures.excerpt import Example, examples, level, one_line, shown, visible
+from rllc.figures.panels import by_seed
+
+# Colours that stay apart under the common colour-vision deficiencies; induction as the type of head.
+PATTERNS = {
+    "induction": ("induction", style.TYPE_COLORS["induction"]),
+    "dyck": ("Dyck (brackets)", "#56B4E9"),
+    "skip_ngram": ("skip n-gram", "#F0E442"),
+    "ngram": ("n-gram", "#117733"),
+    "recurrent_pair": ("recurrent pair (ours)", "#CC79A7"),
+    "unexplained": ("unexplained", "#DDDDDD"),
+}
+ABLATED = (
+    "A token in context is one whose loss rises most when the head's output is replaced by its mean: of each "
+    "head the {top} with the largest rise in {searched} contexts{side}."
+)
+ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
+BLUE = "#0b4f9e"
+TABLE = 9.0  # inches
+COLUMNS, LINES = 44, 7  # characters and lines of an example
+WIDTH, HEIGHT = 0.0755, 0.165  # inches of a character
+
+
+@style.styled
+def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
+    """Share of each head's tokens in context that every pattern explains: columns steps, rows seeds."""
+    data = inputs.over_heads(datasets, "tokens", "share", "share_chance", also=("tokens",), seeds=seeds)
+    steps = data["step"].values.tolist()
+    heads = data.sizes["head"]
+    figure, axes = style.grid(
+        data.sizes["seed"],
+        len(steps),
+        panel=(3.4, 0.34 * heads + 0.75),
+        margin=1.9,
+        sharey="row",
+        sharex=True,
+    )
+    findings = []
+    for row, (seed, suffix, one) in zip(axes, by_seed(data), strict=True):
+        for ax, step in zip(row, steps, strict=True):
+            _bars(ax, one.sel(step=step))
+            ax.set_title(f"step {step:,}{suffix}", loc="left")
+        kinds = one["head_type"].values.tolist()
+        row[0].set_yticks(range(heads), [f"{h}  {k}" for h, k in zip(one["head"].values, kinds, strict=True)])
+        for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
+            label.set_color(style.TYPE_COLORS[kind])
+        row[0].invert_yaxis()
+        last = one.isel(step=-1)
+        known = explained(last).dropna("head")
+        findings.append(
+            f"At step {steps[-1]:,} the paper's four patterns explain {float(known.min()):.0%} to "
+            f"{float(known.max()):.0%} of a head's tokens in context (seed {seed})."
+            if known.size
+            else f"No head of seed {seed} has a token in context."
+        )
+    for ax in axes[-1]:
+        ax.set_xlabel("share of the head's tokens in context")
+    keys = [Patch(facecolor=color, label=label) for label, color in PATTERNS.values()]
+    style.beside(axes[0, -1], keys, title="explained by")
+    absent = int((data["tokens"].isel(step=-1) == 0).sum()) if "tokens" in data else 0
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        "Thin bars: the same for positions drawn at random.",
+        _ablated(datasets["tokens"]),
+        captions.when(
+            absent, f"At step {steps[-1]:,} {absent} heads have none: ablating them raises no loss."
+        ),
+        conditions=[
+            "The first pattern that holds explains a token, in the order of the legend; recurrent pairs are "
+            "not the paper's.",
+            "No bar has an error: which tokens are the most affected is no random sample.",
+        ],
+    )
+
+
+def _bars(ax: Axes, one: xr.Dataset) -> None:
+    """A bar per head, a thin one below it by chance; segments of 8 % and more are numbered."""
+    for name, height, down in (("share", 0.52, -0.08), ("share_chance", 0.12, 0.32)):
+        left = np.zeros(one.sizes["head"])
+        where = np.arange(one.sizes["head"]) + down
+        for pattern, (_, color) in PATTERNS.items():
+            width = np.nan_to_num(one[name].sel(pattern=pattern).values)
+            ax.barh(where, width, height, left=left, color=color, edgecolor="white", linewidth=0.4)
+            for y, x, w in zip(where, left, width, strict=True):
+                if name == "share" and w >= 0.08:
+                    ink = "white" if pattern in ("ngram", "induction") else "black"
+                    ax.text(x + w / 2, y, f"{w:.0%}", ha="center", va="center", fontsize=6, color=ink)
+            left += width
+    ax.set_xlim(0, 1)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.grid(axis="y", visible=False)
+
+
+def _ablated(tokens: xr.Dataset) -> str:
+    """How tokens were chosen, with the numbers of the dataset."""
+    values = captions.recorded(tokens, "tokens")
+    numbers = {name: f"{values[name]:,}" if name in values else "so many" for name in ("top", "searched")}
+    side = " that were trained on" if "train_blocks" in tokens.attrs.get("inputs", "") else ""
+    return ABLATED.format(**numbers, side=side)
+
+
+@style.styled
+def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed: Seed = None) -> Drawing:
+    """Examples of tokens in context: rows heads, three examples each, at the last step.
+
+    heads  default the two of which induction explains most, and of the others the two of which brackets do
+    """
+    tokens = inputs.of_seed(inputs.need(datasets, "tokens", "share", "shown_token", "attention"), seed)
+    one = tokens.isel(step=-1)
+    types = inputs.types_of(datasets, one["head"], xr.DataArray([int(one["seed"])], dims="seed")).isel(seed=0)
+    chosen = _chosen(one) if heads is None else list(heads)
+    absent = [head for head in chosen if head not in one["head"].values]
+    if absent:
+        raise ValueError(f"tokens.nc has no head {', '.join(absent)}; it has {', '.join(one['head'].values)}")
+    largest = largest_pattern(one)
+    rows = [(head, _picked(one.sel(head=head), largest.sel(head=head).item())) for head in chosen]
+    width, height = COLUMNS * WIDTH + 0.25, LINES * HEIGHT + 0.5
+    figure = Figure(figsize=(3 * width + 0.2, len(rows) * (height + 0.25) + 0.1))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    ax.set(xlim=(0, figure.get_figwidth()), ylim=(figure.get_figheight(), 0))
+    for n, (head, picked) in enumerate(rows):
+        top = 0.15 + n * (height + 0.25)
+        kind = types.sel(head=head).item()
+        share, pattern = one["share"].sel(head=head), largest.sel(head=head).item() or "unexplained"
+        title = f"{head}  {kind}: {float(share.sel(pattern=pattern)):.0%} {PATTERNS[pattern][0]}"
+        look = {"fontsize": 9, "fontweight": "bold", "color": style.TYPE_COLORS[kind], "va": "center"}
+        ax.text(0.15, top, title if picked else f"{head}  {kind}: no token in context", **look)
+        for m, example in enumerate(picked):
+            _write(ax, example, 0.15 + m * width, top + 0.22)
+    keep = ["share", "shown_rank", "shown_token", "attention", "pattern_index", "context", "position"]
+    data = (
+        one[[*keep, "attended", "matched", "rise"]].sel(head=chosen).assign(head_type=types.sel(head=chosen))
+    )
+    return captions.drawing(
+        figure,
+        data.expand_dims(seed=[int(one["seed"])]),
+        f"What heads {', '.join(chosen)} are needed for at step {int(one['step']):,}: of each the three most "
+        "affected tokens, of different forms, of the paper's pattern that explains most.",
+        "White on blue: the token that is predicted. Orange: the head's attention just before it, in steps "
+        "from 2, 10, 25, 50 and 80 %; underlined: the token attended to most. Above each: how much the loss "
+        "of the predicted token rises without the head.",
+        _ablated(datasets["tokens"]),
+    )
+
+
+def _chosen(one: xr.Dataset) -> list[str]:
+    """The two heads with most induction, and of the others the two with most brackets."""
+    share = one["share"].fillna(0.0)
+    chosen: list[str] = []
+    for pattern in ("induction", "dyck"):
+        order = np.argsort(-share.sel(pattern=pattern).values, kind="stable")
+        named = [head for head in one["head"].values[order].tolist() if head not in chosen]
+        chosen += named[:2]
+    return chosen
+
+
+def _picked(one: xr.Dataset, pattern: str) -> list[Example]:
+    """Three examples of a pattern; of any where there are none."""
+    every = examples(one)
+    return [example for example in every if example.pattern == pattern][:3] or every[:3]
+
+
+def _write(ax: Axes, example: Example, left: float, top: float) -> None:
+    """One example in a grid of characters."""
+    ax.text(left, top, f"+{example.rise:.1f} nats", fontsize=6.5, color="#555555", va="center")
+    cells = []
+    for place in _tail(example):
+        text = " … " if place is None else visible(example.text[place])
+        text = "".join(c if c.isprintable() and ord(c) < 0x3000 else "□" for c in text)
+        cells += [(character, place) for character in text]
+    for n, (character, place) in enumerate(cells[-COLUMNS * LINES :]):
+        row, column = divmod(n, COLUMNS)
+        x, y = left + column * WIDTH, top + 0.12 + row * HEIGHT
+        ink, paper = "black", None
+        if place == example.target:
+            ink, paper = "white", BLUE
+        elif place is None or place > example.target:
+            ink = "#8a8a8a"
+        elif step := level(float(example.attention[place])):
+            paper = ORANGES[step]
+        if paper:
+            ax.add_patch(Rectangle((x, y), WIDTH * 1.02, HEIGHT * 0.92, facecolor=paper, linewidth=0))
+        if place == example.attended:
+            ax.plot(
+                [x, x + WIDTH], [y + HEIGHT * 0.9] * 2, color="black", linewidth=1.0, solid_capstyle="butt"
+            )
+        look = {
+            "fontfamily": "DejaVu Sans Mono",
+            "fontsize": 6.9,
+            "color": ink,
+            "ha": "center",
+            "va": "center",
+        }
+        if character != " ":
+            ax.text(x + WIDTH / 2, y + HEIGHT * 0.46, character, **look)
+
+
+def _tail(example: Example) -> list[int | None]:
+    """As much before the target as the lines hold beside what has to be seen."""
+    for room in range(COLUMNS * LINES, 0, -10):
+        row = shown(example, room)
+        if sum(3 if place is None else len(visible(example.text[place])) for place in row) <= COLUMNS * LINES:
+            return row
+    return row
+
+
+@style.styled
+def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
+    """What each head is by attention scores and tokens in context, and its commonest forms."""
+    data = inputs.over_heads(datasets, "tokens", "share", "common", "common_count", "tokens", seeds=seeds)
+    data = data.isel(step=[-1])
+    data = data.assign(token_class=token_classes(data, data["head_type"]))
+    at = {"head": 0.2, "classification": 0.75, "explained": 2.55, "commonest": 4.8}
+    rows = []
+    for seed, suffix, one in by_seed(data.isel(step=0)):
+        for head in one["head"].values.tolist():
+            rows.append((seed, suffix, one.sel(head=head)))
+    lines = [[_shares(cell), _forms(cell)] for *_, cell in rows]
+    wrapped = [
+        [textwrap.wrap(shares, 34) or [""], textwrap.wrap(forms, 64) or [""]] for shares, forms in lines
+    ]
+    heights = [0.155 * max(map(len, each)) + 0.11 for each in wrapped]
+    several = data.sizes["seed"] > 1
+    figure = Figure(figsize=(TABLE, 0.6 + sum(heights)))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    ax.set(xlim=(0, TABLE), ylim=(0.6 + sum(heights), 0))
+    titles = {"explained": "explained tokens in context", "commonest": "commonest forms (how many)"}
+    for name, x in at.items():
+        ax.text(x, 0.25, titles.get(name, name), fontsize=8.5, color="#555555", va="center")
+    ax.axhline(0.42, 0.015, 0.985, color="#333333", linewidth=0.9)
+    top = 0.45
+    for n, ((seed, _, cell), texts, height) in enumerate(zip(rows, wrapped, heights, strict=True)):
+        if n % 2:
+            ax.axhspan(top, top + height, 0.015, 0.985, color="#F6F6F6", linewidth=0, zorder=0)
+        first = top + 0.13
+        kind = cell["head_type"].item()
+        name = f"{seed}: {cell['head'].item()}" if several else cell["head"].item()
+        ax.text(
+            at["head"],
+            first,
+            name,
+            fontsize=8.5,
+            fontweight="bold",
+            va="center",
+            color=style.TYPE_COLORS[kind],
+        )
+        ax.text(at["classification"], first, cell["token_class"].item(), fontsize=8.5, va="center")
+        for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
+            for m, line in enumerate(column):
+                ax.text(x, first + 0.155 * m, line, fontsize=7.5, va="center", parse_math=False)
+        top += height
+    counts: dict[str, int] = {}
+    for *_, cell in rows:
+        counts[cell["token_class"].item()] = counts.get(cell["token_class"].item(), 0) + 1
+    found = ", ".join(f"{number} {name}" for name, number in sorted(counts.items(), key=lambda i: -i[1]))
+    return captions.drawing(
+        figure,
+        data.drop_vars("text", errors="ignore"),
+        f"Of {len(rows)} heads {found}, at step {int(data['step'][0]):,}.",
+        "A head is what its attention scores say; without a type by them it is a multigram head, with that "
+        "of brackets, skip n-grams and n-grams that explains most of its tokens in context, however few.",
+        _ablated(datasets["tokens"]),
+    )
+
+
+def _shares(cell: xr.Dataset) -> str:
+    """Shares of at least 5 %, the largest first."""
+    share = cell["share"].fillna(0.0)
+    pairs = sorted(zip(share.values.tolist(), share["pattern"].values.tolist(), strict=True), reverse=True)
+    named = [f"{PATTERNS[p][0].split(' (')[0]} {s:.0%}" for s, p in pairs if s >= 0.05 and p != "unexplained"]
+    return ", ".join(named) or "none of 5 %"
+
+
+def _forms(cell: xr.Dataset) -> str:
+    """The three commonest forms over all patterns."""
+    forms = [
+        (int(count), str(form))
+        for p in cell["pattern"].values
+        for form, count in zip(
+            cell["common"].sel(pattern=p).values, cell["common_count"].sel(pattern=p).values, strict=True
+        )
+        if form
+    ]
+    best = sorted(forms, key=lambda each: (-each[0], each[1]))[:3]
+    return ", ".join(f"{one_line([form])} ({count})" for count, form in best)

@@ -1,0 +1,353 @@
+"""Tokens in context: where ablating a head hurts most, and what explains them (arXiv 2410.02984, App. B)."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from rllc.measures.ablation import mean_outputs
+from rllc.measures.data import Data, Measurement
+from rllc.models.loss import token_losses
+from rllc.models.transformer import (
+    Architecture,
+    Weights,
+    attention_inputs,
+    attention_weights,
+    embed,
+    layers,
+    logits_from,
+    unembed,
+)
+from rllc.seeds import generator
+from rllc.tasks.batch import Batch, next_token_batch
+from rllc.tasks.language.patterns import (
+    MULTIGRAMS,
+    PATTERNS,
+    Found,
+    InContext,
+    Reader,
+    classify,
+    counted,
+    different,
+    uncounted,
+)
+from rllc.vocabulary import head_coords, head_labels
+
+HALVES = 20  # random halves of the tokens, for how far counts depend on which they are
+COMMON = 3  # commonest forms that are named
+ABSENT = -1
+
+
+def tokens(data: Data, *, searched: int, batch_size: int, top: int, shown: int) -> Measurement:
+    """``tokens_in_context`` among the first ``searched`` contexts."""
+    contexts, pieces = data.contexts(searched), data.token_bytes
+
+    def measure(weights, model, step):
+        architecture = model.architecture
+        batches = Contexts(contexts, batch_size, weights["embed.W_E"].device)
+        most, chance = most_affected(weights, batches, architecture=architecture, top=top, seed=data.stream)
+        reader = Reader(contexts, pieces)
+        return tokens_in_context(
+            most, chance, reader, architecture=architecture, top=top, shown=shown, seed=data.stream
+        )
+
+    return measure
+
+
+class Contexts(Sequence[Batch]):
+    """Contexts in order as minibatches, the last of them smaller; every position is scored."""
+
+    def __init__(self, contexts: np.ndarray, batch_size: int, device: torch.device | str = "cpu"):
+        self.contexts, self.batch_size, self.device = contexts, batch_size, device
+
+    def __len__(self) -> int:
+        return -(-len(self.contexts) // self.batch_size)
+
+    def __getitem__(self, index: int) -> Batch:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        rows = self.contexts[index * self.batch_size : (index + 1) * self.batch_size]
+        batch = next_token_batch(rows, np.arange(rows.shape[1] - 1))
+        return Batch(*(part.to(self.device) for part in batch))
+
+
+class Affected(NamedTuple):
+    """Tokens in context of one head.
+
+    rise       loss after ablating the head minus loss before [tokens], nats
+    context, position  where [tokens]
+    attention  the head's attention there [tokens, length]
+    """
+
+    rise: np.ndarray
+    context: np.ndarray
+    position: np.ndarray
+    attention: np.ndarray
+
+    def attended(self) -> np.ndarray:
+        """The position attended to most; of equals the latest."""
+        backwards = self.attention[:, ::-1]
+        return self.attention.shape[1] - 1 - backwards.argmax(1)
+
+    def kept(self, top: int) -> "Affected":
+        """The largest rises, the first context and position among equals."""
+        order = np.lexsort((self.position, self.context, -self.rise))[:top]
+        return Affected(*(part[order] for part in self))
+
+
+@torch.no_grad()
+def most_affected(
+    weights: Weights, batches: Sequence[Batch], *, architecture: Architecture, top: int, seed: int
+) -> tuple[list[Affected], list[Affected]]:
+    """Of every head the ``top`` tokens whose loss rises most when it is mean-ablated, largest first.
+
+    The output z of a head is replaced by its mean over all contexts and positions of ``batches``
+    (``rllc.measures.ablation``); only tokens whose loss rises are kept, never all rises at once.
+
+    Returns them and, as chance, ``top`` positions drawn uniformly from the stream (seed, "chance"), the same
+    for all heads, with each head's attention; their ``rise`` is NaN.
+
+    Raises ValueError where there are fewer positions than ``top``.
+    """
+    sizes = [batch.targets.numel() for batch in batches]
+    if sum(sizes) < top:
+        raise ValueError(
+            f"{sum(sizes)} positions are searched for the {top} most affected: give more contexts"
+        )
+    drawn = np.sort(generator(seed, "chance").choice(sum(sizes), top, replace=False))
+    means = mean_outputs(weights, batches, architecture)
+    most: list[list[Affected]] = [[] for _ in range(architecture.n_layers * architecture.n_heads)]
+    chance: list[list[Affected]] = [[] for _ in most]
+    first = contexts = 0
+    for index in range(len(batches)):
+        batch = batches[index]
+        length = batch.targets.shape[1]
+        inside = drawn[(drawn >= first) & (drawn < first + sizes[index])] - first
+        for head, (rise, pattern) in enumerate(_rises(weights, batch, means, architecture)):
+            positive = np.flatnonzero(rise > 0)
+            least = most[head][0].rise[-1] if most[head] and len(most[head][0].rise) == top else 0.0
+            found = _at(positive[rise[positive] >= least], rise, pattern, contexts, length)
+            joined = (np.concatenate(parts) for parts in zip(*most[head], found.kept(top), strict=True))
+            most[head] = [Affected(*joined).kept(top)]
+            anywhere = _at(inside, np.full(rise.size, np.nan), pattern, contexts, length)
+            chance[head].append(anywhere)
+        first, contexts = first + sizes[index], contexts + len(batch.contexts)
+    whole = [Affected(*map(np.concatenate, zip(*parts, strict=True))) for parts in chance]
+    return [parts[0] for parts in most], whole
+
+
+def _at(flat: np.ndarray, rise: np.ndarray, pattern: Tensor, contexts: int, length: int) -> Affected:
+    """Tokens at these places of a batch's predictions, counted through; ``contexts`` came before."""
+    row, position = np.divmod(flat, length)
+    return Affected(rise[flat], contexts + row, position, pattern[row, position].cpu().numpy())
+
+
+def _rises(
+    weights: Weights, batch: Batch, means: Tensor, architecture: Architecture
+) -> Iterator[tuple[np.ndarray, Tensor]]:
+    """Of every head each token's rise of the loss [contexts * scored], and attention [contexts, ., .]."""
+    entering, position = embed(weights, batch.contexts, architecture)
+    every = list(layers(weights, (entering, position), architecture, batch.positions))
+    before = token_losses(unembed(weights, every[-1][1], architecture), batch.targets)
+    for layer, (z, left) in enumerate(every):
+        inputs = attention_inputs(weights, layer, entering, position, architecture)
+        patterns = attention_weights(weights, layer, inputs[0])
+        for head in range(architecture.n_heads):
+            moved = means[layer, head] - z[:, head]
+            changed = left + moved @ weights[f"blocks.{layer}.attn.W_O"][head]
+            stream = (changed, position)
+            logits = logits_from(weights, stream, architecture, batch.positions, layer + 1)
+            rise = token_losses(logits, batch.targets) - before
+            yield rise.flatten().cpu().numpy(), patterns[:, head]
+        entering = left
+
+
+def tokens_in_context(
+    most: Sequence[Affected],
+    chance: Sequence[Affected],
+    reader: Reader,
+    *,
+    architecture: Architecture,
+    top: int,
+    shown: int,
+    seed: int,
+) -> xr.Dataset:
+    """What explains each head's tokens in context, beside what explains positions drawn at random.
+
+    most, chance  of every head (``most_affected``)
+    top           places of the dim ``rank``
+    shown         of each pattern so many tokens have their attention in the dataset, the most affected of
+                  each form first
+    seed          of the random halves: the stream (seed, "halves")
+
+    Returns (head, ...): ``share``, ``share_chance``, ``unique``, ``at_matched`` (share of the pattern's
+    tokens at which the head attends most to what matches), ``letterless`` (share of them whose predicted
+    token has no letter), ``common`` and ``common_count`` (pattern); ``tokens``, ``rise_threshold``,
+    ``multigrams``, ``multigrams_chance``, ``multigrams_half`` (half); by rank ``context``, ``position``,
+    ``target``, ``attended``, ``matched``, ``pattern_index``, ``rise``, ``attention_max``; ``shown_rank``,
+    ``shown_token``, ``attention`` (shown, place). The text of tokens is the coordinate ``text`` (token).
+    Without tokens everything that they would say is NaN, or -1.
+    """
+    length, halves = len(reader.tokens(0)), generator(seed, "halves")
+    picks = [halves.permutation(top)[: top // 2] for _ in range(HALVES)]
+    parts = []
+    for index, (affected, anywhere) in enumerate(zip(most, chance, strict=True)):
+        first = index < architecture.n_heads
+        parts.append(_of_head(affected, anywhere, reader, first, top, shown, picks, length))
+    labels = head_labels(architecture.n_layers, architecture.n_heads)
+    joined = xr.concat(parts, "head").assign_coords(head_coords(labels))
+    names = np.asarray(PATTERNS, dtype=object)
+    text = np.asarray([visible(piece) for piece in reader.pieces], dtype=object)
+    joined = joined.assign_coords(pattern=names, text=("token", text))
+    joined["pattern_index"].attrs.update(
+        flag_values=np.arange(len(PATTERNS)), flag_meanings=" ".join(PATTERNS)
+    )
+    return joined
+
+
+def _of_head(
+    affected: Affected,
+    anywhere: Affected,
+    reader: Reader,
+    first_layer: bool,
+    top: int,
+    shown: int,
+    picks: Sequence[np.ndarray],
+    length: int,
+) -> xr.Dataset:
+    places, found = _classified(affected, reader, first_layer)
+    _, by_chance = _classified(anywhere, reader, first_layer)
+    count = len(found)
+    targets = [reader.tokens(p.context)[p.position + 1] for p in places]
+    letterless = np.asarray([not _has_letter(reader.pieces[t]) for t in targets], bool)
+    attended = affected.attended()
+    matched = np.asarray([each.matched for each in found], int)
+    kinds = np.asarray([PATTERNS.index(each.pattern) for each in found], int)
+    of = [kinds == n for n in range(len(PATTERNS))]
+    examples = _shown(found, shown)
+    ranks = examples[examples >= 0]
+    common = [_common(found, pattern, reader.pieces) for pattern in PATTERNS]
+    half = []
+    for pick in picks if count == top else ():
+        chosen = [places[i] for i in pick]
+        alone = uncounted([found[i] for i in pick])
+        half.append(different(counted(chosen, alone, reader), *MULTIGRAMS))
+
+    def by_rank(values: np.ndarray | list, fill: float, dtype: type) -> tuple[str, np.ndarray]:
+        padded = np.full(top, fill, dtype)
+        padded[:count] = values
+        return "rank", padded
+
+    def by_example(values: np.ndarray, fill: float, dtype: type) -> tuple[tuple[str, str], np.ndarray]:
+        padded = np.full((len(examples), length), fill, dtype)
+        padded[examples >= 0] = values
+        return ("shown", "place"), padded
+
+    return xr.Dataset(
+        {
+            "share": ("pattern", _shares(found)),
+            "share_chance": ("pattern", _shares(by_chance)),
+            "unique": ("pattern", _counts(found)),
+            "at_matched": ("pattern", [_mean((attended == matched)[here]) for here in of]),
+            "letterless": ("pattern", [_mean(letterless[here]) for here in of]),
+            "common": (("pattern", "order"), np.asarray([names for names, _ in common], dtype=object)),
+            "common_count": (("pattern", "order"), np.asarray([numbers for _, numbers in common])),
+            "tokens": ((), float(count)),
+            "rise_threshold": ((), float(affected.rise[-1]) if count else np.nan),
+            "multigrams": ((), float(different(found, *MULTIGRAMS)) if count else np.nan),
+            "multigrams_chance": ((), float(different(by_chance, *MULTIGRAMS))),
+            "multigrams_half": ("half", np.asarray(half or [np.nan] * len(picks), float)),
+            "context": by_rank(affected.context, ABSENT, np.int32),
+            "position": by_rank(affected.position, ABSENT, np.int32),
+            "target": by_rank(targets, ABSENT, np.int32),
+            "attended": by_rank(attended, ABSENT, np.int32),
+            "matched": by_rank(matched, ABSENT, np.int32),
+            "pattern_index": by_rank(kinds, ABSENT, np.int8),
+            "rise": by_rank(affected.rise, np.nan, np.float32),
+            "attention_max": by_rank(affected.attention.max(1, initial=0.0), np.nan, np.float32),
+            "shown_rank": ("shown", examples.astype(np.int32)),
+            "shown_token": by_example(
+                np.asarray([reader.tokens(places[i].context) for i in ranks]).reshape(-1, length),
+                ABSENT,
+                np.int32,
+            ),
+            "attention": by_example(affected.attention[ranks], np.nan, np.float32),
+        }
+    )
+
+
+def _classified(affected: Affected, reader: Reader, first_layer: bool) -> tuple[list[InContext], list[Found]]:
+    where = (affected.context.tolist(), affected.position.tolist(), affected.attended().tolist())
+    places = [InContext(*each) for each in zip(*where, strict=True)]
+    return places, classify(places, reader, first_layer=first_layer)
+
+
+def _shares(found: Sequence[Found]) -> list[float]:
+    count = Counter(each.pattern for each in found)
+    return [count[pattern] / len(found) if found else np.nan for pattern in PATTERNS]
+
+
+def _counts(found: Sequence[Found]) -> list[float]:
+    """How many different forms each pattern has; what is unexplained has none."""
+    if not found:
+        return [np.nan] * len(PATTERNS)
+    return [np.nan if p == "unexplained" else float(different(found, p)) for p in PATTERNS]
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else np.nan
+
+
+def _shown(found: Sequence[Found], each: int) -> np.ndarray:
+    """Ranks of so many tokens of each pattern, one of every form before a second; -1: there is no more."""
+    places = np.full(each * len(PATTERNS), ABSENT)
+    for n, pattern in enumerate(PATTERNS):
+        seen: Counter[tuple] = Counter()
+        order = []
+        for rank, one in enumerate(found):
+            if one.pattern == pattern:
+                order.append((seen[one.form] if one.form else 0, rank))
+                seen[one.form] += 1
+        ranks = sorted(rank for _, rank in sorted(order)[:each])
+        places[n * each : n * each + len(ranks)] = ranks
+    return places
+
+
+def _common(
+    found: Sequence[Found], pattern: str, pieces: Sequence[bytes | None]
+) -> tuple[list[str], list[int]]:
+    """The commonest forms of a pattern in words, and how often each is there."""
+    forms = Counter(each.form for each in found if each.pattern == pattern and each.form)
+    ranked = sorted(forms.items(), key=lambda item: (-item[1], repr(item[0])))[:COMMON]
+    named = [in_words(pattern, form, pieces) for form, _ in ranked]
+    empty = COMMON - len(ranked)
+    return named + [""] * empty, [number for _, number in ranked] + [0] * empty
+
+
+def in_words(pattern: str, form: tuple, pieces: Sequence[bytes | None]) -> str:
+    """A form as text: "( … )", "from … import", "return self"."""
+    parts = [part if isinstance(part, str) else visible(pieces[part]) for part in form]
+    if pattern in ("ngram", "induction"):
+        return "".join(parts)
+    return " … ".join(part[1:] if part[:1] == " " and part.strip() else part for part in parts)
+
+
+def visible(piece: bytes | None) -> str:
+    """The text of a token: bytes that are no UTF-8 and control characters as ‹e2›, a special token as ‹›."""
+    if piece is None:
+        return "‹›"
+    text = piece.decode("utf-8", errors="surrogateescape")
+    return "".join(
+        f"‹{ord(c) & 0xFF:02x}›"
+        if "\ud800" <= c <= "\udfff" or (not c.isprintable() and ord(c) < 0xA0 and c not in "\n\t")
+        else c
+        for c in text
+    )
+
+
+def _has_letter(piece: bytes | None) -> bool:
+    return piece is not None and any(c.isalpha() for c in piece.decode("utf-8", errors="ignore"))

@@ -1,0 +1,220 @@
+"""Tokens in context: which patterns explain what a head is for. Section and row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.checks.names import refer
+from rllc.study.cost import START, Cost, forward, heads, logits
+from rllc.study.rows import Analysis, FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import RLLC, Count, Distinct, Name, Step
+from rllc.units import NATS
+
+CLASSIFY = 2.5e-4  # CPU seconds of a token in context, with its share of reading contexts
+
+
+class Tokens(Section):
+    """Tokens in context: where mean-ablating a head raises the loss most, and which patterns explain them."""
+
+    checkpoints: Distinct[Step] = key("where it is measured", unit="steps", min_length=1)
+    corpus: Name | None = key(
+        "distribution whose held-out contexts are searched; null: contexts that are trained on", default=None
+    )
+    searched: Count = key("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
+    batch_size: Count = key("contexts at once")
+    top: int = key("tokens kept of every head", ge=10, source=f"{RLLC}, App. B.1: 1,000")
+    shown: int = key("examples kept of every pattern, with their attention", ge=1, le=10)
+
+
+def _contexts(experiment: Any, section: Tokens) -> tuple[str, str]:
+    """Those that are trained on, or the held-out ones of the distribution named."""
+    if section.corpus is None:
+        return experiment.training.distribution, "train"
+    return section.corpus, "held_out"
+
+
+def _settings(work: Work) -> dict[str, Any]:
+    return work.section.model_dump(exclude={"checkpoints", "corpus"})
+
+
+def _cost(work: Work) -> Cost:
+    """A pass for the means, one for what every head attends to, and one per head."""
+    section, of = work.section, heads(work.experiment)
+    one = forward(work.study, work.experiment, section.searched, None)
+    seconds = len(work.steps) * ((of + 3) * one + 2 * of * section.top * CLASSIFY)
+    length = work.study.tokenizers[work.experiment.tokenizer].context
+    kept = 4e-6 * length * (2 * of * section.top + section.searched)
+    attended = 4e-6 * section.batch_size * of * length**2
+    megabytes = (
+        900 + 8 * logits(work.study, work.experiment, section.batch_size, None) + 2 * (kept + attended)
+    )
+    examples = of * section.shown * 6 * length * 8
+    return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
+
+
+def _checks(place: str, work: Work) -> Iterator[str]:
+    study, experiment, section = work.study, work.experiment, work.section
+    if experiment.task != "language":
+        yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
+        return
+    tokens = study.tokenizers.get(experiment.tokenizer)
+    if section.corpus is None and experiment.training is None:
+        yield (
+            f"{place}.corpus: nothing is trained here; name the distribution whose held-out contexts "
+            "are searched"
+        )
+    if section.corpus is not None:
+        names = experiment.distributions
+        yield from refer(f"{place}.corpus", section.corpus, names, "distribution of this experiment")
+        if getattr(study.distributions.get(section.corpus), "source", "") == "model":
+            yield (
+                f"{place}.corpus: the targets of '{section.corpus}' are a model's predictions; "
+                "name a distribution of text"
+            )
+    if tokens is None:
+        return
+    held_out = section.corpus is not None
+    most, side = (tokens.held_out_blocks, "held_out") if held_out else (tokens.train_blocks, "train")
+    if section.searched > (most or 0):
+        yield (
+            f"{place}.searched: {section.searched} of at most {most or 0} contexts; lower it, or raise the "
+            f"tokenizer's {side}_blocks"
+        )
+    if section.top > section.searched * tokens.predictions:
+        positions = section.searched * tokens.predictions
+        yield f"{place}.top: {section.top} of the {positions} tokens that are searched; lower it"
+
+
+class Classification(Section):
+    """Classes of heads by their tokens in context; multigrams against the refined LLC."""
+
+    distribution: Name = key("of the refined LLC")
+    code_distribution: Name | None = key("the distribution of code; null: there is none", default=None)
+
+
+def _classification_checks(place: str, work: Work) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = experiment.sampling and experiment.sampling.heads
+    if not (experiment.tokens and experiment.heads and experiment.head_types and sampling):
+        yield f"{place}: heads are classified by tokens, heads, head_types and sampling.heads; give all four"
+        return
+    known = sampling.distributions or experiment.distributions
+    for name in ("distribution", "code_distribution"):
+        if (asked := getattr(section, name)) is not None:
+            yield from refer(f"{place}.{name}", asked, known, "distribution of rllc.nc")
+    taken = getattr(sampling, "checkpoints", None)
+    for step in experiment.tokens.checkpoints if taken is not None else []:
+        if step not in taken:
+            yield f"{place}: tokens are measured at step {step}, the refined LLC is not"
+
+
+def _number(long_name: str, unit: str = "1", *dims: str) -> Variable:
+    return Variable(long_name, unit, ("step", *dims))
+
+
+def _of_head(long_name: str, unit: str, *dims: str) -> Variable:
+    return Variable(long_name, unit, ("head", *dims))
+
+
+ROWS = (
+    Measure(
+        name="tokens",
+        section=Tokens,
+        about="tokens in context: where ablating a head hurts most, and which patterns explain them",
+        kernel="rllc.measures.tokens:tokens",
+        variables={
+            "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
+            "share_chance": _of_head("share of positions drawn at random that it explains", "1", "pattern"),
+            "unique": _of_head("different forms of the pattern", "1", "pattern"),
+            "at_matched": _of_head(
+                "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
+            ),
+            "letterless": _of_head("share of the pattern's tokens that have no letter", "1", "pattern"),
+            "common": _of_head("the commonest forms of the pattern", "1", "pattern", "order"),
+            "common_count": _of_head("how often each of these is there", "1", "pattern", "order"),
+            "tokens": _of_head("tokens whose loss rises, at most as many as are kept", "1"),
+            "rise_threshold": _of_head("smallest rise of a token kept", NATS),
+            "multigrams": _of_head("different brackets, skip n-grams and n-grams", "1"),
+            "multigrams_chance": _of_head("the same of positions drawn at random", "1"),
+            "multigrams_half": _of_head("the same of random halves of the tokens", "1", "half"),
+            "context": _of_head("context, counted from 0 in the file that is read", "1", "rank"),
+            "position": _of_head("position at which the token is predicted", "1", "rank"),
+            "target": _of_head("the token that is predicted", "1", "rank"),
+            "attended": _of_head("position that the head attends to most", "1", "rank"),
+            "matched": _of_head("position that the pattern refers to", "1", "rank"),
+            "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
+            "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
+            "attention_max": _of_head("largest attention weight there", "1", "rank"),
+            "shown_rank": _of_head("rank of the example", "1", "shown"),
+            "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
+            "attention": _of_head("attention of the example", "1", "shown", "place"),
+        },
+        settings=_settings,
+        cost=_cost,
+        checks=_checks,
+        asks=("heads", "attention"),
+        reads=("tokenizer",),
+        contexts=_contexts,
+        per_distribution=False,
+        stream="tokens",
+        figures={
+            name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("heads",), "tokens")
+            for name in (
+                "rllc_fig4_tokens_in_context",
+                "rllc_fig9_tokens_classification",
+                "rllc_table1_head_classification",
+            )
+        },
+    ),
+)
+ANALYSES = (
+    Analysis(
+        name="classification",
+        section=Classification,
+        about="classes of heads by tokens in context, and multigrams against the refined LLC",
+        function="rllc.analysis.classification:classification",
+        variables={
+            "token_class": _number("what the head is by attention scores and tokens in context", "1", "head"),
+            "explained": _number("share of its tokens that the paper's patterns explain", "1", "head"),
+            "multigram_spearman": _number(
+                "rank correlation over multigram heads of refined LLC and multigrams", "1", "scope"
+            ),
+            "multigram_spearman_low": _number("2.5 % of it for the errors of both", "1", "scope"),
+            "multigram_spearman_high": _number("97.5 % of it for the errors of both", "1", "scope"),
+            "multigram_spearman_p": _number("share of orders of the heads with at least that", "1", "scope"),
+            "multigram_spearman_heads": _number("multigram heads", "1", "scope"),
+            "multigram_correlation": _number(
+                "the rank correlation in layer 1, seeds pooled as ranks; of five heads or more"
+            ),
+            "multigram_correlation_p": _number("share of orders within seeds with at least that"),
+            "multigram_correlation_both": _number("the same over both layers"),
+            "types_by_tokens": _number("share of induction and previous-token heads with most induction"),
+            "dyck_share": _number("largest share of brackets of a head of layer 1"),
+            "dyck_heads": _number("bracket heads, where a layer has eight heads"),
+            "dyck_heads_layer0": _number("bracket heads of layer 0, where a layer has eight heads"),
+            "dyck_attends_opener": _number("share of brackets at whose opener bracket heads of layer 1 look"),
+            "dyck_diffuse": _number("largest attention weight of bracket heads, layer 0 less layer 1"),
+            "dyck_share_gained": _number(
+                "share of brackets of bracket heads of layer 0, less the first step's"
+            ),
+            "skip_share": _number("largest share of skip n-grams of a head"),
+            "ngram_order": _number("Kendall's tau of n-grams with the order Dyck, skip n-gram, n-gram heads"),
+            "ngram_share_lost": _number("n-gram share of previous-token heads at the first step, less now"),
+            "least_explained": _number("smallest explained share of a head"),
+            "enrichment": _number("smallest ratio of a head's largest share to that by chance"),
+            "code_head_letterless": _number(
+                "induction tokens without a letter, induction head that is larger on code less the other"
+            ),
+            "induction_less_ngram": _number(
+                "refined LLC of induction heads less that of n-gram and skip n-gram heads of layer 1"
+            ),
+            "dyck_less_others": _number(
+                "refined LLC of layer 1's bracket head less that of its other multigram heads"
+            ),
+        },
+        reads=("tokens", "heads", "rllc"),
+        checks=_classification_checks,
+        stream="classification",
+        curves=True,
+    ),
+)

@@ -1,0 +1,256 @@
+"""Figures and the page of tokens in context, on an induction model that is written down; the page in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import escape, unescape
+
+import numpy as np
+import pytest
+import xarray as xr
+from planted import induction_model
+
+from rllc.analysis.tokens import explained, largest_pattern, token_classes
+from rllc.figures.excerpt import Example, examples, level, shown
+from rllc.figures.heads import tokens as figures
+from rllc.figures.tokens_page import INK, ORANGES, SCHEMES, TARGET, tokens_in_context
+from rllc.measures.tokens import Contexts, most_affected
+from rllc.measures.tokens import tokens_in_context as measure
+from rllc.tasks.language.patterns import PATTERNS, Reader
+
+VOCABULARY, CONTEXT, TOP = 40, 31, 120
+HOSTILE = [
+    b"</pre><script>parent.pwned=1</script>",
+    b"<img src=x onerror=parent.pwned=1>",
+    b"&lt;",
+    b"\n    ",
+    b"\t",
+    b"\xe2\x80",
+]
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    """Two steps, the second of a model whose heads are known; tokens are texts that break a careless page."""
+    random = np.random.default_rng(0)
+    hostile, others = np.arange(1, 1 + len(HOSTILE)), np.arange(1 + len(HOSTILE), VOCABULARY)
+    drawn = [np.concatenate([hostile, random.permutation(others)[: 15 - len(HOSTILE)]]) for _ in range(12)]
+    halves = [random.permutation(half) for half in drawn]
+    contexts = np.stack([np.concatenate([[0], half, half]) for half in halves])
+    architecture, weights = induction_model(VOCABULARY, CONTEXT)
+    words = [f" w{n}".encode() for n in range(VOCABULARY)]
+    pieces = [None, *HOSTILE, *words][:VOCABULARY]
+    most, chance = most_affected(weights, Contexts(contexts, 4), architecture=architecture, top=TOP, seed=0)
+    given = {"architecture": architecture, "top": TOP, "shown": 3, "seed": 0}
+    one = measure(most, chance, Reader(contexts, pieces), **given)
+    parts = [one.expand_dims(seed=[0], step=[step]) for step in (10, 20)]
+    made = xr.concat(parts, "step", data_vars="all", coords="minimal", compat="override")
+    return made.assign_attrs(tokens=json.dumps({"top": TOP, "searched": 12}))
+
+
+@pytest.fixture(scope="module")
+def heads(tokens):
+    kinds = np.asarray([["previous-token", "other", "induction", "unknown"]], dtype=object)
+    return xr.Dataset({"head_type": (("seed", "head"), kinds)}, {"seed": [0], "head": tokens["head"].values})
+
+
+@pytest.fixture(scope="module")
+def datasets(tokens, heads):
+    return {"tokens": tokens, "heads": heads}
+
+
+# --- classes
+
+
+def shares(**of):
+    values = [of.get(pattern, 0.0) for pattern in PATTERNS]
+    coords = {"seed": [0], "step": [5], "head": ["1:0"], "pattern": list(PATTERNS)}
+    return xr.Dataset({"share": (("seed", "step", "head", "pattern"), [[[values]]])}, coords)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "expected"),
+    [
+        ("induction", {"dyck": 0.9}, "induction"),  # scores come first
+        ("other", {"dyck": 0.3, "skip_ngram": 0.1, "ngram": 0.2, "unexplained": 0.4}, "multigram (Dyck)"),
+        ("other", {"induction": 0.9, "ngram": 0.02}, "multigram (n-gram)"),
+        ("unknown", {"recurrent_pair": 0.5, "skip_ngram": 0.3}, "multigram (skip n-gram)"),
+        ("other", {"unexplained": 1.0}, "multigram"),
+        ("other", {"dyck": np.nan}, "multigram"),
+    ],
+)
+def test_a_head_is_called_as_in_the_papers_table(kind, of, expected):
+    types = xr.DataArray(np.asarray([[kind]], dtype=object), {"seed": [0], "head": ["1:0"]}, ("seed", "head"))
+    assert token_classes(shares(**of), types).values.tolist() == [[[expected]]]
+
+
+def test_pairs_of_ours_explain_nothing_of_the_papers():
+    made = shares(induction=0.1, ngram=0.2, recurrent_pair=0.6, unexplained=0.1)
+    assert explained(made).item() == pytest.approx(0.3)
+    assert largest_pattern(made).item() == "ngram"
+    assert largest_pattern(shares(unexplained=1.0)).item() == ""
+
+
+# --- excerpts
+
+
+def test_what_matches_is_shown_and_what_is_left_out_is_said():
+    text = ["x"] * 100
+    one = Example(0, 1.0, "dyck", 0, 80, 60, 20, text, np.zeros(100))
+    assert shown(one, 5) == [None, *range(17, 24), None, *range(57, 64), None, *range(76, 86), None]
+    assert shown(one, 1000)[0] == 0
+
+
+def test_steps_of_attention():
+    assert [level(w) for w in (0.0, 0.019, 0.02, 0.1, 0.3, 0.5, 0.8, 1.0)] == [0, 0, 1, 2, 3, 4, 5, 5]
+
+
+# --- figures
+
+
+def test_bars_are_the_shares(datasets):
+    drawing = figures.rllc_fig9_tokens_classification(datasets)
+    left, right, *_ = (ax for ax in drawing.figure.axes if ax.patches)
+    widths = [p.get_width() for p in right.patches]
+    expected = datasets["tokens"].isel(seed=0, step=-1)
+    every = [
+        expected[name].fillna(0).sel(pattern=p).values for name in ("share", "share_chance") for p in PATTERNS
+    ]
+    np.testing.assert_allclose(widths, np.concatenate(every))
+    assert left.get_title(loc="left") == "step 10"
+    assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% to 100%")
+    assert "At step 20 2 heads have none" in f"{drawing.caption} {drawing.details}"
+
+
+def test_examples_are_of_the_pattern_that_explains_most(datasets):
+    drawing = figures.rllc_fig4_tokens_in_context(datasets, heads=["1:0", "0:1"])
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert "1:0  induction: 100% induction" in texts
+    assert "0:1  other: no token in context" in texts
+    assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
+
+
+def test_a_head_that_is_not_there_is_named(datasets):
+    with pytest.raises(ValueError, match=r"tokens\.nc has no head 7:7; it has 0:0"):
+        figures.rllc_fig4_tokens_in_context(datasets, heads=["7:7"])
+
+
+def test_the_table_has_a_row_per_head(datasets, misplaced):
+    drawing = figures.rllc_table1_head_classification(datasets)
+    assert drawing.data["token_class"].isel(seed=0, step=0).values.tolist() == [
+        "previous-token", "multigram", "induction", "multigram",
+    ]  # fmt: skip
+    assert misplaced(drawing) == []
+
+
+# --- the page
+
+
+@pytest.fixture(scope="module")
+def page(datasets):
+    return tokens_in_context(datasets, title="<language> & more")
+
+
+def test_the_page_holds_no_markup_of_the_text(page):
+    assert "<script" not in page and "<img" not in page
+    assert escape("</pre><script>parent.pwned=1</script>").replace(" ", "·") in page
+    assert "<title>Tokens in context: &lt;language&gt; &amp; more</title>" in page
+    assert "default-src 'none'" in page
+
+
+def test_an_example_says_what_it_is(page):
+    said = unescape(re.sub("<[^>]+>", "", page))
+    assert re.search(r"Rank 1: without the head the loss of .+\s* at position \d+ rises by \d\.\d nats", said)
+    assert "No token: replacing the head's output by its mean raises no loss." in said
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def contrast(one, other):
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_all_text_can_be_read_in_both_schemes():
+    pairs = [TARGET, *((INK, orange) for orange in ORANGES)]
+    for scheme in (0, 1):
+        for paper in ("paper", "box"):
+            pairs += [(SCHEMES[ink][scheme], SCHEMES[paper][scheme]) for ink in ("ink", "soft", "link")]
+    assert min(contrast(*pair) for pair in pairs) >= 4.5
+
+
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><iframe src="page.html" width="{width}" height="600"
+ style="border:0"></iframe><script>
+document.querySelector("iframe").onload = (event) => {{
+  const inner = event.target.contentWindow, page = inner.document, root = page.documentElement;
+  page.querySelectorAll("details").forEach((each) => (each.open = true));
+  const all = (query) => [...page.querySelectorAll(query)];
+  document.documentElement.dataset.found = JSON.stringify({{
+    scroll: root.scrollWidth, client: root.clientWidth, pwned: String(window.pwned),
+    resources: inner.performance.getEntriesByType("resource").length, scripts: all("script, img").length,
+    figures: all("section").map((each) => [each.id, each.querySelectorAll("figure").length]),
+    texts: all("pre").map((each) => each.textContent), targets: all(".t").length,
+    links: all("table a").every((each) => page.getElementById(each.getAttribute("href").slice(1))),
+    colors: [...new Set(all("pre .t").map((each) => inner.getComputedStyle(each).backgroundColor))],
+  }});
+}};
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium-headless-shell")
+    if program is None:
+        pytest.skip("the page is not tested in a browser: install Debian's chromium-headless-shell")
+    return program
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_in_a_browser(page, datasets, browser, tmp_path, width):
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
+    address = (tmp_path / "frame.html").as_uri()
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    done = subprocess.run([browser, *options, profile, address], capture_output=True, text=True, timeout=120)
+    found = json.loads(unescape(re.search(r'data-found="([^"]*)"', done.stdout)[1]))
+    assert width - 20 < found["client"] == found["scroll"]  # but for the bar of the vertical scrolling
+    assert (found["pwned"], found["scripts"], found["resources"]) == ("undefined", 0, 0)
+    assert found["links"] is True
+    assert found["colors"] == ["rgb(11, 79, 158)"]
+    last = datasets["tokens"].isel(seed=0, step=-1)
+    expected = {head: examples(last.sel(head=head)) for head in last["head"].values.tolist()}
+    assert found["figures"] == [
+        [f"seed0-head{h.replace(':', '-')}", len(each)] for h, each in expected.items()
+    ]
+    every = [example for head in expected.values() for example in head]
+    for text, example in zip(found["texts"], sorted_as_shown(every, expected), strict=True):
+        pieces = [" … " if place is None else example.text[place] for place in shown(example, 420)]
+        plain = re.sub("[↵⇥]", "", text).replace("·", " ")
+        assert plain == "".join(pieces)
+
+
+def sorted_as_shown(every, by_head):
+    """Head by head, pattern by pattern."""
+    assert len(every) == sum(map(len, by_head.values()))
+    order = list(PATTERNS)
+    return [
+        e for head in by_head.values() for e in sorted(head, key=lambda e: (order.index(e.pattern), e.rank))
+    ]
+
+
+def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
+    """As a partial dataset has it: numbers NaN, texts empty."""
+    part = datasets["tokens"].reindex(seed=[0, 1])
+    part["common"] = part["common"].fillna("")
+    both = {"tokens": part, "heads": heads.reindex(seed=[0, 1], fill_value="unknown")}
+    made = tokens_in_context(both)
+    assert made.count("No token: replacing") == 2 + 4
+    assert "1:0 of seed 1" in made
+    assert "No head of seed 1 has a token" in figures.rllc_fig9_tokens_classification(both).caption
+    assert figures.rllc_table1_head_classification(both).data.sizes["seed"] == 2

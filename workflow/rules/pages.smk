@@ -1,0 +1,42 @@
+"""Pages: static HTML without a script, `<experiment>/<page>.html`, of experiments that have the datasets.
+
+Which function writes a page and which datasets it reads stands in `rllc.study.figures`.
+"""
+
+
+rule page:
+    """One page."""
+    input:
+        datasets=lambda wildcards: list(page_inputs(wildcards).values()),
+    output:
+        page=report(
+            AT.page(),
+            caption="../report/page.rst",
+            category="tokens",
+            labels={"figure": "{page}", "experiment": "{experiment}"},
+        ),
+    log:
+        AT.log("page", "experiment", "page"),
+    priority: 10
+    localrule: True
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        **fixed(megabytes=1000),
+    params:
+        code=lambda wildcards: code("write_page", PAGES[wildcards.page].draws),
+        function=lambda wildcards: PAGES[wildcards.page].draws,
+        names=lambda wildcards: as_json({"datasets": list(page_inputs(wildcards))}),
+        options=lambda wildcards: as_json(
+            {"title": experiment(wildcards).label or wildcards.experiment}
+        ),
+    message:
+        "writing {wildcards.experiment}/{wildcards.page}.html"
+    shell:
+        command(
+            "write_page",
+            input="datasets",
+            params="function names options",
+            output="page",
+        )
