@@ -1,6 +1,6 @@
 """All measures and analyses, in the order in which datasets are listed."""
 
-from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling
+from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, regression, sampling
 from rllc.study.rows import Analysis, Measure
 
 MEASURES: tuple[Measure, ...] = (
@@ -8,6 +8,7 @@ MEASURES: tuple[Measure, ...] = (
     *curvature.ROWS,
     *heads.ROWS,
     *behaviour.ROWS,
+    *regression.ROWS,
     *calibration.ROWS,
 )
 ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *recommendation.ANALYSES)
