@@ -53,9 +53,7 @@ def stage_fig1b_lr(
         for _, suffix, one in by_seed(data):
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
-            drawn = Curve(
-                measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, source, end)
-            )
+            drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
             panels.append(Panel(f"LLC, {setting}{suffix}", [off, drawn], over=bands))
         keys = [style.key("LLC", **look), style.key("gradient off", **OFF), *style.ring_keys(faults)]
         rows.append(Row("LLC", panels, keys))
@@ -208,7 +206,7 @@ def _any_distribution(values: xr.DataArray) -> xr.DataArray:
     return values.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
-def _faulty(one: xr.Dataset, source: xr.Dataset, end: str) -> xr.DataArray | None:
+def _faulty(one: xr.Dataset, end: str) -> xr.DataArray | None:
     if f"verdict{end}" not in one:
         return None
-    return inputs.faulty(one.rename({f"verdict{end}": "verdict"} if end else {}), f"llc{end}")
+    return inputs.faulty(one.assign(verdict=one[f"verdict{end}"]), f"llc{end}")

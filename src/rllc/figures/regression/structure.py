@@ -207,7 +207,10 @@ def stage_figC7(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
         )
         findings.append(f"Seed {seed}, last step: weights below 0.1: {small_shares}; mean weight: {means}.")
     figure, _ = sheet(rows, panel=(2.3, 1.9), margin=0.1, sharex=True)
-    keys = [style.key("mean over channels", **look), style.key("share below 0.1 (axis at right)", **small)]
+    keys = [
+        style.key("mean over channels", **look),
+        style.key("share below 0.1, from 0 at the foot to 1 at the head of a panel", **small),
+    ]
     figure.legend(handles=keys, loc="outside lower center", ncols=2)
     return captions.drawing(
         figure, data, *findings, conditions=["Bands: one standard deviation over channels.", OF_WEIGHTS]
@@ -215,20 +218,19 @@ def stage_figC7(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
 
 
 def _share(values: xr.DataArray, look: Mapping[str, Any], ax: Axes) -> None:
-    """The share on an axis of its own, from 0 to 1, at the right."""
-    other = ax.twinx()
-    other.plot(values["step"].values, values.values, linewidth=1.0, **look)
-    other.set_ylim(0, 1.02)
-    other.grid(False)
-    other.tick_params(labelsize=6, colors=look["color"])
-    other.set_yticks([0, 0.5, 1])
+    """The share, from 0 at the foot of the panel to 1 at its head."""
+    ax.plot(values["step"].values, values.values, linewidth=1.0, transform=ax.get_xaxis_transform(), **look)
+    for height in (0.0, 0.5, 1.0):
+        ax.text(
+            1.02, height, f"{height:g}", transform=ax.transAxes, va="center", fontsize=6, color=look["color"]
+        )
 
 
 def _called(norm: str) -> str:
     if norm == "ln_final":
         return "unembedding"
     _, block, part = norm.split(".")
-    return f"block {block}, {'attention' if part == 'ln1' else 'MLP'}"
+    return f"{'attention' if part == 'ln1' else 'MLP'} {block}"
 
 
 def _channels(values: xr.DataArray) -> list[Curve]:
