@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
 from rllc.study.section import Section, key, one_of
 from rllc.study.values import STAGE, Count, Positive, Seed
+from rllc.units import NATS
 
 
 class Task(NamedTuple):
@@ -31,6 +32,7 @@ class Task(NamedTuple):
     makes          what its blocks hold: tokens or vectors
     figures        figures that an experiment has without being asked, by the end of their name
     animation      the same
+    unit           of its loss
     """
 
     distributions: tuple[type[Section], ...]
@@ -40,6 +42,7 @@ class Task(NamedTuple):
     makes: Literal["tokens", "vectors"] = "tokens"
     figures: Mapping[str, str] = {}
     animation: str = ""
+    unit: str = NATS
 
     @property
     def sources(self) -> list[str]:
@@ -183,7 +186,7 @@ TASKS: dict[str, Task] = {
     ),
     "regression": Task(
         (Regression,), RegressionTokens, "regressions (dimension, length)",
-        "rllc.tasks.regression.sequences:blocks", "vectors",
+        "rllc.tasks.regression.sequences:blocks", "vectors", unit="squared error",
     ),
 }  # fmt: skip
 
