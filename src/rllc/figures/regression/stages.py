@@ -124,12 +124,16 @@ def regression_sampled_loss(
         )
         sampled = one["sampled_loss"].dropna("step")
         both = one.sel(step=sampled["step"])
-        r = float(np.corrcoef(both["llc"], both["loss"])[0, 1]) if sampled.size > 2 else np.nan
+        rise = both.sel(step=slice(None, int(most(both["llc"])["step"])))
+        r, early = (
+            float(np.corrcoef(d["llc"], d["loss"])[0, 1]) if d.sizes["step"] > 2 else np.nan
+            for d in (both, rise)
+        )
         low, high = float(both["loss"].min()), float(both["loss"].max())
         findings.append(
             f"Seed {seed}, setting published: the chains' mean loss is {float(sampled.min()):.2f} to "
             f"{float(sampled.max()):.2f} where the checkpoint's falls from {high:.2f} to {low:.2f}; LLC and "
-            f"loss correlate by {r:.3f}."
+            f"loss correlate by {r:.3f}, up to the LLC's peak by {early:.3f}."
         )
     keys = [style.key("checkpoint", **LOSS), *(style.key(f"chains, {s}", **k) for s, k in looks.items())]
     keys += [style.key(label, **look) for label, _, look in lines]
@@ -142,7 +146,7 @@ def regression_sampled_loss(
         figure,
         data,
         *findings,
-        "Where the chains' loss hardly changes, the LLC is n_beta (constant - loss): the loss, not geometry.",
+        "Were the chains' loss a constant c, the LLC would be n_beta (c - loss): the loss, not geometry.",
         f"Chains that feel the localization alone are {frees} from the checkpoint, of {weights:,} weights.",
         conditions=[captions.BANDS, captions.setting(settings["published"])],
         details=[
@@ -168,11 +172,14 @@ def together(
     """Losses and the estimates of every setting, on one distribution: ``llc``, ``llc_local``, .."""
     parts = [base.sel(distribution=name)]
     for setting, source in settings.items():
-        kept = [each for each in (*variables, "verdict", "status") if each in source]
+        kept = [each for each in (*variables, "verdict") if each in source]
         cut = source[kept].sel(distribution=name).reindex(seed=base["seed"])
         end = _end(setting)
         parts.append(cut.rename({each: _named(each, end) for each in kept}))
     data = xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
+    for end in map(_end, settings):
+        if f"verdict{end}" in data:  # whole numbers again, where a step has no estimate too
+            data[f"verdict{end}"] = data[f"verdict{end}"].fillna(0).astype(np.int16)
     return data.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
