@@ -125,3 +125,16 @@ def test_eigenvalues_are_those_of_the_dense_hessian():
     found = largest_eigenvalues(shape.loss, made, batch, count=3, tolerance=1e-8, seed=0)
     np.testing.assert_allclose(found["hessian_eigenvalue"], dense[-3:].flip(0), rtol=1e-6)
     assert 3 < found["hessian_products"] < len(flat)
+
+
+def test_the_largest_eigenvalues_are_the_algebraically_largest():
+    """Of w . A w / 2 with a more negative eigenvalue than any is positive."""
+    curvature = torch.diag(torch.tensor([-50.0, 7.0, 1.0, -3.0, 5.0, 0.5, 0.0, -20.0], dtype=torch.float64))
+    weights = {"a": torch.zeros(3).double(), "b": torch.zeros(5).double()}
+
+    def loss(at, batch):
+        w = torch.cat([at["a"], at["b"]])
+        return w @ curvature @ w / 2
+
+    found = largest_eigenvalues(loss, weights, None, count=3, tolerance=1e-9, seed=1)
+    np.testing.assert_allclose(found["hessian_eigenvalue"], [7.0, 5.0, 1.0], rtol=1e-7)

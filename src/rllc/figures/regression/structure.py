@@ -55,13 +55,16 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
         said = f"seed {seed}: {share:.0%} of the weights of the last layer norm end below 0.1"
         curves = []
         if "hessian" in curved:
-            curves.append(Curve(one["hessian_trace"], trace, one["hessian_trace_se"]))
+            at = one.sel(step=datasets["hessian"]["step"].values)
+            curves.append(Curve(at["hessian_trace"], trace, at["hessian_trace_se"]))
             said += f"; the trace is largest at {_peak(one['hessian_trace'])}"
         if "eigenvalues" in curved:
-            curves += [Curve(one["hessian_eigenvalue"].isel(rank=i), look) for i, look in enumerate(looks)]
+            top = one["hessian_eigenvalue"].sel(step=datasets["eigenvalues"]["step"].values)
+            curves += [Curve(top.isel(rank=i), look) for i, look in enumerate(looks)]
             said += f", the largest eigenvalue at {_peak(one['hessian_eigenvalue'].isel(rank=0))}"
         if curves:
-            panels.append(Panel(f"Hessian{suffix}", curves, over=all_of(bands, _log)))
+            steps = data["step"].values
+            panels.append(Panel(f"Hessian{suffix}", curves, over=all_of(bands, _log), steps=steps))
         rows.append(Row("weight", panels))
         findings.append(f"{captions.sentence(said)}")
     keys = [style.key("a channel", **THIN), style.key("mean", **MEAN)]
