@@ -8,7 +8,7 @@ import xarray as xr
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet, stage_bands
-from rllc.figures.regression.inputs import at, law, least, most
+from rllc.figures.regression.inputs import at, law, least, most, recorded
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
@@ -90,7 +90,7 @@ def stage_figC3(  # noqa: N802
     source = inputs.need(datasets, "in_context", "icl_early", "icl_late", "ridge_mse")
     names = [f"icl_{part}{end}" for part in ("early", "late") for end in ("", "_se")]
     data = inputs.of_seeds(source, seeds)[names]
-    middle = int(captions.json.loads(source.attrs.get("in_context", "{}")).get("middle", 4))
+    middle = int(recorded(source, "in_context").get("middle", 4))
     bayes = _bayes(source, middle)
     total = float(data["step"][-1])
     first, last = zoom or (0.01 * total, 0.1 * total)
@@ -190,5 +190,5 @@ def _log(ax: object) -> None:
 
 
 def _sequences(source: xr.Dataset) -> str:
-    count = captions.json.loads(source.attrs.get("in_context", "{}")).get("sequences")
+    count = recorded(source, "in_context").get("sequences")
     return f"Measured on {count:,} sequences. {SEQUENCES}" if count else SEQUENCES

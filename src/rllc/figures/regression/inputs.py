@@ -4,15 +4,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from rllc.figures.style import step_text
 
 
+def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
+    """The settings that a measure recorded; empty where it recorded none."""
+    return json.loads(dataset.attrs.get(section, "{}"))
+
+
 def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
-    """The law of the sequences that a measure recorded; empty where it recorded none."""
-    return json.loads(dataset.attrs.get(section, "{}")).get("law", {})
+    """The law of the sequences among them."""
+    return recorded(dataset, section).get("law", {})
 
 
 def zero_loss(known: Mapping[str, Any]) -> float | None:
@@ -39,8 +43,3 @@ def ends(values: xr.DataArray, form: str = ".2f") -> str:
     """ "0.13 to 0.02" of ``values`` (step)."""
     known = values.dropna("step")
     return f"{float(known[0]):{form}} to {float(known[-1]):{form}}" if known.size else "nothing measured"
-
-
-def positive(values: xr.DataArray) -> np.ndarray:
-    """Where ``values`` are positive and finite: what a logarithmic axis can show."""
-    return np.isfinite(values.values) & (values.values > 0)

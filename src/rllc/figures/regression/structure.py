@@ -14,7 +14,6 @@ from rllc.figures.regression.inputs import ends, most
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
-NO_BAND = "No uncertainty is drawn."
 OF_WEIGHTS = "Read off the weights: there is no sampling error."
 
 
