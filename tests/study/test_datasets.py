@@ -3,8 +3,10 @@
 import pytest
 
 from rllc.study import defaults
-from rllc.study.datasets import datasets, distributions, measured, statistics, traced
+from rllc.study.datasets import datasets, distributions, measured, statistics, traced, words
+from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
+from rllc.units import NATS
 
 
 @pytest.fixture
@@ -43,3 +45,16 @@ def test_a_dataset_without_distributions_has_those_of_its_experiment(config):
     experiment = read(config).experiments["language"]
     assert measured(experiment)["heads"].distributions == []
     assert distributions(experiment, "heads") == distributions(experiment, "none") == experiment.distributions
+
+
+def test_losses_have_the_unit_of_the_task(config):
+    """Of regression a squared error; what is no loss keeps its unit."""
+    experiment = read(config).experiments["language"]
+    (row,) = (each for each in MEASURES if each.name == "metrics")
+    assert words(experiment, row) == row.words
+    squares = words(experiment.model_copy(update={"task": "regression"}), row)
+    assert {name: variable.unit for name, variable in squares.items() if row.words[name].unit == NATS} == {
+        "loss": "squared error", "loss_by_position": "squared error", "icl_score": "squared error",
+        "icl_score_se": "squared error",
+    }  # fmt: skip
+    assert squares["weight_norm"] == row.words["weight_norm"]

@@ -89,13 +89,13 @@ NULLABLE = {
     "field", "config", "revision", "label", "corpus", "pretrained", "gradient_clip", "embedding_scale", "position_scale", "ratio",
     "scored_positions", "contexts_at_once", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
-    "draws", "experiment", "layer", "of_heads", "given", "code_distribution",
+    "draws", "experiment", "layer", "of_heads", "given", "code_distribution", "tasks",
 }  # fmt: skip
 # lists that may be empty, or are refused later, with what else contradicts
 EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components"}
 EMPTY |= {("experiments", name, "distributions") for name in EVERY_KEY["experiments"]}
 SIGNED = {"at_least", "at_most", "threshold"}
-FIRST = {"like"}  # is followed before the rest is read
+FIRST = {"like", "family"}  # are followed before the rest is read
 SEVERAL = {("distributions", "my_text", "path")}  # of two kinds
 
 

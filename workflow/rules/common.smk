@@ -31,6 +31,7 @@ from rllc.study.datasets import (
     trained_on,
     used_texts,
     validated,
+    words,
 )
 from rllc.study.families import family_of
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by

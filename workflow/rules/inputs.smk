@@ -242,7 +242,7 @@ def variables_of(wildcards):
     )
     return as_json(
         {
-            "variables": row.words if row else {},
+            "variables": words(experiment(wildcards), row) if row else {},
             "traces": row is None,
             "settings": settings,
         }

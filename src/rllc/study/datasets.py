@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from rllc.study.claims import Statistic
 from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
 from rllc.study.measures.table import ANALYSES, MEASURES
-from rllc.study.rows import Measure
+from rllc.study.rows import Measure, Variable
 from rllc.study.study import Experiment, Study
-from rllc.study.tasks import GENERATORS, Distribution
+from rllc.study.tasks import GENERATORS, TASKS, Distribution
+from rllc.units import NATS
 
 TRACES = "traces"
 
@@ -41,6 +42,15 @@ def measured(experiment: Experiment) -> dict[str, Dataset]:
         for row in MEASURES
         for name, section in row.declared(experiment).items()
     }  # fmt: skip
+
+
+def words(experiment: Experiment, row: Measure) -> dict[str, Variable]:
+    """The variables of a measure's dataset: losses have the unit of the experiment's task."""
+    unit = TASKS[experiment.task].unit
+    return {
+        name: variable._replace(unit=unit) if variable.unit == NATS else variable
+        for name, variable in row.words.items()
+    }
 
 
 def _subset(experiment: Experiment, section: Any) -> list[str]:

@@ -10,12 +10,13 @@ from typing import Any, Literal, NamedTuple
 
 from rllc import components
 from rllc.study.section import Section, key, one_of
-from rllc.study.values import RLLC, Count, Positive
+from rllc.study.values import RLLC, STAGE, Count, Positive
 
 DEFAULT = "attention_only"  # of a `model` that says no family
 FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
 PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
 ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
+IN_CONTEXT_PASS = 3.5e-4  # as PASS, of a layer of vectors, which nothing is looked up for
 
 # What measures and others may ask of a family beyond the functions of Model -> why it cannot be done without.
 ABILITIES = {
@@ -111,6 +112,31 @@ class AttentionOnlyInitial(Section):
     )
 
 
+class InContext(Section):
+    """A transformer with MLPs that reads vectors and predicts numbers."""
+
+    family: Literal["in_context"] = key("transformers with MLPs on vectors")
+    n_layers: Count = key("layers", source=f"{STAGE}, App. F.3: 2")
+    n_heads: Count = key("heads per layer", source=f"{STAGE}, App. F.3: 4")
+    d_model: Count = key("width of the residual stream and of the MLPs", source=f"{STAGE}, App. F.3: 64")
+    d_head: Count = key("width of a head", source="the authors' code: d_model / n_heads")
+    residual: Literal["doubled", "plain"] = key(
+        "what a block leaves of its input h: 2 h, or h",
+        source="the authors' code: doubled",
+        default="doubled",
+    )
+    attention_output: bool = key(
+        "whether a matrix mixes the heads of a layer", source=f"{STAGE}, Fig. C.2: false there", default=True
+    )
+    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
+
+
+class InContextInitial(Section):
+    """The law of the initial weights of such a transformer."""
+
+    scale: Positive = key("uniform within this / sqrt(inputs of the layer)", source="PyTorch: 1")
+
+
 def _weights(model: AttentionOnly, tokens: Any) -> int:
     width = model.n_heads * model.d_head
     layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
@@ -148,6 +174,18 @@ def _misnamed(model: AttentionOnly, component: str) -> str | None:
     return None
 
 
+def _in_context_weights(model: InContext, tokens: Any) -> int:
+    d, width, vector = model.d_model, model.n_heads * model.d_head, tokens.dimension + 1
+    layer = (4 if model.attention_output else 3) * d * width + 2 * d * (d + 1) + 4 * d
+    return (2 * vector + tokens.context) * d + vector + model.n_layers * layer + 2 * d
+
+
+def _in_context_forward(model: InContext, tokens: Any, load: Load) -> float:
+    d, vectors = model.d_model, load.batch_size * load.length
+    products = 2.0 * vectors * model.n_layers * (4 * d * model.n_heads * model.d_head + 2 * d * d) / FLOPS
+    return products + model.n_layers * (IN_CONTEXT_PASS + ELEMENT * vectors * d)
+
+
 FAMILIES: dict[str, Family] = {
     "attention_only": Family(
         AttentionOnly,
@@ -162,7 +200,18 @@ FAMILIES: dict[str, Family] = {
         misfits=_too_long,
         unlawful=_odd,
         misnamed=_misnamed,
-    )
+    ),
+    "in_context": Family(
+        InContext,
+        InContextInitial,
+        "rllc.models.regression:model",
+        facts=lambda model, tokens: {"context": tokens.context, "d_vector": tokens.dimension + 1},
+        weights=_in_context_weights,
+        outputs=lambda model, tokens: 1,
+        forward=_in_context_forward,
+        offers=frozenset({"positions"}),
+        reads=("vectors",),
+    ),
 }
 
 

@@ -56,7 +56,9 @@ class _Experiment(Section):
     def _of_the_family(cls, initial: Any, info: ValidationInfo) -> Any:
         """Which section the law of the initial weights is, the model says."""
         model = info.data.get("model")  # absent where it is wrong itself
-        return initial and model and family_of(model).initial.model_validate(initial)
+        if initial is None or model is None:
+            return None
+        return family_of(model).initial.model_validate(initial)
 
     @field_validator("settings", mode="before")
     @classmethod

@@ -18,7 +18,8 @@ from pydantic import Field, model_validator
 
 from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
 from rllc.study.section import Section, key, one_of
-from rllc.study.values import Count
+from rllc.study.values import STAGE, Count, Positive, Seed
+from rllc.units import NATS
 
 
 class Task(NamedTuple):
@@ -31,6 +32,7 @@ class Task(NamedTuple):
     makes          what its blocks hold: tokens or vectors
     figures        figures that an experiment has without being asked, by the end of their name
     animation      the same
+    unit           of its loss
     """
 
     distributions: tuple[type[Section], ...]
@@ -40,6 +42,7 @@ class Task(NamedTuple):
     makes: Literal["tokens", "vectors"] = "tokens"
     figures: Mapping[str, str] = {}
     animation: str = ""
+    unit: str = NATS
 
     @property
     def sources(self) -> list[str]:
@@ -69,6 +72,20 @@ class Sums(Section):
     """Sequences of numbers; the sign of the sum so far is to be predicted at each."""
 
     source: Literal["sums"] = key("generated sequences to sum; needs a tokenizer of `largest` and `length`")
+    label: str = key("name in figures")
+
+
+class Regression(Section):
+    """Sequences of pairs (x, y = w . x + noise), each with a task w of its own, which is to be inferred."""
+
+    source: Literal["regression"] = key(
+        "generated sequences of linear regression; needs a tokenizer of `dimension` and `length`"
+    )
+    noise_variance: Positive = key("variance of y - w . x", source=f"{STAGE}, App. F.3: 0.125")
+    tasks: Count | None = key(
+        "w is one of so many tasks, drawn once; null: another in every sequence", default=None
+    )
+    task_seed: Seed = key("which tasks these are", default=0)
     label: str = key("name in figures")
 
 
@@ -135,6 +152,25 @@ class SumTokens(Section):
         return self.length
 
 
+class RegressionTokens(Section):
+    """Pairs of an input and an answer as vectors of dimension + 1 numbers."""
+
+    dimension: Count = key("coordinates of an input", source=f"{STAGE}, App. F.3: 4")
+    length: Count = key("pairs in a sequence", ge=2, source=f"{STAGE}, App. F.3: 8")
+    train_blocks: Count | None = key("sequences that are trained on; null: others in every step")
+    held_out_blocks: Count = key("other sequences, that losses and estimates are of")
+
+    @property
+    def context(self) -> int:
+        """Vectors of a block."""
+        return 2 * self.length
+
+    @property
+    def predictions(self) -> int:
+        """Positions whose prediction is scored: the inputs'."""
+        return self.length
+
+
 TASKS: dict[str, Task] = {
     "language": Task(
         (Installed, Files, Hub, Mixture, Predictions), TextTokens, "text (vocabulary, context)",
@@ -147,6 +183,10 @@ TASKS: dict[str, Task] = {
     "cumulative_sum": Task(
         (Sums,), SumTokens, "sums (largest, length)", "rllc.tasks.sorting.sums:blocks",
         figures={"": "sort_curves"},
+    ),
+    "regression": Task(
+        (Regression,), RegressionTokens, "regressions (dimension, length)",
+        "rllc.tasks.regression.sequences:blocks", "vectors", unit="squared error",
     ),
 }  # fmt: skip
 

@@ -37,3 +37,4 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0)]
 
 RLLC = "arXiv 2410.02984"  # the source of most published values
+STAGE = "arXiv 2402.02364"  # of those of in-context linear regression

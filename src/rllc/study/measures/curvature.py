@@ -6,7 +6,7 @@ from typing import Any
 from rllc.study.cost import START, Cost, forward, logits
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import RLLC, Count, Distinct, Name
+from rllc.study.values import RLLC, STAGE, Count, Distinct, Name, Share
 from rllc.units import NATS
 
 
@@ -35,6 +35,25 @@ class Fisher(Section):
         min_length=1,
         default=None,
     )
+
+
+class Eigenvalues(Section):
+    """The largest eigenvalues of the Hessian."""
+
+    count: Count = key("how many", source=f"{STAGE}, Fig. 6b: 3")
+    contexts: Count = key("contexts of the one minibatch", source=f"{STAGE}, App. C.2: 1,024 samples")
+    scored_positions: Count | None = key("as in sampling", default=None)
+    tolerance: Share = key("relative accuracy", default=1e-3)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+
+
+PRODUCTS = 40  # of a Hessian with a vector, until three eigenvalues are known to a thousandth
+
+
+def _eigenvalues_cost(work: Work) -> Cost:
+    size = (work.section.contexts, work.section.scored_positions)
+    seconds = len(work.steps) * PRODUCTS * 4 * forward(work.study, work.experiment, *size)
+    return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, *size))
 
 
 def _hessian_cost(work: Work) -> Cost:
@@ -105,6 +124,18 @@ ROWS = (
                 "baselines",
             )
         },
+    ),
+    Measure(
+        name="eigenvalues",
+        section=Eigenvalues,
+        about="largest eigenvalues of the Hessian",
+        kernel="rllc.measures.eigenvalues:eigenvalues",
+        variables={
+            "hessian_eigenvalue": Variable("largest eigenvalues of the Hessian of the loss", NATS, ("rank",)),
+            "hessian_products": Variable("products with the Hessian that they took", "1"),
+        },
+        cost=_eigenvalues_cost,
+        stream="eigenvalues",
     ),
     Measure(
         name="fisher",

@@ -1,6 +1,15 @@
 """All measures and analyses, in the order in which datasets are listed."""
 
-from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling, tokens
+from rllc.study.measures import (
+    behaviour,
+    calibration,
+    curvature,
+    heads,
+    recommendation,
+    regression,
+    sampling,
+    tokens,
+)
 from rllc.study.rows import Analysis, Measure
 
 MEASURES: tuple[Measure, ...] = (
@@ -9,6 +18,7 @@ MEASURES: tuple[Measure, ...] = (
     *heads.ROWS,
     *tokens.ROWS,
     *behaviour.ROWS,
+    *regression.ROWS,
     *calibration.ROWS,
 )
 ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *tokens.ANALYSES, *recommendation.ANALYSES)

@@ -1,0 +1,18 @@
+"""How far the chains of a sampler go from where they start."""
+
+import numpy as np
+
+
+def free_distance(
+    weights: int, *, step_size: float, localization: float, draws: int, burn_in: int, thinning: int = 1
+) -> float:
+    """Root mean square distance from the centre of chains that feel the localization and no loss.
+
+    The chain of every coordinate is w <- rho w + sqrt(step_size) N(0, 1) from 0, with rho =
+    1 - step_size localization / 2; its variance after t moves is step_size times the sum over s < t of
+    rho^(2 s). Averaged over the draws that count.
+    """
+    moves = thinning * np.arange(burn_in, draws)
+    powers = (1 - step_size * localization / 2) ** (2 * np.arange(moves[-1] + 1))
+    variance = step_size * (powers.cumsum() - powers)  # sums over s < t
+    return float(np.sqrt(weights * variance[moves].mean()))

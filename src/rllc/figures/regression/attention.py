@@ -1,0 +1,106 @@
+"""Where a model of in-context regression attends over training (arXiv 2402.02364, Figs. C.8 to C.10)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Seed
+from rllc.figures.panels import Curve, Panel, Row, all_of, sheet, stage_bands
+
+SIDES = {"x": 0, "y": 1}  # queries at inputs and at answers: the first of them
+NO_BAND = "Means over sequences; no uncertainty is drawn."
+
+
+@style.styled
+def stage_figC8(datasets: Datasets, *, seed: Seed = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+    """Entropy of every head's attention over its largest possible value, for inputs and answers that ask."""
+    return _by_head(datasets, "attention_entropy", "entropy / log k", seed, boundaries)
+
+
+@style.styled
+def stage_figC9(datasets: Datasets, *, seed: Seed = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+    """How much every head's attention differs between sequences, for inputs and answers that ask."""
+    return _by_head(datasets, "attention_variability", "variability", seed, boundaries)
+
+
+def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, boundaries: Sequence[float]) -> Drawing:
+    source = inputs.need(datasets, "structure", name)
+    data = inputs.of_seed(source, seed)[[name]]
+    over = all_of(partial(stage_bands, boundaries=boundaries), lambda ax: ax.set_ylim(-0.03, 1.03))
+    rows, last, pairs = [], {}, (data.sizes["query"] + 1) // 2
+    colors = style.shades(pairs)
+    for layer in inputs.layers(data):
+        for side, first in SIDES.items():
+            queries, panels = [q for q in range(first, data.sizes["query"], 2) if q > 0], []
+            for head in inputs.heads_of_layer(data, layer):
+                values = data[name].sel(head=head)
+                curves = [Curve(values.isel(query=q), {"color": colors[q // 2]}) for q in queries]
+                panels.append(Panel(f"{head}, {side} asks", curves, over=over))
+                last[f"{head} {side}"] = float(values.isel(step=-1, query=queries).mean())
+            rows.append(Row(label, panels))
+    rows[0] = rows[0]._replace(keys=[style.key(f"pair {k + 1}", color=c) for k, c in enumerate(colors)])
+    figure, _ = sheet(rows, panel=(2.1, 1.6), margin=1.0, sharex=True, sharey=True)
+    lowest = sorted(last, key=last.get)
+    said = ", ".join(f"{each} {last[each]:.2f}" for each in lowest[:4])
+    return captions.drawing(
+        figure,
+        data,
+        f"At the last step the {label} is lowest for {said}; highest for {lowest[-1]} "
+        f"({last[lowest[-1]]:.2f}).",
+        "x asks: the queries are inputs; y asks: they are answers, of which the last is left out.",
+        conditions=[NO_BAND],
+    )
+
+
+@style.styled
+def stage_figC10(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
+    """Mean attention, at the end, of the four heads and kinds of query whose attention varies least."""
+    source = inputs.need(datasets, "structure", "attention_variability", "attention_mean")
+    data = inputs.of_seed(source, seed)[["attention_variability", "attention_mean"]].isel(step=-1)
+    varies = {
+        (head, side): float(
+            data["attention_variability"].sel(head=head).values[first::2][first == 0 :].mean()
+        )
+        for head in data["head"].values.tolist()
+        for side, first in SIDES.items()
+    }
+    chosen = sorted(varies, key=varies.get)[:4]
+    figure = Figure(figsize=(10.6, 2.0), layout="constrained")
+    axes = figure.subplots(1, len(chosen), squeeze=False)[0]
+    names = [f"{'xy'[q % 2]}{q // 2 + 1}" for q in range(data.sizes["query"])]
+    for ax, (head, side) in zip(axes, chosen, strict=True):
+        rows = list(range(SIDES[side], data.sizes["query"], 2))
+        image = ax.imshow(data["attention_mean"].sel(head=head).values[rows], vmin=0, vmax=1, cmap="viridis")
+        ax.set_title(f"{head}, {side} asks: variability {varies[head, side]:.2f}", loc="left")
+        ax.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
+        ax.set_yticks(range(len(rows)), [names[q] for q in rows], fontsize=7)
+        ax.set_xlabel("key")
+        ax.grid(False)
+    axes[0].set_ylabel("query")
+    figure.colorbar(image, ax=list(axes), label="mean attention", shrink=1.0)
+    drawn = xr.concat(
+        [data["attention_mean"].sel(head=head) for head, _ in chosen],
+        "panel",
+        coords="minimal",
+        compat="override",
+    )
+    table = xr.Dataset(
+        {
+            "attention_mean": (("panel", "query", "key"), drawn.values),
+            "variability": ("panel", np.array([varies[each] for each in chosen])),
+        },
+        coords={"panel": [" ".join(each) for each in chosen], "seed": data["seed"], "step": data["step"]},
+    )
+    said = ", ".join(f"{head} {side} ({varies[head, side]:.2f})" for head, side in chosen)
+    return captions.drawing(
+        figure,
+        table,
+        f"At step {style.step_text(float(data['step']))} the attention that varies least between sequences "
+        f"is that of {said}.",
+        "Only the queries named are drawn; keys are inputs x and answers y in turn.",
+        conditions=[NO_BAND],
+    )

@@ -1,0 +1,194 @@
+"""What a model of in-context regression predicts over training (arXiv 2402.02364, Figs. 6a, C.3, C.4)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import xarray as xr
+
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet, stage_bands
+from rllc.figures.regression.inputs import at, law, least, most, recorded
+
+MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
+EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
+SEQUENCES = "The same sequences at all checkpoints and for all seeds."
+
+
+@style.styled
+def stage_fig6a(
+    datasets: Datasets,
+    *,
+    seeds: Seeds = None,
+    scales: Sequence[float] = (1.0, 3.0, 5.0, 10.0),
+    boundaries: Sequence[float] = (),
+) -> Drawing:
+    """The mean square of the predictions by pair, and the in-context learning score of longer inputs."""
+    source = inputs.need(datasets, "in_context", "prediction_square", "far_icl")
+    data = inputs.of_seeds(source, seeds)[["prediction_square", "far_icl"]]
+    data = data.sel(change="inputs", scale=_existing(source, scales)).drop_vars("change")
+    data["mean_square"] = data["prediction_square"].mean("k")
+    noise = law(source, "in_context").get("noise_variance")
+    bands, pairs = partial(stage_bands, boundaries=boundaries), data["k"].values.tolist()
+    colors, tones = style.shades(len(pairs)), style.shades(data.sizes["scale"])
+    rows, findings = [], []
+    for seed, suffix, one in by_seed(data):
+        curves = [
+            Curve(one["prediction_square"].sel(k=k), {"color": c}) for k, c in zip(pairs, colors, strict=True)
+        ]
+        over = all_of(bands, _log, *([level(noise, linestyle=":")] if noise else []))
+        squares = Panel(
+            f"mean squared prediction{suffix}", [*curves, Curve(one["mean_square"], MEAN)], over=over
+        )
+        shown = [
+            Curve(v, {"color": c, "marker": "o"})
+            for v, c in zip(_by(one["far_icl"], "scale"), tones, strict=True)
+        ]
+        scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=all_of(bands, style.zero))
+        rows += [Row("mean square", [squares, scores])]
+        trough = least(one["mean_square"].where(one["step"] > 0).dropna("step"))
+        last = ", ".join(
+            f"{float(v[-1]):.2f} (g {g:g})"
+            for g, v in zip(data["scale"].values, _by(one["far_icl"], "scale"), strict=True)
+        )
+        findings.append(
+            f"Seed {seed}: the mean squared prediction is least, {at(trough, '.3f')}, of "
+            f"{float(one['mean_square'][0]):.3f} at step 0, and ends at {float(one['mean_square'][-1]):.2f}; "
+            f"the score ends at {last}."
+        )
+    keys = [style.key(f"pair {k}", color=c) for k, c in zip(pairs, colors, strict=True)]
+    keys += [
+        style.key("mean", **MEAN),
+        *([style.key("noise variance", color="#333333", linestyle=":")] if noise else []),
+    ]
+    keys += [
+        style.key(f"g = {g:g}", color=c, marker="o") for g, c in zip(data["scale"].values, tones, strict=True)
+    ]
+    rows[0] = rows[0]._replace(keys=keys)
+    figure, axes = sheet(rows, panel=(3.2, 2.4), margin=1.4, sharex=True)
+    for line in axes:
+        line[1].set_ylabel("squared error / g²")
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        "The score is the squared error at the last pair less that at the first, over g²; "
+        "the authors divide by g.",
+        "A model that knows the mean task alone predicts 0.",
+        conditions=[_sequences(source), "No uncertainty is drawn."],
+    )
+
+
+@style.styled
+def stage_figC3(  # noqa: N802
+    datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = (), boundaries: Sequence[float] = ()
+) -> Drawing:
+    """In-context learning early and late in a sequence, with the Bayes predictor's, and a part of it all.
+
+    zoom  first and last step of the second panel; default 1 % to 10 % of the training
+    """
+    source = inputs.need(datasets, "in_context", "icl_early", "icl_late", "ridge_mse")
+    names = [f"icl_{part}{end}" for part in ("early", "late") for end in ("", "_se")]
+    data = inputs.of_seeds(source, seeds)[names]
+    middle = int(recorded(source, "in_context").get("middle", 4))
+    bayes = _bayes(source, middle)
+    total = float(data["step"][-1])
+    first, last = zoom or (0.01 * total, 0.1 * total)
+    bands = partial(stage_bands, boundaries=boundaries)
+    looks, rows, findings = {"icl_early": EARLY, "icl_late": LATE}, [], []
+    for seed, suffix, one in by_seed(data):
+        lines = all_of(
+            bands,
+            style.zero,
+            *(level(bayes[n], color=look["color"], linestyle=":") for n, look in looks.items()),
+        )
+        part = one.sel(step=slice(first, last))
+        panels = [
+            Panel(f"whole training{suffix}", [curve(one, n, look) for n, look in looks.items()], over=lines)
+        ]
+        if part.sizes["step"] > 1:
+            near = all_of(bands, style.zero)
+            title = f"steps {style.step_text(first)} to {style.step_text(last)}{suffix}"
+            panels.append(Panel(title, [curve(part, n, look) for n, look in looks.items()], over=near))
+        rows.append(Row("squared error", panels))
+        late, peak = one["icl_late"], most(one["icl_late"].where(one["step"] > 0).dropna("step"))
+        findings.append(
+            f"Seed {seed}: late in the sequence the score first rises, to {at(peak, '+.2f')}, then falls to "
+            f"{float(late[-1]):.2f}; early in it, it ends at {float(one['icl_early'][-1]):.2f}."
+        )
+    keys = [
+        style.key(f"pair 1 to {middle}", **EARLY), style.key(f"pair {middle} to last", **LATE),
+        style.key("Bayes predictor", color="#555555", linestyle=":"),
+    ]  # fmt: skip
+    rows[0] = rows[0]._replace(keys=keys)
+    figure, _ = sheet(rows, panel=(3.2, 2.4), margin=1.3)
+    return captions.drawing(
+        figure,
+        data.assign({f"bayes_{n}": v for n, v in bayes.items()}),
+        *findings,
+        f"Bayes: {bayes['icl_early']:.2f} and {bayes['icl_late']:.2f} on the same sequences.",
+        "A score is the squared error at the later pair less that at the earlier.",
+        conditions=[_sequences(source), "Bands: one standard error over sequences."],
+    )
+
+
+@style.styled
+def stage_figC4(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+    """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g."""
+    source = inputs.need(datasets, "in_context", "far_loss", "far_prediction")
+    data = inputs.of_seeds(source, seeds)[["far_loss", "far_prediction"]]
+    tones, bands = style.shades(data.sizes["scale"]), partial(stage_bands, boundaries=boundaries)
+    keys = [
+        style.key(f"g = {g:g}", color=c, marker="o") for g, c in zip(data["scale"].values, tones, strict=True)
+    ]
+    rows, findings = [], []
+    for seed, suffix, one in by_seed(data):
+        for variable, label in (("far_loss", "squared error / g²"), ("far_prediction", "mean |prediction|")):
+            panels = []
+            for change in data["change"].values.tolist():
+                values = _by(one[variable].sel(change=change), "scale")
+                curves = [Curve(v, {"color": c, "marker": "o"}) for v, c in zip(values, tones, strict=True)]
+                panels.append(Panel(f"{change} × g{suffix}", curves, over=all_of(bands, _log)))
+            rows.append(Row(label, panels, [] if rows else keys))
+        said = []
+        for change in data["change"].values.tolist():
+            for g in data["scale"].values[data["scale"].values >= 3]:
+                values = one["far_loss"].sel(change=change, scale=g)
+                best, last = float(least(values)), float(values[-1])
+                said.append(f"{change} × {g:g}: {best:.2f} at best, {last:.2f} at the end")
+        findings.append(f"Seed {seed}, loss / g²: {'; '.join(said)}.")
+    figure, axes = sheet(rows, panel=(3.2, 2.0), margin=1.1, sharex=True, sharey="row")
+    for ax in axes[::2].flat:
+        style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 1.5, 2, 3, 4, 6))
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        "Answers are made anew of the changed inputs or tasks, so their variance grows with g².",
+        conditions=[_sequences(source), "No uncertainty is drawn."],
+    )
+
+
+def _bayes(source: xr.Dataset, middle: int) -> dict[str, float]:
+    ridge = source["ridge_mse"].isel(seed=0, step=0)
+    first, between, last = (float(ridge.sel(k=k)) for k in (1, middle, int(source["k"][-1])))
+    return {"icl_early": between - first, "icl_late": last - between}
+
+
+def _by(values: xr.DataArray, dim: str) -> list[xr.DataArray]:
+    return [values.isel({dim: i}) for i in range(values.sizes[dim])]
+
+
+def _existing(source: xr.Dataset, scales: Sequence[float]) -> list[float]:
+    """Those of ``scales`` that were measured; all where none was."""
+    there = source["scale"].values.tolist()
+    return [g for g in scales if g in there] or there
+
+
+def _log(ax: object) -> None:
+    ax.set_yscale("log")
+
+
+def _sequences(source: xr.Dataset) -> str:
+    count = recorded(source, "in_context").get("sequences")
+    return f"Measured on {count:,} sequences. {SEQUENCES}" if count else SEQUENCES

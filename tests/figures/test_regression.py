@@ -1,0 +1,178 @@
+"""Figures of in-context regression: what is drawn is what was measured, and nothing sticks out."""
+
+import json
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from rllc.figures.regression.behaviour import stage_fig6a, stage_figC3, stage_figC4
+from rllc.figures.regression.stages import regression_sampled_loss, stage_fig1b_lr
+from rllc.figures.regression.structure import stage_fig6b, stage_figC5
+from rllc.measures.in_context import in_context
+from rllc.measures.structure import structure
+from rllc.models.regression import model
+from rllc.models.weights import weight_norm
+from rllc.study.figures import FIGURES
+
+LAW = {"dimension": 4, "length": 8, "noise_variance": 0.125, "tasks": None, "task_seed": 0}
+FLAT = {"learning_rate": 0.5, "steps": 4000, "warmup": 0, "schedule": "constant", "end_rate": 0.0}
+STEPS, SEEDS = [0, 20, 200, 1000, 4000], [0, 1]
+SETTING = {"step_size": 3e-4, "n_beta": 66.7, "localization": 66.7, "chains": 2, "draws": 150, "burn_in": 50,
+           "thinning": 1, "batch_size": 128, "control_chains": 1, "scored_positions": None}  # fmt: skip
+NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.figures.regression.")]
+
+
+class Held:
+    stream = 5
+
+
+def grid(measure, shape):
+    """The measure of weights that shrink from step to step, over steps and seeds."""
+    seeds = []
+    for seed in SEEDS:
+        start = shape.initial_weights(seed=seed)
+        cells = [
+            measure({n: w * 0.9**i for n, w in start.items()}, shape, step) for i, step in enumerate(STEPS)
+        ]
+        seeds.append(xr.concat([c.expand_dims(step=[s]) for c, s in zip(cells, STEPS, strict=True)], "step"))
+    return xr.concat([c.expand_dims(seed=[s]) for c, s in zip(seeds, SEEDS, strict=True)], "seed")
+
+
+def on_pairs(variables, **attrs):
+    coords = {"seed": SEEDS, "step": STEPS, "distribution": ["pairs"]}
+    dims = tuple(coords)
+    data = xr.Dataset({n: (dims, v) for n, v in variables.items()}, coords=coords)
+    data = data.assign_coords(distribution_label=("distribution", ["linear regressions"]))
+    return data.assign_attrs({name: json.dumps(value) for name, value in attrs.items()})
+
+
+@pytest.fixture(scope="module")
+def study():
+    shape = model(n_layers=2, n_heads=2, d_model=8, d_head=4, context=16, d_vector=5)
+    behaviour = in_context(Held(), sequences=60, middle=4, scales=[1.0, 3.0, 10.0], law=LAW, schedule=FLAT)
+    random = np.random.default_rng(0)
+    size = (len(SEEDS), len(STEPS), 1)
+    falling = np.linspace(4.4, 1.8, len(STEPS))[None, :, None] + 0.01 * random.standard_normal(size)
+    sampled = 66.7 * (4.44 - falling)
+    norms = [[float(weight_norm(shape.initial_weights(seed=s))) * 0.9**i for i in range(5)] for s in SEEDS]
+    llc = on_pairs(
+        {
+            "llc": sampled,
+            "llc_se": np.full(size, 2.0),
+            "llc_gradient_off": 1.5 * sampled,
+            "init_loss": falling,
+        },
+        sampling=SETTING,
+    )
+    status = xr.zeros_like(llc["llc"].astype(int)).expand_dims(chain=2)
+    llc = llc.assign(status=status, verdict=xr.zeros_like(llc["llc"]).astype(int))
+    local = (llc / 10).assign_attrs(sampling=json.dumps(SETTING | {"localization": 1000, "step_size": 2e-4}))
+    return {
+        "in_context": grid(behaviour, shape).assign_attrs(
+            in_context=json.dumps({"sequences": 60, "middle": 4, "law": LAW})
+        ),
+        "structure": grid(structure(Held(), sequences=20, law=LAW), shape),
+        "metrics": on_pairs(
+            {"loss": falling, "weight_norm": np.array(norms)[:, :, None]},
+            metrics={"contexts": 2048, "batch_size": 512},
+        ),
+        "llc": llc,
+        "llc.local": local.assign(status=status, init_loss=llc["init_loss"]),
+        "hessian": on_pairs({"hessian_trace": 100 + sampled**2, "hessian_trace_se": np.full(size, 3.0)}),
+        "eigenvalues": on_pairs({"hessian_products": np.full(size, 30)}).assign(
+            hessian_eigenvalue=abs(llc["llc"].expand_dims(rank=[1, 2, 3], axis=-1)) + 1.0
+        ),
+    }
+
+
+def drawn_by(name):
+    module, _, function = FIGURES[name].draws.partition(":")
+    return getattr(import_module(module), function)
+
+
+def line(ax, values):
+    """The line of ``ax`` that draws ``values`` (step); fails where there is none."""
+    found = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), values.values, equal_nan=True)]
+    assert found, f"{ax.get_title('left')} does not draw {values.name}"
+    np.testing.assert_array_equal(found[0].get_xdata(), values["step"])
+
+
+def panel(drawing, title):
+    return next(ax for ax in drawing.figure.axes if ax.get_title("left") == title)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_sticks_out_and_the_data_can_be_kept(study, misplaced, tmp_path, name):
+    drawing = drawn_by(name)(study)
+    assert misplaced(drawing) == []
+    assert len(drawing.caption.split()) < 190
+    drawing.data.to_netcdf(tmp_path / "a.nc")
+    xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
+
+
+def test_each_setting_has_its_llc_and_its_control(study):
+    drawing = stage_fig1b_lr(study)
+    for setting, name in (("published", "llc"), ("local", "llc.local")):
+        one = study[name].sel(seed=1, distribution="pairs")
+        ax = panel(drawing, f"LLC, {setting}, seed 1")
+        line(ax, one["llc"])
+        line(ax, one["llc_gradient_off"])
+    line(panel(drawing, "held-out loss, seed 0"), study["metrics"]["loss"].sel(seed=0, distribution="pairs"))
+    heights = {
+        float(a.get_ydata()[0])
+        for a in panel(drawing, "held-out loss, seed 0").get_lines()
+        if len(a.get_ydata()) == 2
+    }
+    assert heights == {4.125, float(study["in_context"]["ridge_mse"].mean())}
+
+
+def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study):
+    """The LLC is made so that it is 4.44 everywhere, and r = -1: the figure has to say so."""
+    drawing = regression_sampled_loss(study)
+    np.testing.assert_allclose(drawing.data["sampled_loss"], 4.44, atol=1e-9)
+    np.testing.assert_allclose(drawing.data["sampled_loss_se"], 2.0 / 66.7)
+    assert "mean loss is 4.44 to 4.44" in drawing.caption
+    assert "correlate by -1.000" in drawing.caption
+    norms = study["metrics"]["weight_norm"].sel(distribution="pairs")
+    free = (drawing.data["relative_distance"] * norms).values
+    np.testing.assert_allclose(free, free.flat[0])
+    assert free.flat[0] == pytest.approx((51_717 / 66.7) ** 0.5, rel=0.2)  # 150 draws relax most of the way
+
+
+def test_predictions_and_scores_are_those_measured(study):
+    source = study["in_context"]
+    drawing = stage_fig6a(study, scales=[1.0, 10.0])
+    squares = source["prediction_square"].sel(seed=0)
+    line(panel(drawing, "mean squared prediction, seed 0"), squares.sel(k=3))
+    line(panel(drawing, "mean squared prediction, seed 0"), squares.mean("k"))
+    scores = source["far_icl"].sel(seed=1, change="inputs")
+    ax = panel(drawing, "ICL score / g², inputs × g, seed 1")
+    line(ax, scores.sel(scale=10.0))
+    assert not any(np.array_equal(a.get_ydata(), scores.sel(scale=3.0)) for a in ax.get_lines())
+    early = stage_figC3(study)
+    line(panel(early, "whole training, seed 0"), source["icl_early"].sel(seed=0))
+    ridge = source["ridge_mse"].isel(seed=0, step=0)
+    assert early.data["bayes_icl_late"] == pytest.approx(float(ridge.sel(k=8) - ridge.sel(k=4)))
+    far = stage_figC4(study)
+    line(panel(far, "tasks × g, seed 0"), source["far_loss"].sel(seed=0, change="tasks", scale=3.0))
+
+
+def test_what_was_not_measured_is_not_drawn(study):
+    alone = stage_fig6b({"structure": study["structure"]})
+    assert {ax.get_title("left") for ax in alone.figure.axes} == {
+        "last layer norm, weights, seed 0", "last layer norm, weights, seed 1"
+    }  # fmt: skip
+    both = stage_fig6b(study)
+    trace = study["hessian"]["hessian_trace"].sel(seed=0, distribution="pairs")
+    line(panel(both, "Hessian, seed 0"), trace)
+    with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
+        stage_figC5({"metrics": study["metrics"]})
+
+
+def test_the_last_channel_is_drawn_as_it_is(study):
+    weights = study["structure"]["unembed_norm_weight"]
+    assert torch.allclose(torch.tensor(weights.isel(step=1).values), torch.tensor(0.9).double())
+    line(panel(stage_fig6b(study), "last layer norm, weights, seed 1"), weights.sel(seed=1).isel(channel=7))

@@ -1,0 +1,63 @@
+"""The overlays of in-context regression against what arXiv 2402.02364 says of its training."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rllc.models.training import rate_factor
+from rllc.study import defaults
+from rllc.study.reading import read
+from rllc.study.steps import chunks, steps
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [ROOT / "config/regression.yaml", ROOT / "config/regression_published.yaml"]
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["cut", "published"])
+def experiment(request):
+    return read(defaults.load(FILES[: request.param], ROOT)).experiments["regression"]
+
+
+def test_the_rate_is_that_of_one_cycle(experiment):
+    """torch's OneCycleLR with a start and an end of peak / (steps / 2 - 1), as in the authors' code."""
+    import torch
+
+    training = experiment.training
+    peak, length = training.learning_rate, training.steps
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=peak)
+    divisor = length / 2 - 1
+    cycle = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=peak, total_steps=length, pct_start=0.5, div_factor=divisor,
+        final_div_factor=divisor, anneal_strategy="linear", cycle_momentum=False,
+    )  # fmt: skip
+    ours = {
+        "steps": length,
+        "warmup": training.warmup,
+        "schedule": training.schedule,
+        "end_rate": training.end_rate,
+    }
+    theirs = []
+    for step in range(0, length - 1, length // 50):
+        cycle.last_epoch = step
+        theirs.append((step, cycle.get_lr()[0]))
+    for step, rate in theirs:
+        assert peak * rate_factor(step, **ours) == pytest.approx(rate, rel=1e-9, abs=3 * peak / length), step
+
+
+def test_the_published_checkpoints_are_linear_and_logarithmic():
+    study = read(defaults.load(FILES, ROOT))
+    experiment = study.experiments["regression"]
+    even, rising = np.linspace(0, 500_000, 100), np.logspace(0, np.log10(500_000), 100)
+    assert steps(experiment) == sorted({*map(int, even), *map(int, rising), 500_000})
+    assert max(map(len, chunks(experiment).values())) <= 7
+
+
+def test_only_the_localization_of_the_published_settings_differs():
+    study = read(defaults.load(FILES, ROOT))
+    experiment = study.experiments["regression"]
+    base, released = experiment.sampling.full, experiment.settings["released"].full
+    differ = {name for name, value in base if getattr(released, name) != value}
+    assert differ == {"localization", "burn_in"}
+    assert base.step_size * base.n_beta / 2 == pytest.approx(0.01, rel=0.01)
+    assert base.seeded
