@@ -111,6 +111,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     language = study.experiments["language"]
     assert datasets(language) == [
         "rllc", "rllc.likelihood", "llc", "hessian", "fisher", "ablation", "heads", "metrics", "clusters",
+        "stages",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

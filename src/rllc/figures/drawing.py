@@ -1,8 +1,8 @@
 """What every figure function takes and returns, and how a drawing is written.
 
 Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
-types below), ``title`` (what the experiment is called), ``boundaries`` (ascending steps between which every
-second stage is shaded). Dataset ``heads``, where it is optional, says the types of heads.
+types below), ``title`` (what the experiment is called). Dataset ``heads``,
+where it is optional, says the types of heads.
 """
 
 from collections.abc import Callable, Mapping, Sequence

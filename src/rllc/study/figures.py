@@ -134,8 +134,12 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "stage_fig1a_lm": FigureRow(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), (), "stages"),
-    "stage_fig4b_heads": FigureRow(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
+    "stage_fig1a_lm": FigureRow(
+        _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
+    ),
+    "stage_fig4b_heads": FigureRow(
+        _at("stages:stage_fig4b_heads"), ("heads", "metrics"), ("stages",), "stages"
+    ),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),

@@ -1,6 +1,6 @@
 """All measures and analyses, in the order in which datasets are listed."""
 
-from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling
+from rllc.study.measures import behaviour, calibration, curvature, heads, recommendation, sampling, stages
 from rllc.study.rows import Analysis, Measure
 
 MEASURES: tuple[Measure, ...] = (
@@ -10,4 +10,4 @@ MEASURES: tuple[Measure, ...] = (
     *behaviour.ROWS,
     *calibration.ROWS,
 )
-ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *recommendation.ANALYSES)
+ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *stages.ANALYSES, *recommendation.ANALYSES)
