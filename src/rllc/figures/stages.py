@@ -1,9 +1,11 @@
 """Loss, LLC and head scores over training (arXiv 2402.02364, Figs. 1a and 4b)."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
@@ -13,7 +15,7 @@ from rllc.figures.stage_bands import BASE, bands, is_it_the_loss, keys, of_curve
 OF_STAGES = (
     "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
     "of the flat start. Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of "
-    "what they did come to."
+    "what they did come to; where it is far from the LLC, it leaves the panel."
 )
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 READ = "The loss is on {} held-out contexts of each distribution."
@@ -62,13 +64,14 @@ def stage_fig1a_lm(
     rows = [Row("loss (nats/token)", losses)]
     chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
     for each, level in levels.items():
-        panels = []
+        panels, limits = [], _limits(level)
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
             cell = shown[seed, each]
             drawn = [curve(one, "llc", LLC), *of_loss(cell)]
             title = f"full-model LLC{at} on {style.short(label)}{suffix}"
-            panels.append(Panel(title, drawn, under=bands(cell, said=True), steps=steps))
+            frame = {"under": bands(cell, said=True), "over": partial(Axes.set_ylim, **limits)}
+            panels.append(Panel(title, drawn, **frame, steps=steps))
             parts = [part for part in (words(cell), is_it_the_loss(cell, chance)) if part]
             findings.append(captions.when(parts, captions.sentence(f"LLC{at}{suffix}: {'; '.join(parts)}")))
         rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
@@ -107,6 +110,14 @@ def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
     kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
     one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
     return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
+
+
+def _limits(level: xr.Dataset) -> dict[str, float]:
+    """What the LLC and its errors need: what the loss would make of it may be far off."""
+    error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
+    low, high = float((level["llc"] - error).min()), float((level["llc"] + error).max())
+    room = 0.08 * (high - low) or 1.0
+    return {"bottom": low - room, "top": high + room} if np.isfinite(low) else {}
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:
