@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.stages import stages
+from rllc.figures.development import stage_figB1a, stage_figB2
 from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
@@ -25,6 +26,7 @@ def datasets(make_study):
     of_step = xr.DataArray(shape, {"step": list(STEPS)}, ["step"])
     loss = 8 - 0.4 * xr.DataArray(x, of_step.coords)
     local = made["llc"].assign(llc=0 * made["llc"]["llc"] + of_step, init_loss=0 * made["llc"]["llc"] + loss)
+    made["metrics"]["weight_norm"] = 300 - 5 * loss.expand_dims(seed=[0, 1])
     far = local.assign(llc=20 * (11 - local["init_loss"])).drop_vars(["status", "verdict"])
     far = far.assign_attrs(sampling=json.dumps({"n_beta": 20.0}))
     curves = {"llc": local, "llc.published": far}
@@ -68,3 +70,24 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     expected = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["boundary_step"]
     assert sorted(lines(drawing.figure.axes[3])) == expected.dropna("boundary").values.tolist()
     assert lines(stage_fig4b_heads(datasets, setting="published").figure.axes[3]) == {}
+
+
+def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
+    drawing = stage_figB2(datasets, seed=1)
+    assert misplaced(drawing) == []
+    one = drawing.data.sel(seed=1).sel(step=slice(300, 30_000))
+    assert one["weight_norm_slope"].values == pytest.approx(2.0 / one["step"].values, rel=0.05)
+    assert one["weight_norm_difference"].values == pytest.approx(2.0 / one["step"].values, rel=0.05)
+    of_llc = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["llc_slope"]
+    assert np.allclose(one["llc_slope"], of_llc.sel(step=one["step"].values))
+    assert len(lines(drawing.figure.axes[0])) == int(of_llc.notnull().any()) * 4
+    assert "no boundary is determined" in stage_figB2(datasets, setting="published").caption
+
+
+def test_a_line_per_seed(datasets, misplaced):
+    drawing = stage_figB1a(datasets)
+    assert misplaced(drawing) == []
+    assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
+    assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
+    assert "Seed 1: boundaries" in f"{drawing.caption} {drawing.details}"
+    assert "over" not in stage_figB1a(datasets, seeds=[1]).caption.split(".")[0]

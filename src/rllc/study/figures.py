@@ -99,6 +99,10 @@ def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str
     return FigureRow(_at(f"heads.{function}"), needs, uses, category)
 
 
+def _stages(function: str, *needs: str) -> FigureRow:
+    return FigureRow(_at(function), needs, ("llc.*", "stages"), "stages")
+
+
 def _calibration(function: str, *needs: str) -> FigureRow:
     return FigureRow(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
 
@@ -140,6 +144,9 @@ FIGURES: dict[str, FigureRow] = {
     "stage_fig4b_heads": FigureRow(
         _at("stages:stage_fig4b_heads"), ("heads", "metrics"), ("stages",), "stages"
     ),
+    "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
+    "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
+    "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
