@@ -110,7 +110,8 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "rllc", "rllc.likelihood", "llc", "hessian", "fisher", "ablation", "heads", "metrics", "clusters",
+        "rllc", "rllc.likelihood", "llc", "hessian", "fisher", "ablation", "heads", "metrics", "ngrams", "positions",
+        "clusters",
         "stages",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import xarray as xr
+from tokenizers import Tokenizer
 
 from rllc.models.model import Model
 from rllc.models.weights import Weights
@@ -16,14 +18,18 @@ class Data(Protocol):
     """The data of one seed and one distribution, as a job reads it (``rllc.job.measuring``).
 
     stream  the measure's random stream for this seed
-    bos     the token that begins every context, where the measure reads the tokenizer
+    bos, encoder  the token that begins every context, and the tokenizer, where the measure reads it
     """
 
     stream: int
     bos: int
+    encoder: Tokenizer
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Any]:
         """Held-out minibatches, the same for the same purpose and sizes; scored None: every position."""
+
+    def training_contexts(self) -> np.ndarray:
+        """Integers [total, context]: the contexts of the distribution that are not held out."""
 
     def seed(self, step: int, *, seeded: bool = False) -> int:
         """Seed of the noise at a step: the same for all distributions, and ``seeded`` for all steps."""

@@ -4,6 +4,7 @@ The same text gives the same tokenizer and the same tokens whatever ``TOKENIZERS
 number of threads are; setting that variable to ``false`` keeps the library to one thread.
 """
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -33,6 +34,11 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
     training = table.filter(pc.invert(table["held_out"]))
     if training.num_rows == 0:
         raise ValueError("the table has no training document to learn a tokenizer from")
+    return learnt((text.as_py() for text in training["text"]), vocabulary_size)
+
+
+def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
+    """The same of texts: byte-level BPE, tokens in the order in which they were learnt."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -42,7 +48,7 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator((text.as_py() for text in training["text"]), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return _plain(tokenizer)
 
 
