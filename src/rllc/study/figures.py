@@ -145,6 +145,12 @@ FIGURES: dict[str, FigureRow] = {
         _at("stages:stage_fig4b_heads"), ("heads", "metrics"), ("stages",), "stages"
     ),
     "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
+    "stage_fig4a_behaviour": FigureRow(
+        _at("behaviour:stage_fig4a_behaviour"), ("ngrams", "positions"), ("stages",), "stages"
+    ),
+    "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
+    "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB5": FigureRow(_at("behaviour:stage_figB5"), ("heads",), (), "stages"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
