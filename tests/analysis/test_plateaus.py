@@ -12,7 +12,7 @@ FROM = 100
 
 def published_curve(name):
     rows = np.loadtxt(Path(__file__).with_name("published_llc.csv"), delimiter=",", dtype=str, skiprows=4)
-    curve = rows[rows[:, 0] == name, 1:].astype(float)
+    curve = rows[rows[:, 0] == name, 1:3].astype(float)
     return curve[curve[:, 0] >= FROM].T
 
 

@@ -9,7 +9,7 @@ CURVES = np.loadtxt(Path(__file__).with_name("published_llc.csv"), delimiter=","
 
 
 def curve(name):
-    return CURVES[CURVES[:, 0] == name, 1:].astype(float).T
+    return CURVES[CURVES[:, 0] == name, 1:3].astype(float).T
 
 
 @pytest.mark.parametrize("peak", [70, 300, 2000])
@@ -31,7 +31,7 @@ def test_the_published_regression():
     plateaus = published(*curve("lr1"))
     assert plateaus[:7].tolist() == [2, 7, 10, 31, 1124, 15932, 25252]
     late = plateaus[7:]
-    assert 6 <= late.size <= 8
+    assert 6 <= late.size <= 9
     assert late[[0, 1, 2, 3, -2, -1]] == pytest.approx([36e3, 46003, 55555, 131313, 348484, 489898], rel=0.15)
 
 

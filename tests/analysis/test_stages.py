@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,3 +90,24 @@ def test_steps_before_one_percent_are_not_compared():
     assert float(found["llc_loss_correlation"]) == pytest.approx(-1)
     few = loss.isel(step=[0, 2, 3])
     assert np.isnan(against_loss(few, few, n_beta=1.0)["llc_loss_correlation"])
+
+
+@pytest.mark.parametrize(
+    ("curve", "n_beta", "until", "low", "high", "correlation"),
+    [
+        ("lm2", 100 / np.log(100), 50_000, 11.18, 11.60, -0.9866),
+        ("lm1", 100 / np.log(100), 50_000, 9.62, 10.55, -0.977),
+        ("lr1", 0.02 / 3e-4, 40_000, 4.43, 4.46, -0.99998),
+    ],
+)
+def test_the_published_chains_left_the_model(curve, n_beta, until, low, high, correlation):
+    """Their loss is above ln 5000 = 8.52 nats, and above 4.125 of the predictor that is always zero."""
+    file = Path(__file__).with_name("published_llc.csv")
+    rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
+    step, value, loss = rows[rows[:, 0] == curve, 1:].astype(float).T
+    within = (step >= 100) & (step <= until)
+    cut = [xr.DataArray(values[within], {"step": step[within]}, ["step"]) for values in (value, loss)]
+    found = against_loss(*cut, n_beta=n_beta)
+    assert float(found["sampled_loss"].min()) == pytest.approx(low, abs=0.01)
+    assert float(found["sampled_loss"].max()) == pytest.approx(high, abs=0.01)
+    assert float(found["llc_loss_correlation"]) == pytest.approx(correlation, rel=1e-3, abs=1e-5)

@@ -118,6 +118,7 @@ def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
     assert set(found.data_vars) == {
         "bigram_score",
         "bigram_entropy",
+        "bigram_excess",
         "ngram_loss",
         "ngram_baseline",
         "ngram_score",

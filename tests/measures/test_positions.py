@@ -24,7 +24,8 @@ def test_losses_with_and_without_positions(where):
         assert got["at"].values.tolist() == [0, 3, 14]
         np.testing.assert_allclose(got[f"{ending}loss_at"], losses[[0, 3, 14]], rtol=1e-5)
         assert float(got[f"{ending}loss"]) == pytest.approx(float(losses.mean()), rel=1e-5)
-    assert abs(float(got["ablated_loss"] - got["loss"])) > 1e-3
+    assert abs(float(got["position_gain"])) > 1e-3
+    assert float(got["position_gain"]) == pytest.approx(float(got["ablated_loss"] - got["loss"]))
 
 
 def test_components_are_those_of_a_second_implementation():

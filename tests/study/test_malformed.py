@@ -89,13 +89,14 @@ NULLABLE = {
     "field", "config", "revision", "label", "corpus", "pretrained", "gradient_clip", "embedding_scale", "position_scale", "ratio",
     "scored_positions", "contexts_at_once", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
-    "draws", "experiment",
+    "draws", "experiment", "until", "places", "factor",
 }  # fmt: skip
 SIGNED = {"at_least", "at_most", "threshold"}
 FIRST = {"like"}  # is followed before the rest is read
 SEVERAL = {
     ("distributions", "my_text", "path"),
     ("statistics", "at_step", "at", "distribution"),
+    *(("statistics", "near", "at", dim) for dim in ("setting", "distribution", "kind")),
 }  # of two kinds
 
 

@@ -58,7 +58,7 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
     The mean is over all scored positions but that of BOS, where the token has a successor in ``known``
     ([vocab, vocab]). No prediction scores less than ``bigram_entropy``, the mean entropy of q there.
 
-    Returns ``bigram_score``, ``bigram_entropy`` (no dims), nats/token.
+    Returns ``bigram_score``, ``bigram_entropy`` and their difference ``bigram_excess`` (no dims), nats/token.
     """
     total, entropy, count = 0.0, 0.0, 0
     known = known.to(batches[0].contexts.device)
@@ -72,7 +72,8 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
             total -= float((known[context] * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
             entropy += float(of_token[context][seen].double().sum())
             count += int(seen.sum())
-    return xr.Dataset({"bigram_score": total / count, "bigram_entropy": entropy / count})
+    score, least = total / count, entropy / count
+    return xr.Dataset({"bigram_score": score, "bigram_entropy": least, "bigram_excess": score - least})
 
 
 def common_ngrams(

@@ -32,8 +32,8 @@ def ablated(weights: Weights, batches: Sequence[Batch], *, model: Model, at: Seq
 
     at  positions, of which those that are scored are kept
 
-    Returns ``loss``, ``ablated_loss`` (no dims), means over all scored positions, and ``loss_at``,
-    ``ablated_loss_at`` (at), nats/token.
+    Returns ``loss``, ``ablated_loss`` and ``position_gain``, the second less the first (no dims), means over
+    all scored positions, and ``loss_at``, ``ablated_loss_at`` (at), nats/token.
     """
     scored = batches[0].positions.cpu().numpy()
     without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
@@ -43,6 +43,7 @@ def ablated(weights: Weights, batches: Sequence[Batch], *, model: Model, at: Seq
         by_position = torch.stack(losses).mean(0).cpu().numpy()
         found[f"{ending}loss"] = by_position.mean()
         found[f"{ending}loss_at"] = ("at", by_position[np.isin(scored, at)])
+    found["position_gain"] = found["ablated_loss"] - found["loss"]
     return xr.Dataset(found, coords={"at": scored[np.isin(scored, at)]})
 
 

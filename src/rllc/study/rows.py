@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from rllc.study.cost import Cost
@@ -187,6 +187,9 @@ class Analysis:
     local: bool = False
     megabytes: int = 1500
     target: str = "all"
+
+    datasets: ClassVar[str] = ""  # what a measure has beside it: an analysis makes one dataset ...
+    per_distribution: ClassVar[bool] = False  # ... whose variables say whether they have distributions
 
     @property
     def pattern(self) -> str:

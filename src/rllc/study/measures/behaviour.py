@@ -172,6 +172,7 @@ ROWS = (
         variables={
             "bigram_score": Variable("cross-entropy of the predictions against bigrams of the text", NATS),
             "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
+            "bigram_excess": Variable("bigram score less its entropy", NATS),
             "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
             "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),
             "ngram_score": Variable("baseline over loss of n-grams", "1", ("n",)),
@@ -189,6 +190,7 @@ ROWS = (
         variables={
             "loss": Variable("loss, mean over all positions", NATS),
             "ablated_loss": Variable("loss with zeros for W_pos, mean over all positions", NATS),
+            "position_gain": Variable("loss with zeros for W_pos less the loss", NATS),
             "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
             "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
             "position_score": Variable(
