@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB3, stage_figB4, stage_figB5
+from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB3, stage_figB4, stage_figB5, stage_figB6
 from rllc.measures.positions import principal_components
 
 STEPS = [0, 10, 50, 200, 600, 1500, 3000]
@@ -67,6 +67,25 @@ def test_the_behaviour_of_every_seed(datasets, misplaced):
     assert score.get_ydata().tolist() == [7, 5, 4.6, 4.4, 4.7, 5, 5.3]
     assert bound.get_ydata() == pytest.approx([3.7, 3.7])
     assert other.get_ydata()[0] == 7.5
+
+
+def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
+    llc = curve(1, 2, 3, 3, 2.5, 4, 5)
+    given = datasets | {
+        "metrics": xr.Dataset({"loss": curve(7, 6, 5, 4, 4, 4, 3)}),
+        "llc.far": xr.Dataset({"llc": llc}),
+    }
+    drawing = stage_figB6(given, setting="far", seeds=[1])
+    assert misplaced(drawing) == []
+    assert [ax.get_ylabel() for ax in drawing.figure.axes] == [
+        "nats/token",
+        "LLC",
+        "nats/token",
+        "nats/token",
+        "ratio of losses",
+    ]
+    assert drawing.figure.axes[1].lines[0].get_ydata().tolist() == [1.5, 2.5, 3.5, 3.5, 3, 4.5, 5.5]
+    assert "bigram score is least at step 200" in drawing.caption
 
 
 def test_losses_by_position(datasets, misplaced):

@@ -26,7 +26,9 @@ def put(config, path, value):
     config[last] = value
 
 
-@pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml", "stages.yaml"])
+@pytest.mark.parametrize(
+    "overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml", "stages.yaml"]
+)
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
     study = read(defaults.load([ROOT / "config" / overlay] if overlay else [], ROOT))
     assert study.figures

@@ -1,4 +1,4 @@
-"""What the model predicts as it learns, and its positions (arXiv 2402.02364, Figs. 4a, B3, B4, B5)."""
+"""What the model predicts as it learns, and its positions (arXiv 2402.02364, Figs. 4a, B3 to B6)."""
 
 from functools import partial
 
@@ -9,12 +9,18 @@ from matplotlib.axes import Axes
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, level, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 from rllc.figures.stage_bands import bands, of_curve, words
 
 BOUND = {"color": "#882255", "linewidth": 1.1, "linestyle": (0, (4, 2))}
 SCORE, KEPT, ZEROED = ({"color": color, "marker": "o"} for color in ("#332288", "#333333", "#CC6677"))
 MEAN = {"color": "#CC3311", "linewidth": 1.8, "zorder": 5}
+LLC = {"color": "#117733", "marker": "o"}
+WHAT = (
+    "Bigram score: cross-entropy of the predictions after a token against the bigrams of the training text, "
+    "at least their entropy. n-gram score: loss of text over loss of the last token of common n-grams, at "
+    "the same position."
+)
 SEVERAL = 6  # checkpoints of W_pos side by side
 COMPONENTS = 3
 
@@ -28,6 +34,48 @@ def stage_fig4a_behaviour(
     datasets  ``ngrams``, ``positions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
+    rows, data, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
+    figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
+    return captions.drawing(figure, data, *findings, WHAT, conditions=[contexts, "No uncertainty is drawn."])
+
+
+@style.styled
+def stage_figB6(  # noqa: N802
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Loss and LLC over the rows of ``stage_fig4a_behaviour``, which the paper shows for one layer.
+
+    datasets  ``metrics``, ``llc`` or ``llc.<setting>``, ``ngrams``, ``positions``; ``stages``
+    """
+    rows, data, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
+    name, steps = data["distribution"].item(), data["step"].values
+    llc = inputs.need(datasets, "llc" if setting == "sampling" else f"llc.{setting}", "llc")
+    parts = [inputs.need(datasets, "metrics", "loss")[["loss"]].rename(loss="test_loss")]
+    parts.append(llc[[each for each in ("llc", "llc_se", "verdict") if each in llc]])
+    drawn = [inputs.of_seeds(part, seeds).sel(distribution=[name]) for part in parts]
+    data = xr.merge([data, *drawn], join="outer", compat="override", combine_attrs="drop")
+    if "verdict" in data:
+        data["verdict"] = inputs.verdicts(data, "llc")
+    losses, levels = [], []
+    for seed, suffix, one in by_seed(data.sel(distribution=name)):
+        frame = {"under": bands(of_curve(datasets, seed, name, setting)), "steps": steps}
+        losses.append(Panel(f"held-out loss{suffix}", [_curve(one["test_loss"], KEPT)], **frame))
+        measured = one.sel(step=llc["step"].values)
+        levels.append(Panel(f"full-model LLC{suffix}", [curve(measured, "llc", LLC)], **frame))
+    rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
+    rows = [Row("nats/token", losses), Row("LLC", levels, rings), *rows]
+    figure, _ = sheet(rows, panel=(3.6, 1.6), sharex=True, sharey="row")
+    shown = data.sel(step=llc["step"].values)
+    conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
+    return captions.drawing(
+        figure, data, *findings, WHAT, conditions=[contexts, *conditions], details=details
+    )
+
+
+def _behaviour(
+    datasets: Datasets, distribution: Name, seeds: Seeds, setting: str
+) -> tuple[list[Row], xr.Dataset, list[str], str]:
+    """Rows, what they draw, findings, and how many contexts they are of."""
     grams = inputs.of_seeds(inputs.need(datasets, "ngrams", "bigram_score", "ngram_score"), seeds)
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)
@@ -62,16 +110,7 @@ def stage_fig4a_behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
-    return captions.drawing(
-        figure,
-        data,
-        *findings,
-        "Bigram score: cross-entropy of the predictions after a token against the bigrams of the training "
-        "text, at least their entropy. n-gram score: loss of text over loss of the last token of common "
-        "n-grams, at the same position.",
-        conditions=[captions.contexts(grams, "ngrams"), "No uncertainty is drawn."],
-    )
+    return rows, data, findings, captions.contexts(grams, "ngrams")
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:

@@ -151,6 +151,7 @@ FIGURES: dict[str, FigureRow] = {
     "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),
     "stage_figB5": FigureRow(_at("behaviour:stage_figB5"), ("heads",), (), "stages"),
+    "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
