@@ -334,13 +334,6 @@ def test_measures_of_some_distributions_only(datasets):
     assert figure("rllc_fig14_hessian_trace")(given).data["distribution"].values.tolist() == ["code"]
 
 
-def test_stages_are_shaded_between_boundaries(datasets):
-    plain = figure("stage_fig1a_lm")(datasets).figure.axes[0]
-    shaded = figure("stage_fig1a_lm")(datasets, boundaries=[0, 100, 600, 3000]).figure.axes[0]
-    bands = [patch.get_extents().x0 for patch in shaded.patches]
-    assert (len(plain.patches), len(bands)) == (0, 2)
-
-
 @pytest.mark.parametrize(
     "name", ["rllc_fig3_code_wdrllc", "rllc_by_distribution", "rllc_fig14_hessian_trace", "corpus_summary"]
 )

@@ -26,12 +26,14 @@ def put(config, path, value):
     config[last] = value
 
 
-@pytest.mark.parametrize("overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml"])
+@pytest.mark.parametrize(
+    "overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml", "stages.yaml"]
+)
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
     study = read(defaults.load([ROOT / "config" / overlay] if overlay else [], ROOT))
     assert study.figures
     name = "sort_2head_baseline" if overlay == "sorting.yaml" else "language"
-    assert "rllc" in datasets(study.experiments[name])
+    assert ("llc" if overlay == "stages.yaml" else "rllc") in datasets(study.experiments[name])
 
 
 def test_a_missing_key_is_named(config):
@@ -119,7 +121,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     language = study.experiments["language"]
     assert datasets(language) == [
         "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "ablation", "heads", "tokens", "metrics",
-        "clusters", "refinement", "classification",
+        "ngrams", "positions", "clusters", "refinement", "classification", "stages",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

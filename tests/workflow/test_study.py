@@ -71,6 +71,11 @@ DATASETS = {
         "cluster": ("seed", "head", "algorithm", "n_clusters"),
         "score": ("seed", "scope", "algorithm", "n_clusters", "index"),
     },
+    "stages": {
+        "boundary_step": ("setting", "distribution", "seed", "boundary"),
+        "llc_smooth": ("setting", "distribution", "seed", "step"),
+        "llc_loss_correlation": ("setting", "distribution", "seed"),
+    },
 }
 
 
@@ -101,7 +106,7 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
     sections = {"llc": "sampling", "rllc": "sampling", "rllc.likelihood": "sampling", "components": "sampling",
                 "traces": "sampling", "heads": "heads", "clusters": "clusters"}  # fmt: skip
     assert json.loads(dataset.attrs[sections.get(name, name)])
-    if name != "clusters":
+    if name not in ("clusters", "stages"):
         assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}
 
 

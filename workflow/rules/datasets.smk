@@ -45,7 +45,7 @@ for row in ANALYSES:
         name:
             row.name
         input:
-            datasets=[AT.dataset(name=dataset) for dataset in row.reads],
+            datasets=files_read_by(row),
         output:
             output=AT.dataset(name=row.name),
         log:
@@ -62,7 +62,7 @@ for row in ANALYSES:
         params:
             code=code("analyse", row.function),
             analysis=row.function,
-            names=as_json({"datasets": row.reads, "attribute": row.name}),
+            names=names_for(row),
             settings=settings_of(row),
             stream=derive(STUDY.seed, row.stream) % 2**32 if row.stream else 0,
         message:

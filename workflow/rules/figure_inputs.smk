@@ -1,7 +1,5 @@
 """Which datasets figures and animations read, and what there is of them while a study is unfinished."""
 
-from fnmatch import fnmatch
-
 # --- figures
 
 

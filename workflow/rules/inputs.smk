@@ -1,5 +1,6 @@
 """Which files and settings a job needs, as functions of its wildcards; in the order of the stages."""
 
+from fnmatch import fnmatch
 from types import SimpleNamespace
 
 # --- text
@@ -224,6 +225,27 @@ def parts_of(wildcards):
             start=[start for start, steps in CHUNKS[name].items() if made.among(steps)],
         )
     return parts
+
+
+def read_by(row):
+    """The datasets that an analysis is made of, in one experiment."""
+
+    def names(wildcards):
+        listed = LISTED[wildcards.experiment]
+        used = [name for use in row.uses for name in listed if fnmatch(name, use)]
+        return [*row.reads, *used]
+
+    return names
+
+
+def files_read_by(row):
+    """Their files."""
+    return lambda w: [AT.dataset(w.experiment, name) for name in read_by(row)(w)]
+
+
+def names_for(row):
+    """What the analysis calls them, and its settings."""
+    return lambda w: as_json({"datasets": read_by(row)(w), "attribute": row.name})
 
 
 def row_of(wildcards):

@@ -8,7 +8,7 @@ windows only, so that no peak lies within window // 2 checkpoints of an end.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +62,16 @@ def maximum(curve: Curve) -> float:
     return float(curve.value.max())
 
 
+def minimum(curve: Curve) -> float:
+    """The smallest value."""
+    return float(curve.value.min())
+
+
+def minimum_step(curve: Curve) -> float:
+    """The step of the smallest value, the first of equal ones."""
+    return float(curve.step[curve.value.argmin()])
+
+
 def last(curve: Curve) -> float:
     """The value at the last checkpoint."""
     return float(curve.value[-1])
@@ -84,6 +94,33 @@ def value_at(curve: Curve, *, step: int) -> float:
     """The value at the first checkpoint at or after ``step``; NaN where training is shorter."""
     index = int(np.searchsorted(curve.step, step))
     return float(curve.value[index]) if index < curve.step.size else NAN
+
+
+def change(curve: Curve, *, step: int, until: int) -> float:
+    """The value at ``until`` less that at ``step``, each as of ``value_at``."""
+    return value_at(curve, step=until) - value_at(curve, step=step)
+
+
+def ratio_at(curve: Curve, *, step: int, until: int) -> float:
+    """The value at ``until`` over that at ``step``, each as of ``value_at``; NaN where the latter is 0."""
+    before = value_at(curve, step=step)
+    return value_at(curve, step=until) / before if before else NAN
+
+
+def rise(curve: Curve) -> float:
+    """last - minimum: how far the curve comes from its least value."""
+    return float(curve.value[-1] - curve.value.min())
+
+
+def count_reaching(curve: Curve, *, threshold: float) -> float:
+    """How many checkpoints have at least the value ``threshold``."""
+    return float((curve.value >= threshold).sum())
+
+
+def places_reaching(curve: Curve, *, threshold: float, places: Sequence[int], factor: float) -> float:
+    """How many of ``places`` (steps) have a checkpoint of at least ``threshold`` within a factor."""
+    there = curve.step[curve.value >= threshold]
+    return float(sum(((there >= p / factor) & (there <= p * factor)).any() for p in places))
 
 
 def first_step_reaching(curve: Curve, *, threshold: float) -> float:
@@ -111,6 +148,18 @@ def step_lead(curve: Curve, *, against: Curve) -> float:
     return float(np.log2((peak_step(against) + 1) / (peak_step(curve) + 1)))
 
 
+def correlation(curve: Curve, *, against: Curve) -> float:
+    """Pearson's correlation with another curve over the checkpoints that both have.
+
+    NaN with fewer than 3 of them, or where either is constant there.
+    """
+    _, own, other = np.intersect1d(curve.step, against.step, return_indices=True)
+    a, b = curve.value[own], against.value[other]
+    if own.size < 3 or not (np.ptp(a) and np.ptp(b)):
+        return NAN
+    return float(np.corrcoef(a, b)[0, 1])
+
+
 def _relative_fall(low: float, high: float) -> float:
     return float(1 - low / high) if high > 0 else NAN
 
@@ -118,8 +167,9 @@ def _relative_fall(low: float, high: float) -> float:
 STATISTICS: dict[str, Callable[..., float]] = {
     f.__name__: f
     for f in (
-        peak_step, maximum, last, fall, fall_to_minimum, value_at, first_step_reaching, growth,
-        relative_range, step_lead,
+        peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
+        ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
+        correlation,
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}

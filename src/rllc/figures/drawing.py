@@ -1,8 +1,7 @@
 """What every figure function takes and returns, and how a drawing is written.
 
 Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
-types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting), ``boundaries``
-(ascending steps between which every second stage is shaded). Dataset ``heads``,
+types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Dataset ``heads``,
 where it is optional, says the types of heads.
 """
 

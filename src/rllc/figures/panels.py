@@ -190,9 +190,3 @@ def together(axes: Iterable[Axes]) -> None:
     limits = [ax.get_ylim() for ax in shown]
     for ax in shown:
         ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
-
-
-def stage_bands(ax: Axes, boundaries: Sequence[float]) -> None:
-    """Shade every second interval between ascending ``boundaries`` (steps)."""
-    for start, end in zip(boundaries[:-1:2], boundaries[1::2], strict=False):
-        ax.axvspan(start, end, color="#f2efe6", zorder=0, linewidth=0)

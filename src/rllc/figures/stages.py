@@ -1,14 +1,22 @@
 """Loss, LLC and head scores over training (arXiv 2402.02364, Figs. 1a and 4b)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
+import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet, stage_bands
+from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
+from rllc.figures.stage_bands import BASE, bands, is_it_the_loss, keys, of_curve, of_loss, words
 
+OF_STAGES = (
+    "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
+    "of the flat start. Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of "
+    "what they did come to; where it is far from the LLC, it leaves the panel."
+)
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
@@ -17,51 +25,116 @@ SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-m
 
 @style.styled
 def stage_fig1a_lm(
-    datasets: Datasets,
-    *,
-    distribution: Name = None,
-    seeds: Seeds = None,
-    setting: str = "sampling",
-    boundaries: Sequence[float] = (),
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Test loss and LLC of the full model against training step, a column per seed.
+    """Test loss and LLC of the full model against training step, a column per seed and a row per setting.
 
-    datasets  ``metrics`` with ``loss``; ``llc``, ``llc.<setting>`` (without it the loss alone)
-    setting   whose LLC; default the base setting
+    datasets  ``metrics`` with ``loss``; ``llc``, ``llc.<setting>`` (without any the loss alone); ``stages``
+              (without it no boundaries)
+    setting   whose boundaries the panels of the loss have; those of an LLC have its own
     """
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds)
-    llc = datasets.get("llc") if setting == "sampling" else inputs.need(datasets, f"llc.{setting}", "llc")
-    name = inputs.one_distribution(metrics if llc is None else llc, distribution)
+    every = {_setting(name): data for name, data in datasets.items() if name.partition(".")[0] == "llc"}
+    name = inputs.one_distribution(next(iter(every.values()), metrics), distribution)
+    every = {each: llc for each, llc in every.items() if name in llc["distribution"].values}
     data = metrics[["loss"]].sel(distribution=[name])
     label = inputs.one_label(data, name)
-    if llc is not None:
-        kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
-        source = llc[kept].sel(distribution=[name]).reindex(seed=data["seed"])
-        data = xr.merge([data, source], join="outer", compat="override", combine_attrs="drop")
-        if "verdict" in data:
-            data["verdict"] = inputs.verdicts(data, "llc")
-    where = {"over": partial(stage_bands, boundaries=boundaries), "steps": data["step"].values}
-    losses, levels, findings = [], [], []
-    for _, suffix, one in by_seed(data.sel(distribution=name)):
-        on = f"on {style.short(label)}{suffix}"
-        loss = Curve(one["loss"].sel(step=metrics["step"].values), LOSS)
-        losses.append(Panel(f"held-out loss {on}", [loss], **where))
-        if llc is not None:
-            measured = one.sel(step=llc["step"].values)
-            levels.append(Panel(f"full-model LLC {on}", [curve(measured, "llc", LLC)], **where))
-        findings.append(_range(one))
-    rows, rings = [Row("loss (nats/token)", losses)], []
-    findings.append(f"Held-out loss{'' if llc is None else ' and LLC of the full model'} on {label}.")
+    levels = {each: _levels(llc, data, name) for each, llc in every.items()}
+    shown = {
+        (seed, each): of_curve(datasets, seed, name, each)
+        for seed in data["seed"].values.tolist()
+        for each in (*every, setting)
+    }
+    steps = np.unique(
+        np.concatenate([data["step"].values, *(each["step"].values for each in levels.values())])
+    )
+    losses, findings = [], []
+    for seed, suffix, one in by_seed(data.sel(distribution=name)):
+        frame = {"under": bands(shown[seed, setting]), "steps": steps}
+        title = f"held-out loss on {style.short(label)}{suffix}"
+        losses.append(Panel(title, [Curve(one["loss"], LOSS)], **frame))
+        level = levels[BASE].sel(seed=seed) if BASE in levels else None
+        findings.append(
+            _range(
+                one
+                if level is None
+                else xr.merge([one["loss"], level["llc"]], join="outer", compat="override")
+            )
+        )
+    rows = [Row("loss (nats/token)", losses)]
+    chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
+    for each, level in levels.items():
+        panels, limits = [], _limits(level)
+        at = "" if len(levels) == 1 else f", {each}"
+        for seed, suffix, one in by_seed(level):
+            cell = shown[seed, each]
+            drawn = [curve(one, "llc", LLC), *of_loss(cell)]
+            title = f"full-model LLC{at} on {style.short(label)}{suffix}"
+            frame = {"under": bands(cell, said=True), "over": partial(Axes.set_ylim, **limits)}
+            panels.append(Panel(title, drawn, **frame, steps=steps))
+            parts = [part for part in (words(cell), is_it_the_loss(cell, chance)) if part]
+            findings.append(captions.when(parts, captions.sentence(f"LLC{at}{suffix}: {'; '.join(parts)}")))
+        rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
+        rows.append(
+            Row("LLC", panels, keys(*(shown[s, each] for s in level["seed"].values.tolist())) + rings)
+        )
+    findings.append(f"Held-out loss{'' if not every else ' and LLC of the full model'} on {label}.")
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
-    if llc is not None:
-        rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
-        rows.append(Row("LLC", levels, rings))
+    if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
-        at_steps = data.sel(step=llc["step"].values)
-        conditions, details = captions.of_estimates(llc, at_steps, "llc", "loss")
-    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if rings else 0.1, sharex=True, sharey="row")
+        first = next(iter(every))
+        measured = levels[first].assign(loss=data["loss"].sel(distribution=name, drop=True))
+        measured = measured.sel(step=levels[first]["step"].values).expand_dims(distribution=[name])
+        measured = measured.assign_coords(distribution_label=("distribution", [label]))
+        conditions, details = captions.of_estimates(every[first], measured, "llc", "loss")
+    if any(one is not None for one in shown.values()):
+        details.append(OF_STAGES)
+    beside = any(row.keys for row in rows)
+    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", of=READ)
+    data = xr.merge(
+        [data, *_recorded(levels, name), *_stages(datasets, name, data)],
+        join="outer",
+        compat="override",
+        combine_attrs="drop",
+    )
     return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
+
+
+def _setting(dataset: str) -> str:
+    return dataset.partition(".")[2] or BASE
+
+
+def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
+    """What is drawn of one setting: seed, step."""
+    kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
+    one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
+    return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
+
+
+def _limits(level: xr.Dataset) -> dict[str, float]:
+    """What the LLC and its errors need: what the loss would make of it may be far off."""
+    error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
+    low, high = float((level["llc"] - error).min()), float((level["llc"] + error).max())
+    room = 0.08 * (high - low) or 1.0
+    return {"bottom": low - room, "top": high + room} if np.isfinite(low) else {}
+
+
+def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:
+    """The same under names that settings do not share."""
+    for each, level in levels.items():
+        ending = "" if each == BASE else f"_{each}"
+        named = level.rename({variable: f"{variable}{ending}" for variable in level.data_vars})
+        yield named.rename({dim: f"{dim}{ending}" for dim in level.dims if dim == "chain"}).expand_dims(
+            distribution=[name]
+        )
+
+
+def _stages(datasets: Datasets, name: str, like: xr.Dataset) -> Iterator[xr.Dataset]:
+    """What is drawn of the boundaries."""
+    if "stages" in datasets and name in datasets["stages"]["distribution"].values:
+        drawn = ["boundary_step", "boundary_kind", "boundary_determined", "llc_of_loss"]
+        yield datasets["stages"][drawn].sel(distribution=[name]).reindex(seed=like["seed"])
 
 
 def _range(one: xr.Dataset) -> str:
@@ -79,12 +152,14 @@ def _ends(values: xr.DataArray, form: str) -> str:
 
 @style.styled
 def stage_fig4b_heads(
-    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, boundaries: Sequence[float] = ()
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
     """Previous-token and prefix-matching score of each head, and the in-context learning score.
 
     datasets      ``heads``; ``metrics`` with ``icl_score`` (without it two columns)
-    distribution  of the ICL score
+                  ``stages`` (without it no boundaries)
+    distribution  of the ICL score, and of the LLC that has the boundaries
+    setting       of that LLC
     """
     data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
     metrics = datasets.get("metrics", {})
@@ -103,17 +178,17 @@ def stage_fig4b_heads(
             about += f" Band: its standard error over contexts, at most {float(error.max()):.2g} nats/token."
         contexts = captions.contexts(metrics, "metrics")
     rows, findings = [], []
-    bands = partial(stage_bands, boundaries=boundaries)
+    of = inputs.one_distribution(datasets["stages"], distribution) if "stages" in datasets else ""
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels, best = [], []
-        for name, words in SCORES.items():
-            panels.append(Panel(f"{words}{suffix}", of_heads(one, name, looks), over=bands))
+        panels, best, under = [], [], bands(of_curve(datasets, seed, of, setting))
+        for name, title in SCORES.items():
+            panels.append(Panel(f"{title}{suffix}", of_heads(one, name, looks), under=under))
             last = one[name].isel(step=-1)
-            best.append(f"highest {words} {captions.highest(last)} {float(last.max()):.2f}")
+            best.append(f"highest {title} {captions.highest(last)} {float(last.max()):.2f}")
         if scored:
             score = curve(one, "icl_score", {"color": "black", "marker": "o"})
-            panels.append(Panel(f"in-context learning score{suffix}", [score], over=bands))
+            panels.append(Panel(f"in-context learning score{suffix}", [score], under=under))
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
         findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
     figure, axes = sheet(rows, panel=(2.6, 2.1), entries=data.sizes["head"], sharex=True, sharey="col")

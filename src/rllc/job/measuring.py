@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from tokenizers import Tokenizer
 
 from rllc.job.cells import over_steps
 from rllc.measures.data import Measurement
@@ -97,10 +99,19 @@ class Measuring:
         """The bytes of every token; None where it has none."""
         return token_bytes(read_tokenizer(self.tokenizer))
 
+    def training_contexts(self) -> np.ndarray:
+        """The contexts that are not held out."""
+        return examples(self.blocks, "train").contexts
+
     @property
     def bos(self) -> int:
         """The token that begins every context."""
-        return bos_id(read_tokenizer(self.tokenizer))
+        return bos_id(self.encoder)
+
+    @cached_property
+    def encoder(self) -> Tokenizer:
+        """The tokenizer of the contexts."""
+        return read_tokenizer(self.tokenizer)
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
         """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
+from tokenizers import Tokenizer
 
 from rllc.models.model import Model
 from rllc.models.weights import Weights
@@ -17,19 +18,23 @@ class Data(Protocol):
     """The data of one seed and one distribution, as a job reads it (``rllc.job.measuring``).
 
     stream  the measure's random stream for this seed
-    bos     the token that begins every context, where the measure reads the tokenizer
-    token_bytes  the bytes of every token, None where it has none; where the measure reads the tokenizer
+    bos, encoder  the token that begins every context, and the tokenizer, where the measure reads it
+    token_bytes   the bytes of every token, None where it has none; where the measure reads the tokenizer
     """
 
     stream: int
     bos: int
     token_bytes: list[bytes | None]
+    encoder: Tokenizer
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Any]:
         """Held-out minibatches, the same for the same purpose and sizes; scored None: every position."""
 
     def contexts(self, count: int) -> np.ndarray:
         """The first ``count`` contexts of the side that the measure reads, in order: [count, length]."""
+
+    def training_contexts(self) -> np.ndarray:
+        """Integers [total, context]: the contexts of the distribution that are not held out."""
 
     def seed(self, step: int, *, seeded: bool = False) -> int:
         """Seed of the noise at a step: the same for all distributions, and ``seeded`` for all steps."""

@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from rllc.analysis.curves import OPTIONS
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Name, Step
+from rllc.study.values import Count, Distinct, Name, Step
 
 CURVE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
 
@@ -34,9 +34,16 @@ class Statistic(Section):
     window: Count = key(
         "checkpoints in a first running mean, odd: a maximum of noisy values is too large", default=1
     )
-    step: Step | None = key("of value_at: the first checkpoint at or after it", unit="steps", default=None)
-    threshold: float | None = key("of first_step_reaching", default=None)
-    against: str | None = key("of step_lead: the other curve, as `of`", pattern=CURVE, default=None)
+    step: Step | None = key(
+        "of value_at, change, ratio_at: the first checkpoint at or after it", unit="steps", default=None
+    )
+    until: Step | None = key("of change, ratio_at: the later checkpoint", unit="steps", default=None)
+    threshold: float | None = key("of first_step_reaching and other counts: the least value", default=None)
+    places: Distinct[Step] | None = key("of places_reaching", unit="steps", min_length=1, default=None)
+    factor: float | None = key("of places_reaching: how far a checkpoint may be", ge=1, default=None)
+    against: str | None = key(
+        "of step_lead, correlation: the other curve, as `of`", pattern=CURVE, default=None
+    )
 
     @model_validator(mode="after")
     def _has_its_options(self) -> "Statistic":
@@ -44,8 +51,9 @@ class Statistic(Section):
             expected = option in OPTIONS[self.statistic]
             given = getattr(self, option) is not None
             if given and not expected:
-                takers = ", ".join(name for name, options in OPTIONS.items() if option in options)
-                raise ValueError(f"{self.statistic} takes no '{option}', only {takers} does; leave it out")
+                takers = [name for name, options in OPTIONS.items() if option in options]
+                only = f"only {', '.join(takers)} {'do' if len(takers) > 1 else 'does'}"
+                raise ValueError(f"{self.statistic} takes no '{option}', {only}; leave it out")
             if expected and not given:
                 raise ValueError(f"{self.statistic} needs '{option}'")
         if self.over_heads and self.of_heads:

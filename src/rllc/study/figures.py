@@ -100,6 +100,10 @@ def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str
     return FigureRow(_at(f"heads.{function}"), needs, uses, category)
 
 
+def _stages(function: str, *needs: str) -> FigureRow:
+    return FigureRow(_at(function), needs, ("llc.*", "stages"), "stages")
+
+
 def _calibration(function: str, *needs: str) -> FigureRow:
     return FigureRow(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
 
@@ -156,8 +160,22 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
-    "stage_fig1a_lm": FigureRow(_at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*",), "stages"),
-    "stage_fig4b_heads": FigureRow(_at("stages:stage_fig4b_heads"), ("heads", "metrics"), (), "stages"),
+    "stage_fig1a_lm": FigureRow(
+        _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
+    ),
+    "stage_fig4b_heads": FigureRow(
+        _at("stages:stage_fig4b_heads"), ("heads", "metrics"), ("stages",), "stages"
+    ),
+    "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
+    "stage_fig4a_behaviour": FigureRow(
+        _at("behaviour:stage_fig4a_behaviour"), ("ngrams", "positions"), ("stages",), "stages"
+    ),
+    "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
+    "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB5": FigureRow(_at("behaviour:stage_figB5"), ("heads",), (), "stages"),
+    "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
+    "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
+    "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),

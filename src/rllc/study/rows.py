@@ -168,10 +168,10 @@ class Analysis:
     name      of the rule and the dataset, and of the section of an experiment unless ``of`` is given
     function  ``module:function``; ``function(datasets by name, random_seed=, **settings)`` gives it
     reads     the datasets that it is made of
+    uses      patterns of those that it is also made of, where its experiment has them
     settings  keywords of the function
     of        experiment -> the section, where it is not one of the row's name
     stream    purpose of its random stream; "": nothing in it is random
-    curves    statistics may read its variables, which are over steps
     local     it takes seconds, and runs beside Snakemake rather than on a cluster
     megabytes it may take
     """
@@ -180,18 +180,23 @@ class Analysis:
     about: str
     function: str
     variables: Mapping[str, Variable]
-    reads: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     section: type[Section] | None = None
     of: Callable[[Experiment], Section | None] | None = None
     settings: Callable[[Work], dict[str, Any]] = lambda work: work.section.model_dump()
     checks: Callable[[str, Work], Iterator[str]] = _nothing
     stream: str = ""
-    curves: bool = False
     local: bool = False
     megabytes: int = 1500
     target: str = "all"
-    datasets: ClassVar[str] = ""
-    per_distribution: ClassVar[bool] = False
+    datasets: ClassVar[str] = ""  # what a measure has beside it: an analysis makes one dataset ...
+    per_distribution: ClassVar[bool] = False  # ... whose variables say whether they have distributions
+
+    @property
+    def pattern(self) -> str:
+        """Of the names of its datasets, as a measure has one."""
+        return self.name
 
     def declared(self, experiment: Experiment) -> Section | None:
         """Its section in an experiment; None where there is none."""

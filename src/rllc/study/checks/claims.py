@@ -8,10 +8,11 @@ from rllc.study.claims import Statistic
 from rllc.study.datasets import curves, datasets, distributions, statistics
 from rllc.study.families import family_of
 from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.rows import Analysis, Measure
 from rllc.study.study import Experiment, Study
 
 ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.target == "all"}
-ROWS |= {row.name: row for row in ANALYSES if row.curves}
+ROWS |= {row.name: row for row in ANALYSES if any("step" in each.dims for each in row.variables.values())}
 FEW = ("distribution", "head", "later_head", "pair", "component")  # dims that may have one label
 
 
@@ -76,14 +77,19 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
             made = {name for each in study.experiments.values() for name in datasets(each)}
             known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
             yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
-        yield from refer(f"{place}.{key}", variable, ROWS[base].variables, f"variable of {base}.nc")
+        yield from refer(f"{place}.{key}", variable, _curves(ROWS[base]), f"variable of {base}.nc")
+
+
+def _curves(row: Measure | Analysis) -> list[str]:
+    """The variables of a dataset that are curves over training."""
+    return [name for name, each in row.variables.items() if isinstance(row, Measure) or "step" in each.dims]
 
 
 def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     """Dims and labels that the curves have not, and dims whose label must be said and is not."""
     rows = [(ROWS[read.partition(".")[0]], variable) for read, variable in curves(entry)]
     dims = [
-        {*row.variables[variable].dims, *(["distribution"] if row.per_distribution else [])}
+        {*row.variables[variable].dims, *(["distribution"] if row.per_distribution else [])} - {"step"}
         for row, variable in rows
     ]
     for dim in entry.at:
@@ -96,7 +102,7 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         for name, each in study.experiments.items()
         if entry.experiment in (None, name) and {read for read, _ in curves(entry)} <= {*datasets(each)}
     ]
-    for dim in sorted(set.union(*dims) - {*entry.at, *FEW, "step"}):
+    for dim in sorted(set.union(*dims) - {*entry.at, *FEW}):
         yield f"{place}.at: {entry.of} has more than one {dim}; say which"
     if "distribution" in entry.at:
         known = dict.fromkeys(name for each in having for name in _distributions(each, entry))

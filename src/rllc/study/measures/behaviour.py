@@ -1,6 +1,6 @@
 """What a model does as a predictor: sections and rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -9,9 +9,10 @@ from rllc.study.cost import START, Cost, forward, logits
 from rllc.study.families import lacking
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.values import Count, Step
+from rllc.study.values import Count, Distinct, Name, Step
 from rllc.units import NATS
 
+BY_POSITION = [0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000]
 Range = Annotated[list[Step], Field(min_length=2, max_length=2)]
 
 
@@ -47,6 +48,55 @@ class Metrics(Section):
         if (self.icl_early is None) != (self.icl_late is None):
             raise ValueError("give both icl_early and icl_late, or neither")
         return self
+
+
+class _OnContexts(Section):
+    """Held-out contexts, the first of those that ``metrics`` reads."""
+
+    contexts: Count = key("held-out contexts, a multiple of batch_size; those of metrics, if as many")
+    batch_size: Count = key("contexts at once")
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "_OnContexts":
+        in_whole_batches(self.contexts, self.batch_size)
+        return self
+
+
+class Ngrams(_OnContexts):
+    """Bigram score, and losses on common n-grams."""
+
+    vocabulary: int = key(
+        "entries of the larger tokenizer whose entries are the n-grams", ge=257, default=8192,
+        source="arXiv 2402.02364: 50,257",
+    )  # fmt: skip
+    per_order: Count = key("n-grams of each length", source="arXiv 2402.02364: 1,000", default=1000)
+    text_blocks: Count = key("training contexts that it is learnt on", unit="contexts", default=10000)
+
+
+class Positions(_OnContexts):
+    """Loss without W_pos, and the principal components of W_pos."""
+
+    at: Distinct[Step] = key(
+        "positions whose losses are kept, those that a context has", min_length=1, default=BY_POSITION
+    )
+
+
+def _ngrams_checks(place: str, work: Work) -> Iterator[str]:
+    if work.experiment.task != "language":
+        yield f"{place}: n-grams are of text; set `ngrams: null`"
+
+
+def _passes(number: int) -> Callable[[Work], Cost]:
+    """So many forward passes over the contexts."""
+
+    def cost(work: Work) -> Cost:
+        seconds = number * len(work.steps) * forward(work.study, work.experiment, work.section.contexts, None)
+        return Cost(
+            2 * START + seconds, 900 + 8 * logits(work.study, work.experiment, work.section.batch_size, None)
+        )
+
+    return cost
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:
@@ -113,5 +163,45 @@ ROWS = (
         },
         cost=_cost,
         checks=_checks,
+    ),
+    Measure(
+        name="ngrams",
+        section=Ngrams,
+        about="bigram score and its bound, losses on common n-grams",
+        kernel="rllc.measures.ngrams:ngrams",
+        variables={
+            "bigram_score": Variable("cross-entropy of the predictions against bigrams of the text", NATS),
+            "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
+            "bigram_excess": Variable("bigram score less its entropy", NATS),
+            "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
+            "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),
+            "ngram_score": Variable("baseline over loss of n-grams", "1", ("n",)),
+        },
+        cost=_passes(3),
+        checks=_ngrams_checks,
+        asks=("positions", "tokens"),
+        reads=("tokenizer",),
+    ),
+    Measure(
+        name="positions",
+        section=Positions,
+        about="loss without W_pos, and principal components of W_pos",
+        kernel="rllc.measures.positions:positions",
+        variables={
+            "loss": Variable("loss, mean over all positions", NATS),
+            "ablated_loss": Variable("loss with zeros for W_pos, mean over all positions", NATS),
+            "position_gain": Variable("loss with zeros for W_pos less the loss", NATS),
+            "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
+            "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
+            "position_score": Variable(
+                "score of a row of W_pos on a principal component", "1", ("component", "position")
+            ),
+            "explained_variance": Variable(
+                "share of the variance of W_pos of a principal component", "1", ("component",)
+            ),
+            "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
+        },
+        cost=_passes(2),
+        asks=("positions", "tokens"),
     ),
 )

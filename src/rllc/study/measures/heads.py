@@ -300,7 +300,6 @@ ANALYSES = (
         },
         reads=("rllc", "heads"),
         checks=_refinement_checks,
-        curves=True,
         local=True,
     ),
 )

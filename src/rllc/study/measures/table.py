@@ -8,6 +8,7 @@ from rllc.study.measures import (
     recommendation,
     regression,
     sampling,
+    stages,
     tokens,
 )
 from rllc.study.rows import Analysis, Measure
@@ -21,4 +22,9 @@ MEASURES: tuple[Measure, ...] = (
     *regression.ROWS,
     *calibration.ROWS,
 )
-ANALYSES: tuple[Analysis, ...] = (*heads.ANALYSES, *tokens.ANALYSES, *recommendation.ANALYSES)
+ANALYSES: tuple[Analysis, ...] = (
+    *heads.ANALYSES,
+    *tokens.ANALYSES,
+    *stages.ANALYSES,
+    *recommendation.ANALYSES,
+)

@@ -215,6 +215,5 @@ ANALYSES = (
         reads=("tokens", "heads", "rllc"),
         checks=_classification_checks,
         stream="classification",
-        curves=True,
     ),
 )

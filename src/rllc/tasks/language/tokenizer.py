@@ -5,6 +5,7 @@ number of threads are; setting that variable to ``false`` keeps the library to o
 """
 
 import json
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
     training = table.filter(pc.invert(table["held_out"]))
     if training.num_rows == 0:
         raise ValueError("the table has no training document to learn a tokenizer from")
+    return learnt((text.as_py() for text in training["text"]), vocabulary_size)
+
+
+def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
+    """The same of texts: byte-level BPE, tokens in the order in which they were learnt."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -43,7 +49,7 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator((text.as_py() for text in training["text"]), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return _plain(tokenizer)
 
 

@@ -1,0 +1,40 @@
+"""The published rule for stage boundaries (arXiv 2402.02364, App. A.5), for comparison."""
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from rllc.analysis.gaussian_process import fitted
+
+TOLERANCE = 8.0  # of the regression; the language model's is 0.25, without the minimum
+RESTARTS = 10
+
+
+def published(
+    step: np.ndarray,
+    value: np.ndarray,
+    *,
+    tolerance: float = TOLERANCE,
+    minima: bool = True,
+    restarts: int = RESTARTS,
+) -> np.ndarray:
+    """Steps of the plateaus: strict local minima of |slope| that lie below ``tolerance``.
+
+    The slope at a checkpoint is the mean of the two difference quotients of a Gaussian process against
+    x = ln(step + 1), at the ends that of their neighbours. The process is c exp(-(x - x')^2 / 2 l^2), with
+    c in 1e-3 .. 1e3 and l in 0.5 .. 1e3, without noise and without a mean: on the published curves both end
+    on a bound (c = 1e3, l = 0.5), so that the bound is the smoothing.
+
+    minima  False: every checkpoint with such a slope, as the authors list them for the language model
+
+    The authors number the minima among interior checkpoints and read the steps off all of them, so that each
+    boundary that they print is one checkpoint early: 126,262 for 131,313. Here it is where the minimum is.
+    """
+    x = np.log1p(step)
+    process = fitted(ConstantKernel(1.0, (1e-3, 1e3)) * RBF(3.0, (0.5, 1e3)), x, value, restarts=restarts)
+    quotients = np.diff(process.predict(x[:, None])) / np.diff(x)
+    steep = np.abs(np.pad((quotients[:-1] + quotients[1:]) / 2, 1, mode="edge"))
+    if not minima:
+        return step[steep < tolerance]
+    interior = steep[1:-1]
+    least = (interior < steep[:-2]) & (interior < steep[2:]) & (interior < tolerance)
+    return step[1 + np.flatnonzero(least)]  # 1 +: the number among all checkpoints

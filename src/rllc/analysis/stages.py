@@ -1,0 +1,171 @@
+"""Stages of development read off LLC curves, and whether these curves say more than the loss."""
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.plateaus import FEWEST, KINDS, START, Boundary, plateaus
+from rllc.analysis.published_stages import published
+from rllc.vocabulary import NATS, describe
+
+BASE = "sampling"  # what the base setting is called beside others
+CELL = ("setting", "distribution", "seed")
+ANY = "any"
+COUNTED = (
+    ANY,
+    *(kind for kind in KINDS if kind != START),
+)  # labels of ``kind``: ``start`` divides no two stages
+NONE, POSSIBLE, DETERMINED = range(3)
+FIRST = 0.01  # share of training from which on the LLC is compared with the loss
+VARIABLES = {
+    "llc_smooth": ("LLC smoothed by a Gaussian process", "1"),
+    "llc_smooth_se": ("posterior standard deviation of the smoothed LLC", "1"),
+    "llc_slope": ("slope of the smoothed LLC per e-fold of steps", "1"),
+    "llc_slope_se": ("posterior standard deviation of the slope", "1"),
+    "at_boundary": ("stage boundary at the checkpoint: 0 none, 1 possible, 2 determined", "1"),
+    "published": ("plateau at the checkpoint by the rule of arXiv 2402.02364: 0 no, 1 yes", "1"),
+    "boundary_kind": ("kind of flat segment", "1"),
+    "boundary_determined": ("whether the boundary is determined: 1 yes, 0 possible", "1"),
+    "boundary_step": ("step of the boundary", "steps"),
+    "boundary_first": ("first checkpoint of the flat segment", "steps"),
+    "boundary_last": ("last checkpoint of the flat segment", "steps"),
+    "boundary_low": ("2.5 % quantile of the boundary over posterior draws", "steps"),
+    "boundary_high": ("97.5 % quantile of the boundary over posterior draws", "steps"),
+    "support": ("share of posterior draws that have such a segment there", "1"),
+    "loss": ("loss at the checkpoint on the minibatches that begin a chain", NATS),
+    "sampled_loss": ("mean loss of the chains, loss + LLC / n_beta", NATS),
+    "llc_of_loss": ("n_beta (median sampled loss - loss): the LLC if chains went to one loss", "1"),
+    "llc_loss_correlation": ("correlation of the LLC with the loss, from 1 % of training on", "1"),
+}
+
+
+def stages(
+    datasets: Mapping[str, xr.Dataset],
+    *,
+    from_step: int = 1,
+    tolerance: float,
+    chance: float | None = None,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """Boundaries of every LLC curve: one per sampling setting, distribution and training seed.
+
+    datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution)
+    from_step  earlier checkpoints are left out
+    tolerance  of the published rule
+    chance     loss of a uniform prediction, nats/token; recorded
+
+    Returns ``VARIABLES`` along ``CELL`` and ``step``, those named boundary_ and ``support`` along ``CELL``
+    and ``boundary``, ``at_boundary`` also along ``kind``. NaN where a checkpoint is left out or has none.
+    Estimates that cannot be trusted are read like others.
+    """
+    keys, cells = [], []
+    for name, data in datasets.items():
+        n_beta = float(json.loads(data.attrs["sampling"])["n_beta"])
+        for distribution, seed in product(data["distribution"].values.tolist(), data["seed"].values.tolist()):
+            curve = data[["llc", "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
+            keys.append((name.partition(".")[2] or BASE, distribution, seed))
+            cells.append(_cell(curve, n_beta, from_step, tolerance, random_seed))
+    table = _side_by_side(cells, keys)
+    labels = {
+        str(name): str(label)
+        for data in datasets.values()
+        if "distribution_label" in data.coords
+        for name, label in zip(data["distribution"].values, data["distribution_label"].values, strict=True)
+    }
+    named = _text(labels.get(name, name) for name in table["distribution"].values.tolist())
+    table = table.assign_coords(distribution_label=("distribution", named))
+    return describe(table.assign_attrs({} if chance is None else {"chance": chance}), VARIABLES)
+
+
+def _side_by_side(cells: list[xr.Dataset], keys: list[tuple]) -> xr.Dataset:
+    """Cells along ``CELL``, in the order in which labels come; NaN, and "" of kinds, where there is none."""
+    labels = dict(zip(CELL, map(list, zip(*keys, strict=True)), strict=True))
+    table = xr.concat(cells, "cell", join="outer", coords="minimal", compat="override")
+    table = table.assign_coords(
+        {name: ("cell", _text(given) if name != "seed" else given) for name, given in labels.items()}
+    )
+    table = table.set_index(cell=list(CELL)).unstack("cell")
+    order = {name: list(dict.fromkeys(given)) for name, given in labels.items()}
+    table = table.reindex(order | {"boundary": np.arange(max(table.sizes["boundary"], 1))})
+    table = table.assign_coords({name: _text(order[name]) for name in CELL if name != "seed"})
+    kinds = table["boundary_kind"].fillna("").astype(object)
+    return table.assign(boundary_kind=kinds).transpose(*CELL, "step", "boundary", "kind")
+
+
+def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, random_seed: int) -> xr.Dataset:
+    """The boundaries of one curve; ``data``: ``llc`` and ``init_loss`` (step)."""
+    data = data.sortby("step").drop_vars([name for name in data.coords if name != "step"])
+    used = (data["step"] >= max(from_step, 1)) & np.isfinite(data["llc"])
+    curve = data.isel(step=used.values)
+    step, value = curve["step"].values.astype(float), curve["llc"].values.astype(float)
+    smoothed, boundaries = plateaus(step, value, random_seed=random_seed)
+    flat = published(step, value, tolerance=tolerance) if step.size >= FEWEST else step[:0]
+    along = {
+        "llc_smooth": smoothed.value,
+        "llc_slope": smoothed.slope,
+        "published": np.isin(step, flat).astype(float),
+        **dict(zip(("llc_smooth_se", "llc_slope_se"), smoothed.errors, strict=True)),
+    }
+    made = xr.Dataset(
+        {name: ("step", values) for name, values in along.items()}
+        | {"at_boundary": (("step", "kind"), _marks(boundaries, step.size))},
+        coords={"step": curve["step"].values, "kind": _text(COUNTED)},
+    )
+    made = made.reindex(step=data["step"].values).merge(_listed(boundaries, step))
+    return made.merge(against_loss(data["llc"], data["init_loss"], n_beta=n_beta))
+
+
+def _marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
+    """``POSSIBLE`` or ``DETERMINED`` where a boundary is, of its kind and of any: [checkpoints, kind]."""
+    marks = np.full((checkpoints, len(COUNTED)), float(NONE))
+    for each in boundaries:
+        if each.kind != START:
+            kinds = [COUNTED.index(ANY), COUNTED.index(each.kind)]
+            marks[each.at, kinds] = DETERMINED if each.determined else POSSIBLE
+    return marks
+
+
+def _listed(boundaries: list[Boundary], step: np.ndarray) -> xr.Dataset:
+    """What is known of every boundary, the start of training among them."""
+    at = {"boundary_step": "at", "boundary_first": "first", "boundary_last": "last"}
+    at |= {"boundary_low": "low", "boundary_high": "high"}
+    columns = {
+        name: [np.nan if np.isnan(n := getattr(b, field)) else step[int(n)] for b in boundaries]
+        for name, field in at.items()
+    }
+    columns |= {
+        "support": [b.support for b in boundaries],
+        "boundary_determined": [float(b.determined) for b in boundaries],
+    }
+    numbers = {name: ("boundary", np.asarray(values, dtype=float)) for name, values in columns.items()}
+    kinds = {"boundary_kind": ("boundary", _text(b.kind for b in boundaries))}
+    return xr.Dataset(numbers | kinds, coords={"boundary": np.arange(len(boundaries))})
+
+
+def against_loss(llc: xr.DataArray, loss: xr.DataArray, *, n_beta: float) -> xr.Dataset:
+    """Whether an LLC curve (step) is a loss curve turned over.
+
+    Chains that leave the checkpoint for one and the same loss c have the estimate n_beta (c - loss), which
+    falls where the loss rises and says nothing else. ``sampled_loss`` = loss + llc / n_beta is what they came
+    to, its median over the checkpoints from 1 % of training on is c, and ``llc_loss_correlation`` is over the
+    same; NaN with fewer than 3.
+    """
+    sampled = loss + llc / n_beta
+    late = (llc["step"] >= FIRST * llc["step"].max()) & np.isfinite(llc) & np.isfinite(loss)
+    enough = int(late.sum()) >= 3
+    alike = np.corrcoef(llc.values[late.values], loss.values[late.values])[0, 1] if enough else np.nan
+    return xr.Dataset(
+        {
+            "loss": loss,
+            "sampled_loss": sampled,
+            "llc_of_loss": n_beta * (sampled.where(late).median("step") - loss),
+            "llc_loss_correlation": alike,
+        }
+    )
+
+
+def _text(values: Iterable[object]) -> np.ndarray:
+    return np.asarray([str(value) for value in values], dtype=object)

@@ -1,0 +1,163 @@
+"""Loss, LLC and weight norm with their slopes, and all seeds (arXiv 2402.02364, Figs. B1, B2, B7)."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from rllc.analysis.gaussian_process import smooth
+from rllc.analysis.plateaus import FEWEST
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
+from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
+from rllc.figures.stage_bands import bands, is_it_the_loss, of_curve, words
+
+SMOOTH = {"color": "#CC3311", "linestyle": "--", "linewidth": 1.3, "zorder": 4}
+RAW = {"color": "#4477AA", "alpha": 0.35, "linewidth": 0.9}
+POINTS = {"color": "#333333", "marker": "o", "markersize": 2.2, "linewidth": 0.8}
+# variable -> title, label of its axis, label of its slope's, whether that is per step
+QUANTITIES = {
+    "loss": ("held-out loss", "nats/token", "d loss / d ln(step)", False),
+    "llc": ("full-model LLC", "LLC", "d LLC / d ln(step)", False),
+    "weight_norm": ("norm of all weights", "norm", "d norm / d step", True),
+}
+
+
+def _source(setting: str) -> str:
+    return "llc" if setting == "sampling" else f"llc.{setting}"
+
+
+@style.styled
+def stage_figB2(  # noqa: N802
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, setting: str = "sampling"
+) -> Drawing:
+    """Loss, LLC and weight norm of one seed with their Gaussian process, and below the slopes of both.
+
+    datasets  ``metrics`` with ``loss`` and ``weight_norm``; ``llc``, or ``llc.<setting>``; ``stages``
+              (without it no boundaries)
+    """
+    llc = inputs.need(datasets, _source(setting), "llc")
+    name = inputs.one_distribution(llc, distribution)
+    metrics = inputs.of_seed(inputs.need(datasets, "metrics", "loss", "weight_norm"), seed)
+    which, label = metrics["seed"].item(), inputs.one_label(llc, name)
+    named = {"distribution": name}
+    measured = inputs.of_seed(llc, which)[["llc", *({"llc_se"} & set(llc))]].sel(named)
+    parts = {"loss": metrics[["loss"]].sel(named), "llc": measured, "weight_norm": _norm(metrics, name)}
+    data = xr.merge(
+        [part.reset_coords(drop=True) for part in parts.values()], join="outer", compat="override",
+        combine_attrs="drop",
+    )  # fmt: skip
+    one = of_curve(datasets, which, name, setting)
+    frame = {"under": bands(one), "steps": data["step"].values}
+    above, below = [], []
+    for quantity, (title, _, _, per_step) in QUANTITIES.items():
+        raw = data[quantity].dropna("step")
+        data = data.merge(_smoothed(raw, per_step), join="outer")
+        shown = curve(data.sel(step=raw["step"].values), quantity, POINTS)
+        above.append(Panel(title, [shown, Curve(data[f"{quantity}_smooth"].dropna("step"), SMOOTH)], **frame))
+        slopes = [Curve(data[f"{quantity}_{which}"].dropna("step"), look) for which, look in
+                  (("difference", RAW), ("slope", SMOOTH))]  # fmt: skip
+        below.append(Panel("slope", slopes, **frame, over=_within(data[f"{quantity}_slope"])))
+    keys = [style.key("Gaussian process", **SMOOTH)]
+    rows = [Row("", above, [style.key("measured", **POINTS), *keys]),
+            Row("", below, [style.key("differences", **RAW), *keys])]  # fmt: skip
+    figure, axes = sheet(rows, panel=(2.7, 2.0), sharex=True)
+    for column, (_, unit, of_slope, _) in zip(axes.T, QUANTITIES.values(), strict=True):
+        for ax, text in zip(column, (unit, of_slope), strict=True):
+            ax.set_ylabel(text)
+    chance = datasets["stages"].attrs.get("chance") if one is not None else None
+    said = [text for text in (words(one), is_it_the_loss(one, chance)) if text]
+    return captions.drawing(
+        figure,
+        data.expand_dims(seed=[which]),
+        captions.sentence(f"LLC on {label}: {'; '.join(said)}") if said else f"Curves on {label}.",
+        "Dashed: a Gaussian process in ln(step) with noise; below its slope, and differences between "
+        "checkpoints, which may leave the panel.",
+        captions.setting(llc),
+    )
+
+
+def _within(slope: xr.DataArray) -> Callable[[Axes], object]:
+    """A panel's range by the process: differences of many checkpoints are noise, its own ends are wild."""
+    low, high = np.nanquantile(slope, [0.03, 0.97]) if slope.notnull().any() else (-1.0, 1.0)
+    low, high = min(low, 0.0), max(high, 0.0)
+    room = 0.5 * (high - low) or 1.0
+    return all_of(level(), partial(Axes.set_ylim, bottom=low - room, top=high + room))
+
+
+def _norm(metrics: xr.Dataset, name: str) -> xr.Dataset:
+    norm = metrics[["weight_norm"]]
+    return norm.sel(distribution=name) if "distribution" in norm["weight_norm"].dims else norm
+
+
+def _smoothed(raw: xr.DataArray, per_step: bool) -> xr.Dataset:
+    """The process, its slope, and differences between checkpoints; from the first positive step on."""
+    raw = raw.sel(step=raw["step"] > 0)
+    step, value, name = raw["step"].values.astype(float), raw.values.astype(float), raw.name
+    if step.size < FEWEST:
+        empty = xr.full_like(raw, np.nan)
+        return xr.Dataset({f"{name}_{what}": empty for what in ("smooth", "slope", "difference")})
+    process, per = smooth(step, value), step if per_step else 1.0
+    found = {
+        "smooth": process.value,
+        "slope": process.slope / per,
+        "difference": np.gradient(value, np.log(step)) / per,
+    }
+    return xr.Dataset({f"{name}_{what}": raw.copy(data=values) for what, values in found.items()})
+
+
+@style.styled
+def stage_figB1a(  # noqa: N802
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Test loss over LLC of the full model, a line per training seed."""
+    llc = inputs.of_seeds(inputs.need(datasets, _source(setting), "llc"), seeds)
+    name = inputs.one_distribution(llc, distribution)
+    metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds).sel(distribution=[name])
+    kept = [variable for variable in ("llc", "llc_se", "verdict", "status") if variable in llc]
+    data = xr.merge(
+        [metrics[["loss"]], llc[kept].sel(distribution=[name])], join="outer", compat="override",
+        combine_attrs="drop",
+    )  # fmt: skip
+    if "verdict" in data:
+        data["verdict"] = inputs.verdicts(data, "llc")
+    every = data["seed"].values.tolist()
+    colors = dict(zip(every, style.shades(len(every)), strict=True))
+    looks = {seed: style.numbered(n, colors[seed]) | {"markersize": 2.5} for n, seed in enumerate(every)}
+    cells = {seed: of_curve(datasets, seed, name, setting) for seed in every}
+    one = data.sel(distribution=name)
+    label, steps = inputs.one_label(data, name), data["step"].values
+    losses = [Curve(one["loss"].sel(seed=seed).dropna("step"), looks[seed]) for seed in every]
+    at = llc["step"].values
+    levels = [curve(one.sel(seed=seed, step=at), "llc", looks[seed]) for seed in every]
+    rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
+    rows = [
+        Row("nats/token", [Panel(f"held-out loss on {style.short(label)}", losses, steps=steps)],
+            [style.key(f"seed {seed}", **looks[seed]) for seed in every]),
+        Row("LLC", [Panel("full-model LLC", levels, steps=steps)], rings),
+    ]  # fmt: skip
+    figure, _ = sheet(rows, panel=(4.4, 2.1), sharex=True)
+    conditions, details = captions.of_estimates(llc, data.sel(step=at), "llc", "loss")
+    return captions.drawing(
+        figure, data, *_spread(one["llc"].sel(step=at)), *_boundaries(cells),
+        conditions=conditions, details=details,
+    )  # fmt: skip
+
+
+def _spread(llc: xr.DataArray) -> Iterator[str]:
+    """How far the seeds lie apart."""
+    if llc.sizes["seed"] > 1:
+        apart = llc.std("seed", ddof=1)
+        yield (
+            f"The standard deviation of the LLC over {llc.sizes['seed']} seeds is {float(apart.mean()):.2g} "
+            f"averaged over checkpoints, at most {float(apart.max()):.2g}; its range over training "
+            f"{float(llc.mean('seed').max() - llc.mean('seed').min()):.2g}."
+        )
+
+
+def _boundaries(cells: dict[int, xr.Dataset | None]) -> Iterator[str]:
+    for seed, one in cells.items():
+        if one is not None:
+            yield captions.sentence(f"seed {seed}: {words(one)}")

@@ -1,0 +1,112 @@
+"""Stages of development as bands and lines in panels over training, and in words."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from rllc.figures import style
+from rllc.figures.drawing import Datasets
+from rllc.figures.panels import Curve
+
+BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
+RISING, FALLING, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#EFEFEF"
+LINE = {"color": "#444444", "zorder": 1}
+SURE, POSSIBLE, OPENING = {"linewidth": 1.8}, {"linewidth": 0.7}, {"linewidth": 0.7, "linestyle": (0, (1, 2))}
+OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
+NONE = "no boundary is determined"
+
+
+def of_curve(datasets: Datasets, seed: int, distribution: str, setting: str = BASE) -> xr.Dataset | None:
+    """What ``stages`` has of one LLC curve; None where it has nothing."""
+    stages = datasets.get("stages")
+    asked = {"setting": setting, "distribution": distribution, "seed": seed}
+    if stages is None or any(label not in stages[name].values for name, label in asked.items()):
+        return None
+    one = stages.sel(asked)
+    return one.isel(boundary=np.isfinite(one["boundary_step"]).values)
+
+
+def bands(one: xr.Dataset | None, *, said: bool = False) -> Callable[[Axes], object]:
+    """Draws the stages of one LLC curve.
+
+    A band is orange where the smoothed LLC rises over the stage, blue where it falls, grey in the last stage.
+    Thick lines: boundaries that are determined; thin: possible ones; dotted: the end of the flat start.
+
+    said  where no boundary is determined, the panel says so
+    """
+
+    def draw(ax: Axes) -> None:
+        if one is None:
+            return
+        sure = one["boundary_determined"].values == 1
+        counted = one["boundary_kind"].values != "start"
+        level = one["llc_smooth"].dropna("step")
+        edges = np.unique([*one["boundary_step"].values, *level["step"].values[[0, -1]]])
+        if one.sizes["boundary"]:
+            values = level.sel(step=edges).values
+            for n, (left, right) in enumerate(pairwise(edges)):
+                hues = RISING if values[n + 1] > values[n] else FALLING
+                color = LAST if right == edges[-1] else hues[n % 2]
+                ax.axvspan(left, right, color=color, zorder=0, linewidth=0)
+        for each, certain, parts in zip(one["boundary_step"].values, sure, counted, strict=True):
+            ax.axvline(each, **LINE, **((SURE if certain else POSSIBLE) if parts else OPENING))
+        if said and not (sure & counted).any():
+            box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
+            ax.text(0.98, 0.04, NONE, transform=ax.transAxes, ha="right", fontsize=7, bbox=box)
+
+    return draw
+
+
+def of_loss(one: xr.Dataset | None) -> list[Curve]:
+    """n_beta (median sampled loss - loss): what the LLC were, did chains go to one loss."""
+    return [] if one is None else [Curve(one["llc_of_loss"].dropna("step"), OF_LOSS)]
+
+
+def keys(*shown: xr.Dataset | None) -> list:
+    """Legend entries of what is drawn of these curves."""
+    there = [one for one in shown if one is not None]
+    listed: list[Any] = [style.key("n_beta (c − loss)", **OF_LOSS)] if there else []
+    parts = [one.isel(boundary=one["boundary_kind"].values != "start") for one in there]
+    sure = any((one["boundary_determined"] == 1).any() for one in parts)
+    thin = any((one["boundary_determined"] == 0).any() for one in parts)
+    listed += [style.key("boundary, determined", **LINE, **SURE)] if sure else []
+    return listed + ([style.key("boundary, possible", **LINE, **POSSIBLE)] if thin else [])
+
+
+def words(one: xr.Dataset | None) -> str:
+    """The boundaries of one curve: "peak 6.3k; possible: saddle 800"."""
+    if one is None:
+        return ""
+    groups = {1: [], 0: []}
+    for kind, step, sure in zip(
+        one["boundary_kind"].values,
+        one["boundary_step"].values,
+        one["boundary_determined"].values,
+        strict=True,
+    ):
+        if kind != "start":
+            groups[int(sure)].append(f"{kind} {style.step_text(step)}")
+    sure, possible = (", ".join(group) for group in (groups[1], groups[0]))
+    return (f"boundaries {sure}" if sure else NONE) + (f" (possible: {possible})" if possible else "")
+
+
+def is_it_the_loss(one: xr.Dataset | None, chance: float | None) -> str:
+    """How like the loss the LLC is, and what loss the chains came to."""
+    if one is None or not np.isfinite(one["llc_loss_correlation"]):
+        return ""
+    sampled = one["sampled_loss"].dropna("step")
+    sampled = sampled.sel(step=slice(0.01 * float(sampled["step"].max()), None))
+    low, high = float(sampled.min()), float(sampled.max())
+    text = f"correlation with the loss {float(one['llc_loss_correlation']):.3f}"
+    text += f", mean loss of the chains {low:.2f} to {high:.2f} nats/token"
+    if chance is None:
+        return text
+    return (
+        text
+        + (" (uniform predictions: " if low < chance else ", more than uniform predictions (")
+        + f"{chance:.2f})"
+    )

@@ -1,0 +1,123 @@
+"""How far a checkpoint is a bigram model, and what it knows of common n-grams (arXiv 2402.02364, App. B.3).
+
+The prediction made at position p, 0 being BOS, is scored on token p + 1.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from rllc.measures.data import Data, Measurement
+from rllc.models.loss import token_losses
+from rllc.models.model import Model
+from rllc.models.weights import Weights
+from rllc.seeds import generator
+from rllc.tasks.batch import Batch, next_token_batch
+from rllc.tasks.language.tokenizer import learnt
+
+ORDERS = (2, 3, 4)
+SPACE = " "
+
+
+def ngrams(
+    data: Data, *, contexts: int, batch_size: int, vocabulary: int, per_order: int, text_blocks: int
+) -> Measurement:
+    """Bigram score and n-gram losses; bigrams of all training blocks, n-grams of ``text_blocks`` of them."""
+    batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
+    training, tokenizer = data.training_contexts(), data.encoder
+    known = bigrams(training, int(max(training.max(), *(int(b.contexts.max()) for b in batches))) + 1)
+    several = generator(0, "text").permutation(len(training))[:text_blocks]
+    texts = tokenizer.decode_batch(training[np.sort(several)].tolist(), skip_special_tokens=True)
+    grams = common_ngrams(tokenizer, texts, vocabulary=vocabulary, per_order=per_order)
+
+    def measure(weights, model, step):
+        score = bigram_score(weights, batches, known, model=model)
+        return score.merge(ngram_losses(weights, grams, batches, model=model, bos=data.bos))
+
+    return measure
+
+
+def bigrams(contexts: np.ndarray, size: int) -> Tensor:
+    """Shares q(next | token) of the tokens that follow each, unsmoothed: float32 [size, size].
+
+    The row of a token that is never followed by one is zero. The first position, BOS, counts for nothing.
+    """
+    pairs = contexts[:, 1:-1].astype(np.int64) * size + contexts[:, 2:]
+    counts = torch.from_numpy(np.bincount(pairs.ravel(), minlength=size**2).reshape(size, size)).float()
+    return counts / counts.sum(1, keepdim=True).clamp(min=1)
+
+
+@torch.no_grad()
+def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, model: Model) -> xr.Dataset:
+    """Cross-entropy -sum_v q(v | token) ln p(v | context) of the predictions after each token, and its bound.
+
+    The mean is over all scored positions but that of BOS, where the token has a successor in ``known``
+    ([vocab, vocab]). No prediction scores less than ``bigram_entropy``, the mean entropy of q there.
+
+    Returns ``bigram_score``, ``bigram_entropy`` and their difference ``bigram_excess`` (no dims), nats/token.
+    """
+    total, entropy, count = 0.0, 0.0, 0
+    known = known.to(batches[0].contexts.device)
+    of_token, there = torch.special.entr(known).sum(1), known.sum(1) > 0
+    for batch in batches:
+        where = batch.positions[batch.positions > 0]
+        outputs = model.outputs(weights, batch._replace(positions=where)).log_softmax(-1)
+        tokens = batch.contexts[:, where]
+        for context, log_p in zip(tokens, outputs, strict=True):
+            seen = there[context]
+            total -= float((known[context] * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
+            entropy += float(of_token[context][seen].double().sum())
+            count += int(seen.sum())
+    score, least = total / count, entropy / count
+    return xr.Dataset({"bigram_score": score, "bigram_entropy": least, "bigram_excess": score - least})
+
+
+def common_ngrams(
+    tokenizer: Tokenizer, texts: Sequence[str], *, vocabulary: int, per_order: int
+) -> dict[int, np.ndarray]:
+    """The first ``per_order`` n-grams of tokens for each n of ``ORDERS``: int64 [grams, n].
+
+    They are the entries of a larger byte-level BPE, learnt on ``texts``, that the tokenizer splits into n
+    tokens, in the order in which they were learnt, which is about that of how common they are. Entries with a
+    lone space, and those that are no whole characters, are left out.
+    """
+    larger = learnt(texts, vocabulary)
+    entries = [larger.decode([token]) for token in range(larger.get_vocab_size())]
+    split = [tokenizer.encode(text, add_special_tokens=False).ids for text in entries if "�" not in text]
+    alone = tokenizer.encode(SPACE, add_special_tokens=False).ids
+    whole = [tokens for tokens in split if not (len(alone) == 1 and alone[0] in tokens)]
+    orders = {n: [tokens for tokens in whole if len(tokens) == n][:per_order] for n in ORDERS}
+    return {n: np.asarray(tokens, dtype=np.int64).reshape(-1, n) for n, tokens in orders.items()}
+
+
+@torch.no_grad()
+def ngram_losses(
+    weights: Weights, grams: dict[int, np.ndarray], batches: Sequence[Batch], *, model: Model, bos: int
+) -> xr.Dataset:
+    """Loss on the last token of common n-grams, and of text at the same place.
+
+    ``ngram_loss``      mean loss of g_n after BOS, g_1 .. g_{n-1}
+    ``ngram_baseline``  mean loss of the prediction at position n - 1 of the contexts of ``batches``
+    ``ngram_score``     baseline / loss. The authors take the baseline one position later.
+
+    Returns these (n), the losses in nats/token; NaN where there is no such n-gram.
+    """
+    place = batches[0].contexts.device
+    losses, baselines = [], []
+    for n, tokens in grams.items():
+        common = np.hstack([np.full((len(tokens), 1), bos), tokens])
+        # What follows a prediction does not change it, so that contexts end where it is scored.
+        texts = np.concatenate([batch.contexts[:, : n + 1].cpu().numpy() for batch in batches])
+        for contexts, means in ((common, losses), (texts, baselines)):
+            batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([n - 1]))))
+            means.append(float(_losses(weights, batch, model).mean()) if len(contexts) else float("nan"))
+    loss, baseline = (xr.DataArray(v, {"n": list(grams)}, ["n"]) for v in (losses, baselines))
+    return xr.Dataset({"ngram_loss": loss, "ngram_baseline": baseline, "ngram_score": baseline / loss})
+
+
+def _losses(weights: Weights, batch: Batch, model: Model) -> Tensor:
+    return token_losses(model.outputs(weights, batch), batch.targets).double()

@@ -1,0 +1,60 @@
+"""Stages of development: section and row."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.measures.sampling import settings
+from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Positive
+
+CELL = ("setting", "distribution")
+ALONG = ("step", *CELL)
+BOUNDARIES = (
+    "boundary_step", "boundary_first", "boundary_last", "boundary_low", "boundary_high", "boundary_kind",
+    "boundary_determined", "support",
+)  # fmt: skip
+CURVES = (
+    "llc_smooth", "llc_smooth_se", "llc_slope", "llc_slope_se", "published", "loss", "sampled_loss",
+    "llc_of_loss",
+)  # fmt: skip
+
+
+class Stages(Section):
+    """Stage boundaries of every LLC curve, and its correlation with the loss."""
+
+    from_step: Count = key("earlier checkpoints are left out", unit="steps", default=1)
+    tolerance: Positive = key(
+        "of the published rule, which is kept for comparison: a minimum of |slope| below this is a plateau",
+        unit="per e-fold of steps", source="arXiv 2402.02364, code: 8 (regression)", default=8.0,
+    )  # fmt: skip
+
+
+def _settings(work: Work) -> dict[str, Any]:
+    """With the loss of a uniform prediction, where tokens are predicted."""
+    vocabulary = getattr(work.study.tokenizers[work.experiment.tokenizer], "vocabulary", None)
+    return {**work.section.model_dump(), "chance": vocabulary and math.log(vocabulary)}
+
+
+def _checks(place: str, work: Work) -> Iterator[str]:
+    if not any(setting.full for setting in settings(work.experiment).values()):
+        yield f"{place}: boundaries are read off LLC curves; give sampling.full, or set `stages: null`"
+
+
+ANALYSES = (
+    Analysis(
+        name="stages",
+        section=Stages,
+        about="boundaries of stages in the LLC curves, and whether these are the loss turned over",
+        function="rllc.analysis.stages:stages",
+        variables={name: Variable("", "", ALONG) for name in CURVES}
+        | {"at_boundary": Variable("", "", (*ALONG, "kind"))}
+        | {name: Variable("", "", (*CELL, "boundary")) for name in BOUNDARIES}
+        | {"llc_loss_correlation": Variable("", "", CELL)},
+        uses=("llc", "llc.*"),
+        settings=_settings,
+        checks=_checks,
+        local=True,
+    ),
+)

@@ -1,0 +1,115 @@
+"""Figures of what the model predicts as it learns, and of its positions."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB3, stage_figB4, stage_figB5, stage_figB6
+from rllc.measures.positions import principal_components
+
+STEPS = [0, 10, 50, 200, 600, 1500, 3000]
+CELL = {"seed": [0, 1], "step": STEPS, "distribution": ["mixture"]}
+OF = tuple(CELL)
+
+
+def curve(*values, **dims):
+    """The same in both seeds, the second 0.5 higher."""
+    made = np.asarray(values, dtype=float)[:, None] + np.zeros(
+        (len(STEPS), *map(len, dims.values()))
+    ).reshape(len(STEPS), -1)
+    made = made.reshape(1, len(STEPS), 1, *map(len, dims.values())) + np.zeros((2, *([1] * (2 + len(dims)))))
+    made[1] += 0.5
+    return xr.DataArray(made, CELL | dims, (*OF, *dims))
+
+
+@pytest.fixture(scope="module")
+def datasets():
+    scores = curve(1, 1.1, 1.2, 1.3, 1.5, 1.8, 2.4, n=[2, 3, 4]) * xr.DataArray(
+        [0.8, 1.0, 0.9], {"n": [2, 3, 4]}
+    )
+    grams = xr.Dataset(
+        {
+            "bigram_score": curve(7, 5, 4.6, 4.4, 4.7, 5, 5.3),
+            "bigram_entropy": 0 * curve(*STEPS) + 3.7,
+            "ngram_score": scores,
+        }
+    )
+    at = [0, 1, 5, 50]
+    loss = curve(7, 6, 5, 4.5, 4, 3.5, 3)
+    by_position = loss + xr.DataArray([0.5, 0.1, 0.0, -0.2], {"at": at})
+    gap = xr.DataArray([0.0, 0.0, 0.0, 0.1, 0.3, 0.6, 0.9], {"step": STEPS})
+    path = np.random.default_rng(0).normal(size=(64, 16)).cumsum(0)
+    shape = xr.concat(
+        [principal_components(path + n) for n in range(len(STEPS))], xr.IndexVariable("step", STEPS)
+    )
+    positions = xr.Dataset(
+        {
+            "loss": loss,
+            "ablated_loss": loss + gap,
+            "loss_at": by_position,
+            "ablated_loss_at": by_position + gap,
+        }
+    ).merge(shape.expand_dims(seed=[0, 1], distribution=["mixture"]))
+    return {"ngrams": grams, "positions": positions}
+
+
+def test_the_behaviour_of_every_seed(datasets, misplaced):
+    drawing = stage_fig4a_behaviour(datasets)
+    assert misplaced(drawing) == []
+    assert len(drawing.figure.axes) == 6
+    assert (
+        "the bigram score is least at step 200, 0.70 nats above the bigrams' entropy, and ends 1.60"
+        in drawing.caption
+    )
+    assert "without W_pos the loss is 0.90 larger at the end" in drawing.caption
+    assert "1.92 (n = 2), 2.40 (n = 3), 2.16 (n = 4)" in drawing.caption
+    (score, bound), other = drawing.figure.axes[0].lines[:2], drawing.figure.axes[1].lines[0]
+    assert score.get_ydata().tolist() == [7, 5, 4.6, 4.4, 4.7, 5, 5.3]
+    assert bound.get_ydata() == pytest.approx([3.7, 3.7])
+    assert other.get_ydata()[0] == 7.5
+
+
+def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
+    llc = curve(1, 2, 3, 3, 2.5, 4, 5)
+    given = datasets | {
+        "metrics": xr.Dataset({"loss": curve(7, 6, 5, 4, 4, 4, 3)}),
+        "llc.far": xr.Dataset({"llc": llc}),
+    }
+    drawing = stage_figB6(given, setting="far", seeds=[1])
+    assert misplaced(drawing) == []
+    assert [ax.get_ylabel() for ax in drawing.figure.axes] == [
+        "nats/token",
+        "LLC",
+        "nats/token",
+        "nats/token",
+        "ratio of losses",
+    ]
+    assert drawing.figure.axes[1].lines[0].get_ydata().tolist() == [1.5, 2.5, 3.5, 3.5, 3, 4.5, 5.5]
+    assert "bigram score is least at step 200" in drawing.caption
+
+
+def test_losses_by_position(datasets, misplaced):
+    drawing = stage_figB3(datasets, seeds=[1])
+    assert misplaced(drawing) == []
+    kept, zeroed = drawing.figure.axes
+    assert [len(ax.lines) for ax in (kept, zeroed)] == [5, 5]
+    assert zeroed.lines[-1].get_ydata()[-1] == pytest.approx(4.4)
+    assert "cost 0.90 nats/token, 0.90 at position 0, 0.90 at position 50" in drawing.caption
+
+
+def test_positions_at_six_checkpoints(datasets, misplaced):
+    drawing = stage_figB4(datasets, seed=1)
+    assert misplaced(drawing) == []
+    assert drawing.data["step"].values.tolist() == [0, 10, 50, 200, 600, 3000]
+    assert len(drawing.figure.axes) == 30
+    share = float(datasets["positions"]["explained_variance"].isel(step=-1, seed=0, component=0).squeeze())
+    assert f"and {share:.0%} at step 3000" in drawing.caption
+
+
+def test_pairs_of_heads_by_their_scores(study, misplaced):
+    drawing = stage_figB5(study)
+    assert misplaced(drawing) == []
+    assert drawing.data["later_head"].values.tolist()[0] == "1:1"
+    assert drawing.caption.startswith("Of the pairs drawn 0:0 into 1:1 K-composes most at the end")
+    assert [ax.get_title("left") for ax in drawing.figure.axes][::3][0] == "0:0 into 1:1"
+    assert len(drawing.figure.axes) == 9
