@@ -11,7 +11,15 @@ def test_a_setting_is_made_from_plain_data_and_gives_it_back():
     setting = Setting(**GIVEN, sampler="rmsprop", sampler_options={"decay": 0.5})
     assert Setting(**asdict(setting)) == setting
     assert setting.options == {"decay": 0.5, "stabilizer": 0.1}
-    rest = {"burn_in": 0, "thinning": 1, "seed": 0, "gradient": 1, "centred": 0, "baseline": "paired"}
+    rest = {
+        "burn_in": 0,
+        "thinning": 1,
+        "seed": 0,
+        "gradient": 1,
+        "centred": 0,
+        "baseline": "paired",
+        "pairs": 0,
+    }
     rest |= {"divergence_factor": 5.0, "sampler": "rmsprop", "decay": 0.5, "stabilizer": 0.1}
     assert setting.facts() == GIVEN | rest  # plain numbers and text, for attributes
     section = {**GIVEN, "batch_size": 8, "components": None}

@@ -45,5 +45,7 @@ def test_a_segment_of_imported_checkpoints_trains_nothing(config, tmp_path):
     for step in (0, 7):
         (tmp_path / f"step_{step}.pt").touch()
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
-    config["experiments"]["theirs"] = {"like": "language", "training": None, "checkpoints": theirs}
+    config["experiments"]["theirs"] = {
+        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "classification": None,
+    }  # fmt: skip
     assert segment(read(config), "theirs", 0) == {"experiment": "theirs", "chunk": [0, 7], "context": 128}

@@ -26,7 +26,7 @@ def test_the_published_schedule_has_107_checkpoints(config):
     ranges = [[200, 10000, 200], [10400, 20000, 400], [21000, 50000, 1000]]
     config["experiments"]["language"]["training"]["steps"] = 50000
     config["experiments"]["language"]["calibration"] = None
-    config["experiments"]["language"]["tokens"] = None
+    config["experiments"]["language"]["tokens"]["checkpoints"] = [200, 50000]
     experiment = language(config, ratio=None, extra=[100], ranges=ranges)
     assert len(steps(experiment)) == 107
 
