@@ -1,36 +1,36 @@
 """Where a model of in-context regression attends over training (arXiv 2402.02364, Figs. C.8 to C.10)."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seed
-from rllc.figures.panels import Curve, Panel, Row, all_of, sheet, stage_bands
+from rllc.figures.panels import Curve, Panel, Row, sheet
 
 SIDES = {"x": 0, "y": 1}  # queries at inputs and at answers: the first of them
 NO_BAND = "Means over sequences; no uncertainty is drawn."
 
 
 @style.styled
-def stage_figC8(datasets: Datasets, *, seed: Seed = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC8(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
     """Entropy of every head's attention over its largest possible value, for inputs and answers that ask."""
-    return _by_head(datasets, "attention_entropy", "entropy / log k", seed, boundaries)
+    return _by_head(datasets, "attention_entropy", "entropy / log k", seed)
 
 
 @style.styled
-def stage_figC9(datasets: Datasets, *, seed: Seed = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC9(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
     """How much every head's attention differs between sequences, for inputs and answers that ask."""
-    return _by_head(datasets, "attention_variability", "variability", seed, boundaries)
+    return _by_head(datasets, "attention_variability", "variability", seed)
 
 
-def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, boundaries: Sequence[float]) -> Drawing:
+def _by_head(datasets: Datasets, name: str, label: str, seed: Seed) -> Drawing:
     source = inputs.need(datasets, "structure", name)
     data = inputs.of_seed(source, seed)[[name]]
-    over = all_of(partial(stage_bands, boundaries=boundaries), lambda ax: ax.set_ylim(-0.03, 1.03))
+    over = partial(Axes.set_ylim, bottom=-0.03, top=1.03)
     rows, last, pairs = [], {}, (data.sizes["query"] + 1) // 2
     colors = style.shades(pairs)
     for layer in inputs.layers(data):

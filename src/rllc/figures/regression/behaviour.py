@@ -1,13 +1,12 @@
 """What a model of in-context regression predicts over training (arXiv 2402.02364, Figs. 6a, C.3, C.4)."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet, stage_bands
+from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
 from rllc.figures.regression.inputs import at, law, least, most, recorded
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
@@ -21,7 +20,6 @@ def stage_fig6a(
     *,
     seeds: Seeds = None,
     scales: Sequence[float] = (1.0, 3.0, 5.0, 10.0),
-    boundaries: Sequence[float] = (),
 ) -> Drawing:
     """The mean square of the predictions by pair, and the in-context learning score of longer inputs."""
     source = inputs.need(datasets, "in_context", "prediction_square", "far_icl")
@@ -29,14 +27,14 @@ def stage_fig6a(
     data = data.sel(change="inputs", scale=_existing(source, scales)).drop_vars("change")
     data["mean_square"] = data["prediction_square"].mean("k")
     noise = law(source, "in_context").get("noise_variance")
-    bands, pairs = partial(stage_bands, boundaries=boundaries), data["k"].values.tolist()
+    pairs = data["k"].values.tolist()
     colors, tones = style.shades(len(pairs)), style.shades(data.sizes["scale"])
     rows, findings = [], []
     for seed, suffix, one in by_seed(data):
         curves = [
             Curve(one["prediction_square"].sel(k=k), {"color": c}) for k, c in zip(pairs, colors, strict=True)
         ]
-        over = all_of(bands, _log, *([level(noise, linestyle=":")] if noise else []))
+        over = all_of(_log, *([level(noise, linestyle=":")] if noise else []))
         squares = Panel(
             f"mean squared prediction{suffix}", [*curves, Curve(one["mean_square"], MEAN)], over=over
         )
@@ -44,7 +42,7 @@ def stage_fig6a(
             Curve(v, {"color": c, "marker": "o"})
             for v, c in zip(_by(one["far_icl"], "scale"), tones, strict=True)
         ]
-        scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=all_of(bands, style.zero))
+        scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=style.zero)
         rows += [Row("mean square", [squares, scores])]
         trough = least(one["mean_square"].where(one["step"] > 0).dropna("step"))
         last = ", ".join(
@@ -81,7 +79,7 @@ def stage_fig6a(
 
 @style.styled
 def stage_figC3(  # noqa: N802
-    datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = (), boundaries: Sequence[float] = ()
+    datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = ()
 ) -> Drawing:
     """In-context learning early and late in a sequence, with the Bayes predictor's, and a part of it all.
 
@@ -94,11 +92,9 @@ def stage_figC3(  # noqa: N802
     bayes = _bayes(source, middle)
     total = float(data["step"][-1])
     first, last = zoom or (0.01 * total, 0.1 * total)
-    bands = partial(stage_bands, boundaries=boundaries)
     looks, rows, findings = {"icl_early": EARLY, "icl_late": LATE}, [], []
     for seed, suffix, one in by_seed(data):
         lines = all_of(
-            bands,
             style.zero,
             *(level(bayes[n], color=look["color"], linestyle=":") for n, look in looks.items()),
         )
@@ -107,7 +103,7 @@ def stage_figC3(  # noqa: N802
             Panel(f"whole training{suffix}", [curve(one, n, look) for n, look in looks.items()], over=lines)
         ]
         if part.sizes["step"] > 1:
-            near = all_of(bands, style.zero)
+            near = style.zero
             title = f"steps {style.step_text(first)} to {style.step_text(last)}{suffix}"
             panels.append(Panel(title, [curve(part, n, look) for n, look in looks.items()], over=near))
         rows.append(Row("squared error", panels))
@@ -133,11 +129,11 @@ def stage_figC3(  # noqa: N802
 
 
 @style.styled
-def stage_figC4(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC4(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
     """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g."""
     source = inputs.need(datasets, "in_context", "far_loss", "far_prediction")
     data = inputs.of_seeds(source, seeds)[["far_loss", "far_prediction"]]
-    tones, bands = style.shades(data.sizes["scale"]), partial(stage_bands, boundaries=boundaries)
+    tones = style.shades(data.sizes["scale"])
     keys = [
         style.key(f"g = {g:g}", color=c, marker="o") for g, c in zip(data["scale"].values, tones, strict=True)
     ]
@@ -148,7 +144,7 @@ def stage_figC4(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
             for change in data["change"].values.tolist():
                 values = _by(one[variable].sel(change=change), "scale")
                 curves = [Curve(v, {"color": c, "marker": "o"}) for v, c in zip(values, tones, strict=True)]
-                panels.append(Panel(f"{change} × g{suffix}", curves, over=all_of(bands, _log)))
+                panels.append(Panel(f"{change} × g{suffix}", curves, over=_log))
             rows.append(Row(label, panels, [] if rows else keys))
         said = []
         for change in data["change"].values.tolist():

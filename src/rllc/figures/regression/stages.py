@@ -1,7 +1,6 @@
 """Loss and LLC of in-context regression (arXiv 2402.02364, Fig. 1b), and what its LLC measures."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -9,7 +8,7 @@ import xarray as xr
 from rllc.analysis.distance import free_distance
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet, stage_bands
+from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
 from rllc.figures.regression.inputs import at, law, most, zero_loss
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
@@ -19,9 +18,7 @@ NO_LEVEL = "The level of an LLC is its setting's: compare it with no other's."
 
 
 @style.styled
-def stage_fig1b_lr(
-    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, boundaries: Sequence[float] = ()
-) -> Drawing:
+def stage_fig1b_lr(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
     """Test loss, and the LLC under every setting with its control, a column per seed.
 
     datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``in_context`` for the
@@ -32,10 +29,9 @@ def stage_fig1b_lr(
     name = inputs.one_distribution(metrics, distribution)
     data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off"))
     lines, known = reference(datasets)
-    bands = partial(stage_bands, boundaries=boundaries)
     losses, rows, findings = [], [], []
     for seed, suffix, one in by_seed(data):
-        over = all_of(bands, *(level(value, **look) for _, value, look in lines))
+        over = all_of(*(level(value, **look) for _, value, look in lines))
         losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], over=over))
         loss = one["loss"].dropna("step")
         said = f"seed {seed}: the loss goes from {at(loss[0])} to {at(loss[-1])}"
@@ -54,7 +50,7 @@ def stage_fig1b_lr(
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
             drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
-            panels.append(Panel(f"LLC, {setting}{suffix}", [off, drawn], over=bands))
+            panels.append(Panel(f"LLC, {setting}{suffix}", [off, drawn]))
         keys = [style.key("LLC", **look), style.key("gradient off", **OFF), *style.ring_keys(faults)]
         rows.append(Row("LLC", panels, keys))
     conditions, details = captions.of_estimates(
@@ -83,7 +79,6 @@ def regression_sampled_loss(
     distribution: Name = None,
     seeds: Seeds = None,
     weights: int = 51717,
-    boundaries: Sequence[float] = (),
 ) -> Drawing:
     """What the loss is where the sampler is, beside the loss at the checkpoint; how far away it is.
 
@@ -106,11 +101,10 @@ def regression_sampled_loss(
         data[f"relative_distance{end}"] = free / data["weight_norm"]
         data[f"relative_distance{end}"].attrs["free_distance"] = free
     lines, _ = reference(datasets)
-    bands = partial(stage_bands, boundaries=boundaries)
     looks = {s: {"color": c, "marker": "o"} for s, c in zip(settings, SETTINGS, strict=False)}
     losses, distances, findings = [], [], []
     for seed, suffix, one in by_seed(data):
-        over = all_of(bands, *(level(value, **look) for _, value, look in lines))
+        over = all_of(*(level(value, **look) for _, value, look in lines))
         curves = [Curve(one["loss"], LOSS)]
         for setting, look in looks.items():
             measured = one.sel(step=settings[setting]["step"].values)
@@ -119,9 +113,7 @@ def regression_sampled_loss(
             )
         losses.append(Panel(f"loss of the chains{suffix}", curves, over=over))
         far = [Curve(one[f"relative_distance{_end(s)}"], look) for s, look in looks.items()]
-        distances.append(
-            Panel(f"distance of free chains / weight norm{suffix}", far, over=all_of(bands, level(1.0)))
-        )
+        distances.append(Panel(f"distance of free chains / weight norm{suffix}", far, over=level(1.0)))
         sampled = one["sampled_loss"].dropna("step")
         both = one.sel(step=sampled["step"])
         rise = both.sel(step=slice(None, int(most(both["llc"])["step"])))

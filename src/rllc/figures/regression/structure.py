@@ -1,6 +1,6 @@
 """Embeddings, layer norms and unembedding over training (arXiv 2402.02364, Figs. 6b, C.5 to C.7)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, level, sheet, stage_bands
+from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, level, sheet
 from rllc.figures.regression.inputs import ends, most
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
@@ -18,7 +18,7 @@ OF_WEIGHTS = "Read off the weights: there is no sampling error."
 
 
 @style.styled
-def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:
+def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
     """Weights of the last layer norm; the Hessian's trace and largest eigenvalues where there are any.
 
     datasets  ``structure``; ``hessian``, ``eigenvalues``
@@ -43,13 +43,13 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
                 combine_attrs="drop",
             )
             curved.append(name)
-    bands, rows, findings = partial(stage_bands, boundaries=boundaries), [], []
+    rows, findings = [], []
     trace = {"color": "#117733", "marker": "o"}
     looks = [{"color": c, "marker": "."} for c in style.shades(data.sizes.get("rank", 0))]
     for seed, suffix, one in by_seed(data):
         norms = [Curve(one["unembed_norm_weight"].isel(channel=i), THIN) for i in range(one.sizes["channel"])]
         norms.append(Curve(one["unembed_norm_weight"].mean("channel"), MEAN))
-        panels = [Panel(f"last layer norm, weights{suffix}", norms, over=all_of(bands, style.zero))]
+        panels = [Panel(f"last layer norm, weights{suffix}", norms, over=style.zero)]
         share = float(one["norm_weight_small"][-1])
         said = f"seed {seed}: {share:.0%} of the weights of the last layer norm end below 0.1"
         curves = []
@@ -63,7 +63,7 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
             said += f", the largest eigenvalue at {_peak(one['hessian_eigenvalue'].isel(rank=0))}"
         if curves:
             steps = data["step"].values
-            panels.append(Panel(f"Hessian{suffix}", curves, over=all_of(bands, _log), steps=steps))
+            panels.append(Panel(f"Hessian{suffix}", curves, over=_log, steps=steps))
         rows.append(Row("weight", panels))
         findings.append(f"{captions.sentence(said)}")
     keys = [style.key("a channel", **THIN), style.key("mean", **MEAN)]
@@ -86,12 +86,12 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
 
 
 @style.styled
-def stage_figC5(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC5(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
     """Shares of the singular values of W_E and W_pos, and how far W_E lies within the directions of W_pos."""
     names = ["embedding_share", "position_share", "embedding_rank", "position_rank", "alignment"]
     source = inputs.need(datasets, "structure", *names)
     data = inputs.of_seeds(source, seeds)[names]
-    bands, rows, findings = partial(stage_bands, boundaries=boundaries), [], []
+    rows, findings = [], []
     first, subspaces = int(data["subspace"][0]), data["subspace"].values.tolist()
     coordinates = style.shades(data.sizes["coordinate"])
     dashes = dict(zip(subspaces, ("-", "--", "-.", ":"), strict=False))
@@ -113,9 +113,9 @@ def stage_figC5(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
         )
         rows.append(
             Row("share", [
-                Panel(f"W_E, singular values²{suffix}", tokens, over=bands),
-                Panel(f"W_pos, singular values²{suffix}", places, over=bands),
-                Panel(f"W_E within W_pos{suffix}", aligned, over=all_of(bands, *chance)),
+                Panel(f"W_E, singular values²{suffix}", tokens),
+                Panel(f"W_pos, singular values²{suffix}", places),
+                Panel(f"W_E within W_pos{suffix}", aligned, over=all_of(*chance)),
             ])
         )  # fmt: skip
         least, top = (
@@ -145,7 +145,7 @@ def stage_figC5(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
 
 
 @style.styled
-def stage_figC6(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC6(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
     """Weights and biases of the last layer norm, of the unembedding, and of both, channel by channel."""
     names = [
         "unembed_norm_weight",
@@ -156,19 +156,19 @@ def stage_figC6(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
         "effective_bias",
     ]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
-    bands, rows, findings = all_of(partial(stage_bands, boundaries=boundaries), style.zero), [], []
+    rows, findings = [], []
     for seed, suffix, one in by_seed(data):
         for kind, unembed, product in (("weight", "W_U[0]", "W_U[0] γ"), ("bias", "b_U[0]", "W_U[0] β")):
             norm, both = (_channels(one[f"{of}_{kind}"]) for of in ("unembed_norm", "effective"))
             middle = one[f"unembed_{kind}"]
             panels = [
-                Panel(f"last layer norm, {kind}{suffix}", norm, over=bands),
+                Panel(f"last layer norm, {kind}{suffix}", norm, over=style.zero),
                 Panel(
                     f"unembedding {unembed}{suffix}",
                     _channels(middle) if "channel" in middle.dims else [Curve(middle, MEAN)],
-                    over=bands,
+                    over=style.zero,
                 ),
-                Panel(f"effective {kind} = {product}{suffix}", both, over=bands),
+                Panel(f"effective {kind} = {product}{suffix}", both, over=style.zero),
             ]
             rows.append(Row(kind, panels))
         size = abs(one["effective_weight"])
@@ -184,11 +184,11 @@ def stage_figC6(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
 
 
 @style.styled
-def stage_figC7(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence[float] = ()) -> Drawing:  # noqa: N802
+def stage_figC7(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
     """Mean and spread of the weights and biases of every layer norm; below, the share smaller than 0.1."""
     names = [f"norm_{word}_{part}" for word in ("weight", "bias") for part in ("mean", "sd", "small")]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
-    bands, rows, findings = partial(stage_bands, boundaries=boundaries), [], []
+    rows, findings = [], []
     look, small = {"color": "#332288"}, {"color": "#CC6677"}
     called = {str(n): _called(str(n)) for n in data["norm"].values}
     for seed, suffix, one in by_seed(data):
@@ -198,7 +198,7 @@ def stage_figC7(datasets: Datasets, *, seeds: Seeds = None, boundaries: Sequence
                 at = one.sel(norm=norm)
                 share = partial(_share, at[f"norm_{word}_small"], small)
                 drawn = Curve(at[f"norm_{word}_mean"], look, at[f"norm_{word}_sd"])
-                panels.append(Panel(f"{title}{suffix}", [drawn], over=all_of(bands, style.zero, share)))
+                panels.append(Panel(f"{title}{suffix}", [drawn], over=all_of(style.zero, share)))
             rows.append(Row(word, panels))
         last = one.isel(step=-1)
         small_shares = ", ".join(
