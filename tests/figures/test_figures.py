@@ -491,19 +491,6 @@ def test_a_distribution_looks_the_same_in_every_figure():
     assert len({look["color"] for look in many}) == 10
 
 
-def test_the_llc_of_another_setting_is_drawn_with_its_settings(datasets):
-    sampling = json.dumps(
-        json.loads(datasets["llc"].attrs["sampling"]) | {"n_beta": 21.71, "localization": 100}
-    )
-    other = datasets["llc"].assign(llc=3 * datasets["llc"]["llc"]).assign_attrs(sampling=sampling)
-    drawing = figure("stage_fig1a_lm")(datasets | {"llc.stagewise": other}, setting="stagewise")
-    drawn = drawing.data["llc"].sel(distribution="mixture", step=other["step"])
-    np.testing.assert_array_equal(drawn, other["llc"].sel(distribution="mixture").transpose(*drawn.dims))
-    assert "n_beta 21.71, localization 100" in words(drawing)
-    with pytest.raises(ValueError, match=r"draws llc\.stagewise\.nc"):
-        figure("stage_fig1a_lm")(datasets, setting="stagewise")
-
-
 def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):
     made = datasets["clusters"]
     for name, kind in (

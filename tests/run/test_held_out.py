@@ -30,12 +30,12 @@ def test_texts_with_fewer_contexts_than_a_chain_draws_are_named(study):
     cut("bpe", "english", distinct=2000, documents=300)
     cut("bpe", "code", distinct=41, documents=1)
     cut(
-        "bpe", "mixture", distinct=319, documents=20
+        "bpe", "mixture", distinct=479, documents=20
     )  # few for the second setting, and for the teacher's contexts
     cut("numbers", "lists", distinct=10)  # generated: as many as were asked for
     found = scarce(study)
     assert [warning.partition(":")[0] for warning in found] == ["distributions.mixture", "distributions.code"]
-    assert "different contexts 319, and each chain of language/rllc.likelihood.nc draws 320" in found[0]
+    assert "different contexts 479, and each chain of language/rllc.likelihood.nc draws 480" in found[0]
     assert (
         "documents held out and used 1, different contexts 41, and each chain of language/rllc.nc draws 240"
         in found[1]
