@@ -3,7 +3,7 @@
 import pytest
 
 from rllc.study import defaults
-from rllc.study.datasets import datasets, distributions, measured, statistics, traced, words
+from rllc.study.datasets import datasets, distributions, judged, measured, statistics, traced, words
 from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
 from rllc.units import NATS
@@ -58,3 +58,15 @@ def test_losses_have_the_unit_of_the_task(config):
         "icl_score_se": "squared error",
     }  # fmt: skip
     assert squares["weight_norm"] == row.words["weight_norm"]
+
+
+def test_a_claim_about_what_is_not_measured_is_left_out_with_what_presupposes_it(config):
+    config["claims"]["follows"] = {
+        **config["claims"]["rank_2heads"], "given": "peak_2heads", "text": "It follows.",
+    }  # fmt: skip
+    assert {"follows", "peak_2heads", "rank_2heads"} <= set(judged(read(config)))
+    config["experiments"]["sort_2head_baseline"]["sampling"]["full"] = None
+    config["figures"] = {}
+    config["animations"] = {}
+    left = set(judged(read(config)))
+    assert "rank_2heads" in left and not {"follows", "peak_2heads"} & left

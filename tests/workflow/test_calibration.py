@@ -70,4 +70,4 @@ def test_the_rule_alone_reruns_where_a_threshold_changes(checkout, rules):
     )
     assert rules(checkout.plan("calibrate", overlays=(rule,))) == {"recommendation", "draw", "calibrate"}
     checkout.edit("src/rllc/analysis/rule.py", '"min_acceptance": 0.5', '"min_acceptance": 0.4')
-    assert rules(checkout.plan("calibrate")) == {"recommendation", "draw", "calibrate"}
+    assert rules(checkout.plan("calibrate")) == {"gather", "recommendation", "draw", "calibrate"}

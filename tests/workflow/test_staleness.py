@@ -4,8 +4,7 @@ import os
 
 from rllc.store import manifest
 
-AFTER_SAMPLING = {"gather", "clusters", "draw", "animate"}
-CLAIMS = {"summarise", "judge"}
+AFTER_SAMPLING = {"gather", "clusters", "refinement", "classification", "draw", "summarise", "judge"}
 SAMPLING = {"sample_heads", "sample_full", "sample_other"}
 TEXT = {"read_corpus", "mix_corpora", "make_tokenizer", "make_blocks", "summarise_corpora"}
 
@@ -34,7 +33,7 @@ def test_a_figure_edit_draws_that_figure(checkout):
 
 def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
     checkout.edit("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ")
-    assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING | CLAIMS | {"stages"}
+    assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING | {"stages", "animate"}
 
 
 def test_an_edit_of_the_head_path_leaves_the_whole_model_alone(checkout, rules):
@@ -150,7 +149,7 @@ def test_a_further_training_on_a_distribution_runs_nothing_of_the_others(checkou
 
 def test_an_upgraded_drawing_library_draws_again(checkout, rules):
     checkout.edit("envs/requirements.lock", "\nmatplotlib==", "\nmatplotlib==9")
-    assert rules(checkout.plan()) == {"draw", "animate"}
+    assert rules(checkout.plan()) == {"draw", "animate", "page"}
 
 
 def test_an_upgraded_torch_trains_again(checkout, rules):

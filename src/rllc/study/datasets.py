@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rllc.study.claims import Statistic
+from rllc.study.claims import Claim, Statistic
 from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Measure, Variable
@@ -99,6 +99,17 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
         if (entry.experiment is None or study.experiments.get(entry.experiment) is experiment)
         and all(has(read, entry.at) for read, _ in curves(entry))
     }
+
+
+def judged(study: Study) -> dict[str, Claim]:
+    """The claims whose experiments have the statistic, and what they presuppose: the others are left out."""
+    has = {name: statistics(study, experiment) for name, experiment in study.experiments.items()}
+    kept = {
+        name: claim
+        for name, claim in study.claims.items()
+        if all(claim.statistic in has[of] for of in (claim.experiment, claim.versus) if of)
+    }
+    return {name: claim for name, claim in kept.items() if claim.given is None or claim.given in kept}
 
 
 def curves(statistic: Statistic) -> list[tuple[str, str]]:

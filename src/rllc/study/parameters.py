@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from rllc.study.datasets import judged
 from rllc.study.datasets import statistics as statistics_of
 from rllc.study.families import family_of
 from rllc.study.steps import chunks
@@ -51,8 +52,8 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:
 
 
 def claims(study: Study) -> dict[str, Any]:
-    """Every claim."""
-    return {name: entry.model_dump() for name, entry in study.claims.items()}
+    """Every claim that is judged."""
+    return {name: entry.model_dump() for name, entry in judged(study).items()}
 
 
 def compute(study: Study, rule: str) -> dict[str, Any]:

@@ -17,7 +17,10 @@ FEW = ("distribution", "head", "later_head", "pair", "component")  # dims that m
 
 
 def claim_problems(study: Study) -> Iterator[str]:
-    """Names that refer to nothing, and claims about what an experiment does not measure."""
+    """Names that refer to nothing, and curves of which there are several.
+
+    A claim about what its experiment does not measure is none: it is left out (``datasets.judged``).
+    """
     read_off = {name: statistics(study, experiment) for name, experiment in study.experiments.items()}
     for name, claim in study.claims.items():
         place = f"claims.{name}"
@@ -35,12 +38,8 @@ def claim_problems(study: Study) -> Iterator[str]:
             if entry.experiment not in (None, named):
                 yield f"{place}.{key}: {claim.statistic} is of '{entry.experiment}' alone"
                 continue
-            absent = [read for read, _ in curves(entry) if read not in datasets(experiment)]
-            if absent:
-                yield f"{place}: reads {absent[0]}.nc, which '{named}' does not declare"
-            elif (
-                "distribution" not in entry.at or entry.experiment is None
-            ):  # else it is said of the statistic
+            declared = all(read in datasets(experiment) for read, _ in curves(entry))
+            if declared and "distribution" not in entry.at:
                 known = ", ".join(distributions(experiment, curves(entry)[0][0]))
                 yield (
                     f"{place}: {entry.of} of '{named}' is measured on {known}; say which in "
@@ -106,8 +105,12 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         yield f"{place}.at: {entry.of} has more than one {dim}; say which"
     if "distribution" in entry.at:
         known = dict.fromkeys(name for each in having for name in _distributions(each, entry))
-        label, known = entry.at["distribution"], known or study.distributions
-        yield from refer(f"{place}.at.distribution", label, known, f"distribution of {entry.of}")
+        label = entry.at["distribution"]
+        left_out = {claim.statistic for claim in study.claims.values()}  # with the claim that reads it
+        if label not in study.distributions or place.partition(".")[2] not in left_out:
+            yield from refer(
+                f"{place}.at.distribution", label, known or study.distributions, f"distribution of {entry.of}"
+            )
     if "against" in entry.at and having:
         known = dict.fromkeys(name for each in having for name in each.refinement.against)
         yield from refer(f"{place}.at.against", entry.at["against"], known, f"label against of {entry.of}")
