@@ -196,7 +196,7 @@ def fresh(target: Path) -> Path:
 
 def tiny_overlay(root: Path) -> dict[str, Any]:
     """An overlay for CI's: one distribution, six checkpoints in two chunks, the rLLC and nothing else."""
-    config = defaults.load(root=root)
+    config = defaults.load([root / CI], root)
     language = config["experiments"]["language"]
     experiment: dict[str, Any] = {
         name: None for name in language if name not in {*KEPT, "distributions", "sampling", "settings"}

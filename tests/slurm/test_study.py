@@ -37,7 +37,7 @@ def fewer(root):
     """Every experiment, rule and distribution, but one chunk of checkpoints (the tiny study has two) and few
     figures: they are drawn on the login node, and the tests of the workflow draw them all.
     """
-    declared = defaults.load(root=root)["figures"]
+    declared = defaults.load([root / "config/ci.yaml"], root)["figures"]
     return {
         "experiments": {"language": {"checkpoints": {"chunks": [0]}}},
         "figures": {name: None for name in declared if name not in DRAWN},
