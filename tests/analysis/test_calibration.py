@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, regime
+from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, recommendation, regime
 from rllc.analysis.regime import quantities
 from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS
@@ -118,6 +118,21 @@ def test_one_failed_chain_or_negative_estimate_is_too_many(criterion):
     else:
         calibration["llc"].loc[at] = -0.1
     assert chosen(recommend(calibration, max_loss_rise=10.0, min_share=0.5))[0][1] == 100.0
+
+
+def test_a_recommendation_names_distributions_as_the_sweep_and_keeps_none_of_its_attributes():
+    """Of the sweep's job, as its settings and code, nothing is true of the advice; all distributions have no label."""
+    labels = {"distribution_label": ("distribution", ["the mixture", "the code"])}
+    calibration = sweep().assign_coords(labels).assign_attrs(code="of the sweep")
+    setting = {"step_size": 1e-3, "n_beta": 1000.0, "localization": 50.0}
+    rule, known = {"max_loss_rise": 10.0}, {"heads": {"base": setting}}
+    found = recommendation({"calibration": calibration}, rule=rule, known=known)
+    assert found["distribution_label"].values.tolist() == ["the mixture", "the code", ALL]
+    assert found.attrs == {}
+    by_hand = recommend(calibration, **rule).merge(at_settings(calibration, known, **rule))
+    xr.testing.assert_equal(found.drop_vars("distribution_label"), by_hand)
+    plain = recommendation({"calibration": sweep()}, rule=rule, known=known)
+    assert "distribution_label" not in plain.coords
 
 
 def test_ties_go_to_the_smaller_localization():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.analysis.curves import STATISTICS, Curve, fall, smooth
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, STATISTICS, Curve, before_peak, fall, smooth
 
 STEP = np.array([0, 1, 3, 7, 15, 31, 63])
 RISE_AND_FALL = Curve(STEP, np.array([1.0, 2, 5, 10, 4, 6, 8]))
@@ -56,6 +56,12 @@ NAN = float("nan")
         ("relative_range", {}, Curve(STEP[:2], np.array([-1.0, 1])), NAN),
         ("growth", {}, Curve(STEP[:2], np.array([-1.0, 1])), NAN),
         ("growth", {}, Curve(STEP[:3], np.array([-1.0, 0, 1])), 1),
+        ("climb", {}, RISE_AND_FALL, 9),
+        ("climb", {}, FALLING, 0),
+        ("kept_of_minimum", {}, Curve(STEP, -RISE_AND_FALL.value), 0.8),
+        ("kept_of_minimum", {}, FALLING, NAN),
+        ("minimum_ratio", {"against": CONSTANT}, FALLING, 1 / 3),
+        ("minimum_ratio", {"against": Curve(STEP, CONSTANT.value - 3)}, FALLING, NAN),
         ("step_lead", {"against": RISE_AND_FALL}, RISE_AND_FALL, 0),
         ("step_lead", {"against": RISE_AND_FALL}, FALLING, 3),
         ("step_lead", {"against": FALLING}, RISE_AND_FALL, -3),
@@ -102,3 +108,12 @@ def test_running_mean_by_a_loop(window):
     assert got.step.tolist() == [STEP[start + window // 2] for start in starts]
     expected = [RISE_AND_FALL.value[start : start + window].mean() for start in starts]
     np.testing.assert_allclose(got.value, expected)
+
+
+def test_the_means_of_which_one_is_the_largest_llc_begin_with_the_step_at_its_limit():
+    step = PEAK_FROM + np.arange(-2, PEAK_WINDOW)
+    every = Curve(step, np.arange(step.size) ** 2.0)
+    assert before_peak(Curve(*(part[:-1] for part in every[:2]))) is None
+    (only,), (mean,) = before_peak(every)[:2]
+    assert only == step[2 + PEAK_WINDOW // 2]
+    assert mean == pytest.approx(every.value[2:].mean())

@@ -256,6 +256,7 @@ def test_optional_inputs_may_be_missing(datasets):
         ("rllc_fig2_wrllc_by_head", ["heads"], {}, "draws rllc.nc"),
         ("rllc_fig2_wrllc_by_head", ["rllc"], {"distribution": "github"}, "the dataset has mixture"),
         ("rllc_fig2_wrllc_by_head", ["rllc"], {"seeds": [4]}, "no seed"),
+        ("rllc_by_distribution", ["rllc"], {"layer": 2}, "no layer 2; the dataset has 0, 1"),
         ("rllc_fig7_kcomposition", ["rllc"], {}, "heads.nc"),
         ("corpus_summary", [], {}, "corpus.nc"),
     ],
@@ -421,8 +422,8 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
         drawn = drawing.data[name].sel(distribution="english", drop=True)
         xr.testing.assert_allclose(drawn, truth[name].transpose(*drawn.dims), atol=1e-12)
     assert drawing.data["contrast"].sel(distribution="code").isnull().all()
-    below = next(ax for ax in drawing.figure.axes[4:8] if ax.get_title("left").startswith("0:0"))
-    band = below.collections[1].get_paths()[0].get_extents()  # mixture, english, one-layer
+    below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("less english"))
+    band = below.collections[0].get_paths()[0].get_extents()  # of the first head
     cell = truth.sel(seed=0, head="0:0")
     assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))
     assert band.y0 == pytest.approx(float((cell["contrast"] - cell["half_width"]).min()))
@@ -435,6 +436,8 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
     )
     ratio = np.sqrt((apart["unpaired_se"] ** 2).mean() / (apart["contrast_se"] ** 2).mean())
     assert f"{ratio:.2f} for english" in words(drawing)
+    second = figure("rllc_by_distribution")(datasets, layer=1)
+    assert set(second.data["layer"].values) == {1} and "0:0" not in words(second)
     alone = figure("rllc_by_distribution")(datasets, reference="not there")
     assert "contrast" not in alone.data and len(alone.figure.axes) == len(drawing.figure.axes) / 2
 

@@ -2,13 +2,19 @@
 
 import json
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import xarray as xr
+from scipy.special import expit
 
+from rllc.analysis.stages import stages
+from rllc.figures.regression import published
 from rllc.figures.regression.behaviour import stage_fig6a, stage_figC3, stage_figC4
+from rllc.figures.regression.comparison import regression_published_curves
+from rllc.figures.regression.pools import stage_figC2
 from rllc.figures.regression.stages import regression_sampled_loss, stage_fig1b_lr
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
 from rllc.measures.in_context import in_context
@@ -19,7 +25,7 @@ from rllc.study.figures import FIGURES
 
 LAW = {"dimension": 4, "length": 8, "noise_variance": 0.125, "tasks": None, "task_seed": 0}
 FLAT = {"learning_rate": 0.5, "steps": 4000, "warmup": 0, "schedule": "constant", "end_rate": 0.0}
-STEPS, SEEDS = [0, 20, 200, 1000, 4000], [0, 1]
+STEPS, SEEDS = [0, *np.geomspace(20, 4000, 19).astype(int).tolist()], [0, 1]
 SETTING = {"step_size": 3e-4, "n_beta": 66.7, "localization": 66.7, "chains": 2, "draws": 150, "burn_in": 50,
            "thinning": 1, "batch_size": 128, "control_chains": 1, "scored_positions": None}  # fmt: skip
 NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.figures.regression.")]
@@ -55,9 +61,13 @@ def study():
     behaviour = in_context(Held(), sequences=60, middle=4, scales=[1.0, 3.0, 10.0], law=LAW, schedule=FLAT)
     random = np.random.default_rng(0)
     size = (len(SEEDS), len(STEPS), 1)
-    falling = np.linspace(4.4, 1.8, len(STEPS))[None, :, None] + 0.01 * random.standard_normal(size)
+    x = np.log(np.maximum(STEPS, 1))
+    falls = 4.4 - 1.2 * expit((x - np.log(60)) / 0.2) - 1.2 * expit((x - np.log(1500)) / 0.2)
+    falling = falls[None, :, None] + 0.005 * random.standard_normal(size)
     sampled = 66.7 * (4.44 - falling)
-    norms = [[float(weight_norm(shape.initial_weights(seed=s))) * 0.9**i for i in range(5)] for s in SEEDS]
+    norms = [
+        [float(weight_norm(shape.initial_weights(seed=s))) * 0.9**i for i in range(len(STEPS))] for s in SEEDS
+    ]
     llc = on_pairs(
         {
             "llc": sampled,
@@ -70,7 +80,16 @@ def study():
     status = xr.zeros_like(llc["llc"].astype(int)).expand_dims(chain=2)
     llc = llc.assign(status=status, verdict=xr.zeros_like(llc["llc"]).astype(int))
     local = (llc / 10).assign_attrs(sampling=json.dumps(SETTING | {"localization": 1000, "step_size": 2e-4}))
+    local = local.assign(status=status, init_loss=llc["init_loss"])
+    made = stages(
+        {"llc": llc, "llc.local": local},
+        tolerance=8.0,
+        chance=4.125,
+        guess="predictions of 0",
+        unit="squared error",
+    )
     return {
+        "stages": made,
         "in_context": grid(behaviour, shape).assign_attrs(
             in_context=json.dumps({"sequences": 60, "middle": 4, "law": LAW})
         ),
@@ -80,7 +99,7 @@ def study():
             metrics={"contexts": 2048, "batch_size": 512},
         ),
         "llc": llc,
-        "llc.local": local.assign(status=status, init_loss=llc["init_loss"]),
+        "llc.local": local,
         "hessian": on_pairs({"hessian_trace": 100 + sampled**2, "hessian_trace_se": np.full(size, 3.0)}),
         "eigenvalues": on_pairs({"hessian_products": np.full(size, 30)}).assign(
             hessian_eigenvalue=abs(llc["llc"].expand_dims(rank=[1, 2, 3], axis=-1)) + 1.0
@@ -124,9 +143,43 @@ def test_each_setting_has_its_llc_and_its_control(study):
     heights = {
         float(a.get_ydata()[0])
         for a in panel(drawing, "held-out loss, seed 0").get_lines()
-        if len(a.get_ydata()) == 2
+        if len(a.get_ydata()) == 2 and a.get_ydata()[0] == a.get_ydata()[1]
     }
     assert heights == {4.125, float(study["in_context"]["ridge_mse"].mean())}
+
+
+BANDED = [
+    name
+    for name in NAMES
+    if name not in ("stage_figC10", "stage_figC2", "stage_figD2", "regression_published_curves")
+]
+
+
+@pytest.mark.parametrize("name", BANDED)
+def test_boundaries_are_those_of_the_llc_at_the_setting(study, name):
+    """One saddle, planted between the two falls of the loss; every panel over training has it."""
+    one = study["stages"].sel(setting="local", distribution="pairs", seed=0)
+    (step,) = one["boundary_step"].values[one["boundary_kind"].values == "saddle"]
+    assert 150 < step < 600
+    moved = study["stages"].copy(deep=True)
+    moved["boundary_step"].loc[{"setting": "sampling"}] = STEPS[3]
+    drawing = drawn_by(name)(study | {"stages": moved}, setting="local")
+    for ax in drawing.figure.axes:
+        if "seed 1" not in (title := ax.get_title("left")) and not title.startswith(("LLC, pub", "steps")):
+            upright = {a.get_xdata()[0] for a in ax.get_lines() if len(set(a.get_xdata())) == 1}
+            assert step in upright, title
+    without = drawn_by(name)({key: data for key, data in study.items() if key != "stages"})
+    assert "Bands: stages" not in without.caption + without.details
+
+
+def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(study):
+    drawing = stage_fig1b_lr(study)
+    text = drawing.caption + drawing.details
+    assert "boundaries saddle" in text
+    assert "correlation with the loss -1.000" in text
+    assert "4.44 to 4.44 squared error, more than predictions of 0 (4.12)" in text
+    line(panel(drawing, "LLC, local, seed 0"), study["stages"]["llc_of_loss"].sel(
+        setting="local", distribution="pairs", seed=0))  # fmt: skip
 
 
 def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study):
@@ -140,6 +193,63 @@ def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study):
     free = (drawing.data["relative_distance"] * norms).values
     np.testing.assert_allclose(free, free.flat[0])
     assert free.flat[0] == pytest.approx((51_717 / 66.7) ** 0.5, rel=0.2)  # 150 draws relax most of the way
+
+
+def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_their_rates(study):
+    theirs = published.curves()
+    file = Path(__file__).parents[1] / "analysis" / "published_llc.csv"
+    rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
+    kept = {int(step): (float(llc), float(loss)) for curve, step, llc, loss in rows if curve == "lr1"}
+    for row, step in enumerate(theirs["step"].values):
+        assert kept[step] == (theirs["llc"].values[row], theirs["loss"].values[row])
+    rates = np.interp(np.arange(500_000), [0, 250_000, 500_000], [0, 0.003, 0])  # of every update
+    summed = np.array([rates[:step].sum() for step in theirs["step"].values])
+    np.testing.assert_allclose(theirs["cumulative_rate"], summed, rtol=0.02)
+    np.testing.assert_allclose(theirs["cumulative_rate"][9:], summed[9:], rtol=0.01)
+    drawing = regression_published_curves(study)
+    one = study["in_context"].sel(seed=1).isel(step=slice(1, None))
+    ax = panel(drawing, "mean squared prediction")
+    drawn = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), one["prediction_square"].mean("k"))]
+    np.testing.assert_array_equal(drawn[0].get_xdata(), one["cumulative_rate"])
+    assert "Published: the loss is 3 at 0.082, the largest LLC 170 at 13;" in drawing.caption
+
+
+def test_every_number_of_tasks_has_its_distances(study):
+    def of(tasks, factor):
+        law = json.dumps({"sequences": 60, "law": LAW | {"tasks": tasks}})
+        near = {"delta_prior": study["in_context"]["delta_prior"] * factor}
+        return study["in_context"].assign(near).assign_attrs(in_context=law)
+
+    given = {"in_context": of(16, 0.5), "in_context@endless": of(None, 1.0), "in_context@four": of(4, 0.25)}
+    drawing = stage_figC2(given, seed=1)
+    assert drawing.data["tasks"].values.tolist() == ["4", "16", "endless"]
+    one = study["in_context"].sel(seed=1)
+    line(panel(drawing, "mean squared distance from the mean task's prediction"), one["delta_prior"] / 4)
+    line(panel(drawing, "mean squared distance from 0"), one["delta_zero"])
+    assert "4: " in drawing.caption
+    assert "0.25 of that from 0; 16: " in drawing.caption
+
+
+def test_the_architecture_has_the_counts_of_the_model(study):
+    """By hand, of 2 layers and 2 heads of 4, width 8, 16 vectors of 5."""
+    drawing = drawn_by("stage_figD2")(study)
+    boxes = {"token and position embedding, 5 → 8": 168, "attention, 2 heads": 256, "MLP, ReLU": 144,
+             "layer norm": 16, "unembedding, 8 → 5": 45}  # fmt: skip
+    shown = [text.get_text() for ax in drawing.figure.axes for text in ax.texts]
+    assert {text for text in shown if ": " in text and "component" not in text} == {
+        f"{words}: {count}" for words, count in boxes.items()
+    }
+    assert drawing.caption.startswith(
+        "1,093 weights: embedding 168, layer norm 80, attention 512, MLP 288, unembedding 45."
+    )
+    assert sum("input again" in text for text in shown) == 2
+    plain = study["structure"].assign(residual_factor=study["structure"]["residual_factor"] * 0 + 1)
+    shown = [
+        text.get_text()
+        for ax in drawn_by("stage_figD2")({"structure": plain}).figure.axes
+        for text in ax.texts
+    ]
+    assert not any("input again" in text for text in shown)
 
 
 def test_predictions_and_scores_are_those_measured(study):

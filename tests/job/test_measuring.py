@@ -8,9 +8,11 @@ import xarray as xr
 
 from rllc.job.measuring import Measuring
 from rllc.models.attention_only import model
+from rllc.seeds import derive
 from rllc.store import manifest as manifests
 from rllc.store.blocks import write_blocks
 from rllc.store.checkpoints import save
+from rllc.store.datasets import write_dataset
 from rllc.tasks.arrow import as_lists, with_manifest
 
 
@@ -25,7 +27,7 @@ def job(tmp_path):
         entries.append(manifests.file_entry(file, step=step))
     manifests.write(folder / "from0.json", checkpoints=entries, model={"n_layers": 1})
     return Measuring(
-        checkpoints=folder / "from0.json", blocks=None, side="held_out", teacher=None, tokenizer=None, family=None, compute={}, labels={}, stream=0,
+        checkpoints=folder / "from0.json", blocks=None, side="held_out", teacher=None, tokenizer=None, after=[], family=None, compute={}, labels={}, stream=0,
         batch_stream=0, code="c", output=tmp_path / "out.nc",
     )  # fmt: skip
 
@@ -53,6 +55,31 @@ def test_drawing_more_contexts_than_differ_is_said_in_the_log(job, tmp_path, cap
     assert caplog.messages == ["own: 4 contexts are drawn (draws), 3 held-out ones are different"]
 
 
+def test_noise_is_of_the_stream_and_the_step_or_of_the_stream_alone(job):
+    one, other = replace(job, stream=3), replace(job, stream=4)
+    assert [one.seed(step) for step in (0, 10)] == [derive(3, 0), derive(3, 10)]
+    assert {one.seed(step, seeded=True) for step in (0, 10)} == {3}
+    assert other.seed(10) == derive(4, 10) and other.seed(10, seeded=True) == 4
+
+
+def test_contexts_are_the_first_of_their_side(job, tmp_path):
+    sides = {"train": [[0, 1, 2], [0, 2, 2]], "held_out": [[0, 2, 1]]}
+    tables = [
+        (side, with_manifest(pa.table({"input_ids": as_lists(np.asarray(ids, np.uint16))}), {"documents": 1, "tokens": 2}))
+        for side, ids in sides.items()
+    ]  # fmt: skip
+    write_blocks(tmp_path / "own.json", tables)
+    for side, ids in sides.items():
+        reading = replace(job, blocks=tmp_path / "own.json", side=side)
+        assert reading.training_contexts().tolist() == sides["train"]
+        for count in range(1, len(ids) + 1):
+            assert reading.contexts(count).tolist() == ids[:count]
+        with pytest.raises(
+            ValueError, match=rf"{len(ids)} contexts \({side}\), {len(ids) + 1} are asked for"
+        ):
+            reading.contexts(len(ids) + 1)
+
+
 FACTS = {"n_layers": 1, "n_heads": 1, "d_model": 4, "d_head": 2, "n_ctx": 3, "d_vocab": 3}
 
 
@@ -72,7 +99,7 @@ def reading(tmp_path):
     write_blocks(tmp_path / "own.json", [("held_out", table)])
     job = Measuring(
         checkpoints=tmp_path / "student.json", blocks=tmp_path / "own.json", side="held_out", teacher=None, tokenizer=None,
-        family=model, compute={"device": "cpu", "precision": "fp32"}, labels={"seed": 0}, stream=5,
+        after=[], family=model, compute={"device": "cpu", "precision": "fp32"}, labels={"seed": 0}, stream=5,
         batch_stream=6, code="c", output=tmp_path / "out.nc",
     )  # fmt: skip
     return job, every
@@ -104,3 +131,26 @@ def test_what_was_measured_under_another_stream_or_code_is_measured_again(readin
         seen.clear()
         one.write(measure, sampling={"draws": 3})
         assert seen == steps
+
+
+def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_where_that_changes(
+    reading, tmp_path
+):
+    job, _ = reading
+    part, seen = tmp_path / "parts/heads/seed0.from0.nc", []
+
+    def measure(weights, _, step):
+        seen.append(step)
+        return xr.Dataset({"number": float(job.part("heads")["score"])})
+
+    job = replace(job, after=[tmp_path / "parts/tokens/seed0.from0.nc", part])
+    for directory in ("heads", "tokens"):
+        (tmp_path / "parts" / directory).mkdir(parents=True)
+    write_dataset(xr.Dataset({"score": 7.0}), job.after[0])
+    for score, steps in ((1.0, [0, 1]), (1.0, []), (2.0, [0, 1])):
+        write_dataset(xr.Dataset({"score": score}), part)
+        seen.clear()
+        job.write(measure, brackets={})
+        assert seen == steps
+        assert (xr.load_dataset(job.output)["number"] == score).all()
+    assert "after" not in xr.load_dataset(job.output).attrs

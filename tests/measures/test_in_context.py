@@ -92,6 +92,8 @@ def test_finitely_many_tasks_have_a_mean_and_a_bayes_predictor_of_their_own():
     assert knows["delta_dmmse"] == pytest.approx(0, abs=1e-9)
     assert knows["delta_prior"] == pytest.approx(0, abs=1e-9)
     assert knows["delta_ridge"] > 0.1
+    assert knows["delta_zero"] == pytest.approx(w @ w, rel=0.1)  # x is of variance 1 in every direction
+    assert knows["delta_zero"] == pytest.approx(knows["prediction_square"].mean())
     assert knows["mse"].mean() == pytest.approx(0.125, rel=0.1)
 
 

@@ -4,13 +4,18 @@ import pytest
 import xarray as xr
 
 from rllc.measures.ablation import ablation, ablations
+from rllc.measures.circuits import circuits, of_numbers
+from rllc.measures.eigenvalues import eigenvalues, largest_eigenvalues
 from rllc.measures.fisher import fisher, fisher_traces, generated_batches
 from rllc.measures.heads import head_scores, heads, repeat_gap
 from rllc.measures.hessian import hessian, hessian_traces
 from rllc.measures.metrics import evaluate, metrics
+from rllc.measures.tokens import Contexts, most_affected, tokens, tokens_in_context
 from rllc.models.attention_only import model
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Examples, batches_of
+from rllc.tasks.language import tokenizer
+from rllc.tasks.language.patterns import Reader
 
 MODEL = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=16, d_vocab=7)
 WEIGHTS = MODEL.initial_weights(seed=0, query_key_factor=4.0)
@@ -21,10 +26,14 @@ class Held:
     """Held-out contexts as a job reads them (rllc.job.measuring)."""
 
     stream, bos = 11, 3
+    encoder = tokenizer.learnt([], 257)
 
     def batches(self, purpose, *, count, batch_size, scored):
         random = generator(5, purpose, count, batch_size)
         return batches_of(CONTEXTS, batch_size=batch_size, count=count, scored=scored, random=random)
+
+    def contexts(self, count):
+        return CONTEXTS.contexts[:count]
 
     def seed(self, step, *, seeded=False):
         return self.stream if seeded else derive(self.stream, step)
@@ -90,3 +99,26 @@ def test_heads_see_the_same_random_sequences_at_every_step():
     scores, gap = head_scores(WEIGHTS, **given), repeat_gap(WEIGHTS, **given)
     for name, value in {**scores.data_vars, **gap.data_vars}.items():
         xr.testing.assert_equal(of(measure)[name], value)
+
+
+@pytest.mark.parametrize("scored", [None, 4])
+def test_eigenvalues_are_of_one_minibatch_and_one_start_at_every_step(scored):
+    measure = eigenvalues(DATA, contexts=5, scored_positions=scored, count=2, tolerance=0.01)
+    (batch,) = DATA.batches("eigenvalues", count=1, batch_size=5, scored=scored)
+    by_hand = largest_eigenvalues(MODEL.loss, WEIGHTS, batch, count=2, tolerance=0.01, seed=11)
+    xr.testing.assert_identical(of(measure), by_hand)
+    xr.testing.assert_identical(of(measure, step=10), by_hand)
+
+
+def test_circuits_are_of_the_first_tokens():
+    by_hand = circuits(WEIGHTS, architecture=MODEL.architecture, tokens=[0, 1, 2, 3, 4], tolerance=0.1)
+    xr.testing.assert_identical(of(of_numbers(DATA, tokens=5, rank_tolerance=0.1)), by_hand)
+
+
+def test_tokens_are_searched_in_the_first_contexts():
+    architecture, contexts = MODEL.architecture, CONTEXTS.contexts[:9]
+    given = {"architecture": architecture, "top": 5, "seed": 11}
+    most, chance = most_affected(WEIGHTS, Contexts(contexts, 4), **given)
+    reader = Reader(contexts, tokenizer.token_bytes(DATA.encoder))
+    by_hand = tokens_in_context(most, chance, reader, **given, shown=2)
+    xr.testing.assert_identical(of(tokens(DATA, searched=9, batch_size=4, top=5, shown=2)), by_hand)

@@ -32,6 +32,9 @@ def test_shares_are_those_of_the_squares():
     p = np.array([16, 4, 4, 1]) / 25
     assert found["embedding_rank"] == pytest.approx(np.exp(-(p * np.log(p)).sum()))
     assert of(embed__W_E=torch.eye(5, 64))["embedding_rank"] == pytest.approx(5)
+    place = torch.zeros(16, 64)
+    place[range(4), range(4)] = torch.tensor([1.0, 2.0, 4.0, 2.0])
+    assert of(pos_embed__W_pos=place)["position_top"] == pytest.approx(24 / 25)
 
 
 def test_alignment_is_a_projection():
@@ -46,6 +49,8 @@ def test_alignment_is_a_projection():
     half, third = 0.5**0.5, (1 / 3) ** 0.5
     np.testing.assert_allclose(found.sel(subspace=4), [1, 0, 0, half, third], atol=1e-6)
     np.testing.assert_allclose(found.sel(subspace=16), [1, 1, 0, half, (2 / 3) ** 0.5], atol=1e-6)
+    mean = of(pos_embed__W_pos=place, embed__W_E=rows)["alignment_mean"]
+    assert mean.sel(subspace=4) == pytest.approx((1 + half + third) / 5, abs=1e-6)
     draws = [of_weights(SHAPE.initial_weights(seed=s), SHAPE.norms)["alignment"] for s in range(20)]
     assert np.mean([(d.sel(subspace=16) ** 2).mean() for d in draws]) == pytest.approx(0.25, abs=0.02)
 
@@ -97,6 +102,23 @@ def test_attention_to_one_key_has_no_entropy_and_varies_with_the_key():
     found = of_attention(patterns, ["0:0"]).isel(head=0)
     assert found["attention_variability"].values.tolist() == [0.0, 0.5, 0.5]
     assert found["attention_entropy"].values[1:].tolist() == [0.0, 0.0]
+
+
+def test_hard_attention_is_counted_by_head_and_kind_of_query():
+    """Head 0 looks at the first key, head 1 everywhere; head 2's inputs each at another key per sequence."""
+    patterns = np.zeros((1, 2, 3, 15, 15))
+    patterns[:, :, 0, :, 0] = 1
+    patterns[:, :, 1:] = uniform(15)
+    patterns[:, :, 2, 2::2] = 0
+    patterns[0, 0, 2, 2::2, 0] = patterns[0, 1, 2, 2::2, 1] = 1
+    found = of_attention(patterns, ["0:0", "0:1", "0:2"])
+    assert found["hard_patterns"] == 2
+    # entropy 0, 0, 1, 1, 0, 1 and variability 0, 0, 0, 0, 1/2, 0: Pearson's of their ranks, by hand
+    a, b = np.array([2, 2, 5, 5, 2, 5]), np.array([3, 3, 3, 3, 6, 3])
+    assert found["hard_correlation"] == pytest.approx(np.corrcoef(a, b)[0, 1])
+    alike = of_attention(np.broadcast_to(uniform(15), (1, 6, 2, 15, 15)), ["0:0", "0:1"])
+    assert alike["hard_patterns"] == 0
+    assert alike["hard_correlation"].isnull()
 
 
 def test_the_measure_reads_the_models_own_patterns():

@@ -11,6 +11,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import TrainingDiverged, fresh_batches, rate_factor, shuffled_batches, train
 from rllc.models.transformer import Architecture
+from rllc.seeds import generator
 from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=2, n_heads=2, d_model=16, d_head=8, n_ctx=12, d_vocab=20)
@@ -291,3 +292,10 @@ def test_fresh_batches_are_new_in_every_step_and_the_same_again():
         assert not torch.equal(batches(step).contexts, other(step).contexts)
         assert torch.equal(batches(step).targets, -batches(step).contexts[:, [1, 3]])
     assert not torch.equal(batches(0).contexts, batches(1).contexts)
+
+
+def test_the_order_of_an_epoch_is_of_a_stream_for_that_alone():
+    batches, per_epoch = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1), len(CONTEXTS) // 8
+    for epoch in range(2):
+        first = generator(1, "training order", epoch).permutation(len(CONTEXTS))[:8]
+        np.testing.assert_array_equal(batches(epoch * per_epoch).contexts, CONTEXTS[first])

@@ -30,7 +30,7 @@ def test_of_several_submissions_the_last_counts(claims):
     assert claim.take(claims, last, "2", nobody)
 
 
-def test_a_job_waits_while_another_lives_and_takes_over_after_it(claims):
+def test_a_job_waits_while_another_lives_and_takes_over_after_it(claims, capsys):
     assert claim.take(claims, claim.submit(claims), "1", nobody)
     asked = []
 
@@ -40,6 +40,11 @@ def test_a_job_waits_while_another_lives_and_takes_over_after_it(claims):
 
     assert claim.take(claims, claim.submit(claims), "2", lives, pause=0)
     assert asked == ["1", "1", "1"]
+    said = capsys.readouterr()  # standard output is the job's own
+    assert (
+        said.out == ""
+        and said.err.splitlines() == ["job 1 is making the same files: waiting for its end"] * 2
+    )
     assert not claim.take(claims, "an older word", "3", nobody)
 
 

@@ -190,3 +190,19 @@ def test_an_end_waits_until_its_folder_can_be_written_to(watch, monkeypatch):
     assert watch.said == [f"{watch.folder} cannot be written: waiting until it can."]
     closed = None
     assert watch.passes() == ["8"]
+
+
+@pytest.mark.parametrize(("ends", "slept"), [(None, 20.0), (3.0, 3.0)])
+def test_a_pause_between_two_looks_ends_in_time_or_with_the_run(tmp_path, monkeypatch, ends, slept):
+    watch = Watch(tmp_path, monkeypatch)
+    watch.executor.wait = True
+
+    async def passes(seconds):
+        watch.now += seconds
+        if watch.now == ends:
+            watch.executor.wait = False
+        assert watch.now < 60
+
+    monkeypatch.setattr(asyncio, "sleep", passes)
+    asyncio.run(watch.executor.sleep())
+    assert watch.now == slept

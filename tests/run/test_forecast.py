@@ -47,6 +47,17 @@ def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
     assert one.minutes(study, "train", 100) == study.compute.longest_job
 
 
+def test_cpu_seconds_are_shared_by_the_threads_or_done_by_the_gpu(config):
+    config["compute"]["threads"] = 4
+    on_cpu = read(config)
+    config["compute"]["device"] = "cuda"
+    on_gpu, one = read(config), cost.Cost(cpu_seconds=3600)
+    assert one.seconds(on_cpu, "train") == one.seconds(on_gpu, "gather") == 900
+    assert one.hours(on_cpu, "train") == one.hours(on_gpu, "gather") == (1, 0)
+    assert one.seconds(on_gpu, "train") == 3600 / cost.GPU
+    assert one.hours(on_gpu, "train") == pytest.approx((4 / cost.GPU, 1 / cost.GPU))
+
+
 def test_head_scores_cost_what_their_own_sequences_do(config):
     """They are as long as ``heads.length`` says, not as long as contexts."""
     config["experiments"]["language"]["heads"]["length"] = 128
@@ -79,6 +90,7 @@ def test_a_sweep_of_some_heads_and_thinned_chains_cost_what_they_make(config):
     assert one > 0
     assert costs[2] - costs[0] == pytest.approx((heads - 1) * one)
     config["experiments"]["language"]["calibration"] = None
+    config["experiments"]["language"]["sampling"]["heads"]["pairs"] = 0
     plain = seconds("sample_heads", dataset="rllc")
     config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
     thinned = seconds("sample_heads", dataset="rllc")
@@ -88,7 +100,7 @@ def test_a_sweep_of_some_heads_and_thinned_chains_cost_what_they_make(config):
 def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
     """But for the start of every job: a later one does not train what the ones before it did."""
     parts = []
-    for chunks in ([0], [0, 100, 1250]):
+    for chunks in ([0], [0, 200, 1250]):
         config["experiments"]["language"]["checkpoints"]["chunks"] = chunks
         study = read(config)
         costs = [cost.training(study, study.experiments["language"], start) for start in chunks]
@@ -100,6 +112,7 @@ def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
 @pytest.mark.parametrize(("rule", "dataset"), [("calibration", "calibration"), ("sample_full", "llc")])
 def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config, rule, dataset):
     section = config["experiments"]["language"]["sampling"]
+    section["full"]["pairs"] = 0
     if rule == "calibration":
         section = config["experiments"]["language"]["calibration"] | {"heads": None}
         config["experiments"]["language"]["calibration"] = section

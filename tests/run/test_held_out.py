@@ -11,7 +11,7 @@ from rllc.study.reading import read
 
 @pytest.fixture
 def study(config, tmp_path, monkeypatch):
-    """The default study in a folder without results: a chain draws 240 contexts, with the second setting 320."""
+    """The default study in a folder without results: a chain draws 72 contexts, with the second setting 480."""
     monkeypatch.chdir(tmp_path)
     return read(config)
 
@@ -37,14 +37,14 @@ def test_texts_with_fewer_contexts_than_a_chain_draws_are_named(study):
     assert [warning.partition(":")[0] for warning in found] == ["distributions.mixture", "distributions.code"]
     assert "different contexts 479, and each chain of language/rllc.likelihood.nc draws 480" in found[0]
     assert (
-        "documents held out and used 1, different contexts 41, and each chain of language/rllc.nc draws 240"
+        "documents held out and used 1, different contexts 41, and each chain of language/rllc.nc draws 72"
         in found[1]
     )
 
 
 def test_a_chain_draws_as_many_minibatches_as_it_makes_moves(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
+    config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 10
     config["experiments"]["language"]["calibration"] = None
     cut("bpe", "code", distinct=719, documents=90)
     cut("bpe", "mixture", distinct=720, documents=90)  # enough

@@ -67,6 +67,15 @@ def test_what_cannot_pass_fails_at_once(run):
     assert len(run.failed) == 1 and not run.later
 
 
+def test_the_cause_is_what_the_plugin_quotes_or_else_the_whole_message(run):
+    run.fails(
+        msg="sbatch --comment 'timed out' failed. The error message was 'sbatch: error: no such account'.\n"
+    )
+    assert len(run.failed) == 1 and not run.later
+    run.fails(msg="sbatch: error: Socket timed\nout")
+    assert len(run.failed) == 1 and len(run.later) == 1
+
+
 def test_a_job_is_submitted_again_unless_slurm_has_it(run):
     mine = comment(run.job)
     assert mine == "rule_heads_wildcards_a_b"

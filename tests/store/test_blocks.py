@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rllc.store.blocks import held_out, write_blocks, write_examples
+from rllc.store.blocks import held_out, side_digest, write_blocks, write_examples
 from rllc.tasks.batch import Examples
 from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.documents import Document, collect
@@ -39,3 +39,12 @@ def test_generated_contexts_are_counted_too(tmp_path, kind):
     contexts[2, 0] = 2  # begins as another does, and is another
     write_examples(tmp_path / "x.json", Examples(contexts, np.asarray([0])), train=1, settings={})
     assert held_out(tmp_path / "x.json") == {"contexts": 4}
+
+
+def test_the_digest_of_generated_training_is_of_the_settings_in_any_order(tmp_path):
+    """No training contexts are kept, so a result depends on what makes them."""
+    examples, found = Examples(np.arange(12).reshape(6, 2)), []
+    for settings in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 3}):
+        write_examples(tmp_path / "x.json", examples, train=None, settings=settings)
+        found.append(side_digest(tmp_path / "x.json", "train"))
+    assert found[0] == found[1] != found[2]

@@ -71,10 +71,10 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
     full = study.experiments["language"].sampling.full
     assert varied["settings"]["full"]["localization"] == full.localization
     assert not {"checkpoints", "seeds", "distributions"} & set(varied)
-    assert measured(study.experiments["language"])["calibration"].steps == [1342, 3000]
+    assert measured(study.experiments["language"])["calibration"].steps == [1342, 6500]
     other = read(changed(chunked, "dependence.checkpoints", [0]))
     assert measured(other.experiments["language"])["dependence"].steps == [0]
-    assert measured(other.experiments["language"])["calibration"].steps == [1342, 3000]
+    assert measured(other.experiments["language"])["calibration"].steps == [1342, 6500]
     chunked["experiments"]["language"]["seeds"] = [0, 1, 2]
     chosen = changed(changed(chunked, "seeds", [1, 2]), "dependence.seeds", [2])
     seeds = {name: each.seeds for name, each in measured(read(chosen).experiments["language"]).items()}

@@ -1,8 +1,10 @@
 import importlib
 import math
+from pathlib import Path
 
 import pytest
 
+from rllc.study import defaults
 from rllc.study.families import ABILITIES, FAMILIES, family_of, lacking
 from rllc.study.parameters import model as facts_of
 from rllc.study.reading import read
@@ -14,14 +16,21 @@ def function_at(path):
     return getattr(importlib.import_module(module), name)
 
 
-def test_the_number_of_weights_is_that_of_the_model(config):
-    study = read(config)
-    for name, experiment in study.experiments.items():
-        row, facts = family_of(experiment.model), facts_of(study, experiment)
-        assert facts.pop("family") == experiment.model.family
-        shapes = function_at(row.model)(**facts).shapes()
-        counted = row.weights(experiment.model, study.tokenizers[experiment.tokenizer])
-        assert counted == sum(map(math.prod, shapes.values())), name
+@pytest.mark.parametrize("mixed", [True, False])
+def test_the_number_of_weights_is_that_of_the_model(config, mixed):
+    here = Path(__file__).parent
+    every = defaults.load([here / "every_key.yaml"], here.parents[1])  # the default study has no InContext
+    for study in (read(config), read(every)):
+        for name, experiment in study.experiments.items():
+            model = experiment.model
+            if hasattr(model, "attention_output"):
+                model = model.model_copy(update={"attention_output": mixed})
+                experiment = experiment.model_copy(update={"model": model})
+            row, facts = family_of(model), facts_of(study, experiment)
+            assert facts.pop("family") == model.family
+            shapes = function_at(row.model)(**facts).shapes()
+            counted = row.weights(model, study.tokenizers[experiment.tokenizer])
+            assert counted == sum(map(math.prod, shapes.values())), name
 
 
 def test_what_a_family_lacks_is_said_in_words(config, monkeypatch):
@@ -49,5 +58,6 @@ def test_generators_take_the_keys_of_their_sections(config):
         made = function_at(GENERATORS[entry.source])(7, seed=0, **settings(entry, section))
         assert made.contexts.shape == (7, section.context)
         assert len(made.scorable()) == section.predictions
-        assert made.contexts.max() < section.vocabulary
+        largest = max(part.max() for part in (made.contexts, made.targets) if part is not None)
+        assert largest == section.vocabulary - 1  # the separator, or the answer to a positive sum
     assert {row.makes for row in TASKS.values()} <= {"tokens", "vectors"}

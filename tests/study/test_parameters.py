@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.io import get_wildcard_names
 
-from rllc.study.parameters import as_json, compute, segment
+from rllc.study.datasets import statistics as statistics_of
+from rllc.study.parameters import as_json, compute, segment, statistics
 from rllc.study.reading import read
 
 TEXT = st.text(st.sampled_from('ab{}"\\ ,:$_')) | st.text()
@@ -22,6 +23,16 @@ def test_texts_without_braces_stay_as_they_were():
     assert as_json(value) == json.dumps(value)
 
 
+def test_statistics_are_plain_data_of_what_an_experiment_asks_for(config):
+    study, count = read(config), 0
+    for experiment in study.experiments.values():
+        asked, told = statistics_of(study, experiment), statistics(study, experiment)
+        assert json.loads(json.dumps(told)) == told and told.keys() == asked.keys()
+        assert all(type(asked[name])(**entry) == asked[name] for name, entry in told.items())
+        count += len(told)
+    assert count
+
+
 def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):
     config["compute"] |= {"device": "cuda", "precision": "bf16", "gpu_jobs": ["train"]}
     study = read(config)
@@ -31,13 +42,13 @@ def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):
     assert [compute(read(config), rule)["precision"] for rule in ("train", "heads")] == ["bf16", "tf32"]
 
 
-@pytest.mark.parametrize(("schedule", "of"), [("constant", [1150, 3000]), ("linear", [3000, 3000])])
+@pytest.mark.parametrize(("schedule", "of"), [("constant", [1150, 6500]), ("linear", [6500, 6500])])
 def test_a_segment_ends_where_the_rate_says(chunked, schedule, of):
     """Where it is constant a longer training runs no earlier segment again."""
     chunked["experiments"]["language"]["training"]["schedule"] = schedule
     study = read(chunked)
     parts = [segment(study, "language", start) for start in (0, 1250)]
-    assert [(part["chunk"][-1], part["of"]) for part in parts] == [(1150, of[0]), (3000, of[1])]
+    assert [(part["chunk"][-1], part["of"]) for part in parts] == [(1150, of[0]), (6500, of[1])]
     assert {(part["experiment"], part["context"]) for part in parts} == {("language", 128)}
 
 
@@ -46,6 +57,6 @@ def test_a_segment_of_imported_checkpoints_trains_nothing(config, tmp_path):
         (tmp_path / f"step_{step}.pt").touch()
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
     config["experiments"]["theirs"] = {
-        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "classification": None,
+        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None, "classification": None,
     }  # fmt: skip
     assert segment(read(config), "theirs", 0) == {"experiment": "theirs", "chunk": [0, 7], "context": 128}

@@ -120,8 +120,9 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "ablation", "heads", "tokens", "metrics",
-        "ngrams", "positions", "clusters", "refinement", "classification", "stages",
+        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "ablation", "heads", "tokens",
+        "brackets", "icl", "metrics",
+        "ngrams", "positions", "clusters", "refinement", "classification", "path_patching", "staggered", "stages",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

@@ -1,4 +1,5 @@
 from rllc.study.measures.table import MEASURES
+from rllc.study.reading import read
 
 
 def test_what_is_added_where_it_is_asked_for_may_be_absent():
@@ -19,3 +20,20 @@ def test_the_words_of_a_row_are_its_variables_and_those_added():
     words = {row.name: row.words for row in MEASURES}
     assert {"q_composition", "head_type"} < set(words["heads"])
     assert set(words["ablation"]) == {"ablation"}
+
+
+def test_a_measure_comes_after_measures_of_one_part_per_seed():
+    rows = {row.name: row for row in MEASURES}
+    reading = {row.name: row.after for row in MEASURES if row.after}
+    assert reading == {"brackets": ("heads", "tokens"), "icl": ("heads",)}
+    for names in reading.values():
+        assert not any(rows[name].per_distribution or rows[name].after for name in names)
+
+
+def test_what_is_added_is_told_the_section_that_asks_for_it(config):
+    (finish,) = (row.finish for row in MEASURES if row.name == "heads")
+    study = read(config)
+    asked = [experiment for experiment in study.experiments.values() if finish.asked(experiment)]
+    assert asked
+    for experiment in asked:
+        assert finish.keywords(experiment) == {"thresholds": experiment.head_types.model_dump()}

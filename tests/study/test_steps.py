@@ -25,7 +25,7 @@ def test_powers_are_values_that_no_bound_moves():
 def test_the_published_schedule_has_107_checkpoints(config):
     ranges = [[200, 10000, 200], [10400, 20000, 400], [21000, 50000, 1000]]
     config["experiments"]["language"]["training"]["steps"] = 50000
-    config["experiments"]["language"]["calibration"] = None
+    config["experiments"]["language"] |= {"calibration": None, "settings": {}}
     config["experiments"]["language"]["tokens"]["checkpoints"] = [200, 50000]
     experiment = language(config, ratio=None, extra=[100], ranges=ranges)
     assert len(steps(experiment)) == 107
@@ -35,7 +35,7 @@ def test_the_default_study_has_at_least_twenty_checkpoints(config):
     found = steps(read(config).experiments["language"])
     assert len(found) >= 20
     assert found[0] == 0
-    assert found[-1] == 3000
+    assert found[-1] == 6500
 
 
 @cache
@@ -51,10 +51,10 @@ def with_extra(extra):
 
 def test_a_step_at_an_edge_begins_its_chunk():
     table = chunks(with_extra([99, 100, 999, 1000]))
-    assert [(members[0], members[-1]) for members in table.values()] == [(0, 99), (100, 999), (1000, 3000)]
+    assert [(members[0], members[-1]) for members in table.values()] == [(0, 99), (100, 999), (1000, 6500)]
 
 
-@given(extra=st.lists(st.integers(0, 3000), max_size=6), new=st.integers(0, 3000))
+@given(extra=st.lists(st.integers(0, 6500), max_size=6), new=st.integers(0, 6500))
 def test_adding_a_checkpoint_moves_no_other(extra, new):
     before, after = chunks(with_extra(extra)), chunks(with_extra([*extra, new]))
     for start, members in before.items():

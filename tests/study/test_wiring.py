@@ -22,6 +22,8 @@ ELSEWHERE = {
     "dependence": EXTENT,
     "clusters": set(),
     "tokens": EXTENT | {"corpus"},
+    "brackets": EXTENT | {"words_of"},
+    "path_patching": EXTENT | {"words_of", "words", "sentences", "examples", "batch_size"},
 }
 
 

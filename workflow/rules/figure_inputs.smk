@@ -27,9 +27,14 @@ def drawn(wildcards):
         }
     listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
     used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
-    return {
+    own = {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
         for dataset in (*row.needs, *used)
+    }
+    return own | {
+        f"{dataset}@{other}": AT.dataset(other, dataset)
+        for other in getattr(declared(wildcards), "beside", [])
+        for dataset in row.needs
     }
 
 
@@ -92,6 +97,12 @@ def finished_inputs(wildcards):
     wanted = drawn(wildcards)
     if not set(entry(wildcards).needs) <= set(there):
         return None
+    others = {
+        f"{dataset}@{other}": AT.partial_dataset(other, dataset)
+        for other in declared(wildcards).beside
+        for dataset in finished_datasets(other)
+    }
+    there |= others
     return {dataset: there[dataset] for dataset in wanted if dataset in there}
 
 

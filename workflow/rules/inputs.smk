@@ -188,6 +188,22 @@ def tokenizer_of(row):
     return lambda w: AT.tokenizer().format(tokenizer=experiment(w).tokenizer)
 
 
+def parts_before(row):
+    """Parts of the measures after which a measure comes: of the same seed, and the last chunk they have."""
+
+    def last_part(wildcards, name):
+        made = MEASURED[wildcards.experiment][name]
+        table = CHUNKS[wildcards.experiment]
+        return AT.part(of_distribution=False).format(
+            experiment=wildcards.experiment,
+            dataset=name,
+            seed=wildcards.seed,
+            start=max(start for start, steps in table.items() if made.among(steps)),
+        )
+
+    return (lambda w: [last_part(w, name) for name in row.after]) if row.after else []
+
+
 def message_of(row):
     """What a job of a measure says when it starts."""
     where = ", on {wildcards.distribution}" if row.per_distribution else ""

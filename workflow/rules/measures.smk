@@ -18,6 +18,7 @@ for row in MEASURES:
             blocks=blocks_of(row),
             teacher=teacher_of(row),
             tokenizer=tokenizer_of(row),
+            after=parts_before(row),
         output:
             output=AT.part(of_distribution=row.per_distribution),
         log:
@@ -49,7 +50,7 @@ for row in MEASURES:
         shell:
             command(
                 "measure",
-                input="checkpoints blocks teacher tokenizer",
+                input="checkpoints blocks teacher tokenizer after",
                 params="family kernel settings attribute steps compute labels side stream batch_stream",
                 output="output",
             )

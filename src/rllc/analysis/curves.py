@@ -112,6 +112,17 @@ def rise(curve: Curve) -> float:
     return float(curve.value[-1] - curve.value.min())
 
 
+def climb(curve: Curve) -> float:
+    """maximum - first: how far the curve comes above where it begins."""
+    return float(curve.value.max() - curve.value[0])
+
+
+def kept_of_minimum(curve: Curve) -> float:
+    """last / minimum where that is below 0, else NaN: what of its largest depth is kept."""
+    low = curve.value.min()
+    return float(curve.value[-1] / low) if low < 0 else NAN
+
+
 def count_reaching(curve: Curve, *, threshold: float) -> float:
     """How many checkpoints have at least the value ``threshold``."""
     return float((curve.value >= threshold).sum())
@@ -160,6 +171,12 @@ def correlation(curve: Curve, *, against: Curve) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
+def minimum_ratio(curve: Curve, *, against: Curve) -> float:
+    """The smallest value over that of another curve; NaN where the latter is not positive."""
+    low = against.value.min()
+    return float(curve.value.min() / low) if low > 0 else NAN
+
+
 def _relative_fall(low: float, high: float) -> float:
     return float(1 - low / high) if high > 0 else NAN
 
@@ -169,7 +186,7 @@ STATISTICS: dict[str, Callable[..., float]] = {
     for f in (
         peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
         ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
-        correlation,
+        correlation, climb, kept_of_minimum, minimum_ratio,
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}

@@ -48,6 +48,8 @@ def stages(
     from_step: int = 1,
     tolerance: float,
     chance: float | None = None,
+    guess: str = "uniform predictions",
+    unit: str = NATS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """Boundaries of every LLC curve: one per sampling setting, distribution and training seed.
@@ -55,7 +57,8 @@ def stages(
     datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution)
     from_step  earlier checkpoints are left out
     tolerance  of the published rule
-    chance     loss of a uniform prediction, nats/token; recorded
+    chance     loss of predictions that know nothing, which are the ``guess``; both are recorded
+    unit       of losses
 
     Returns ``VARIABLES`` along ``CELL`` and ``step``, those named boundary_ and ``support`` along ``CELL``
     and ``boundary``, ``at_boundary`` also along ``kind``. NaN where a checkpoint is left out or has none.
@@ -77,7 +80,9 @@ def stages(
     }
     named = _text(labels.get(name, name) for name in table["distribution"].values.tolist())
     table = table.assign_coords(distribution_label=("distribution", named))
-    return describe(table.assign_attrs({} if chance is None else {"chance": chance}), VARIABLES)
+    known = {} if chance is None else {"chance": chance, "guess": guess}
+    words = {name: (long, unit if own == NATS else own) for name, (long, own) in VARIABLES.items()}
+    return describe(table.assign_attrs(known), words)
 
 
 def _side_by_side(cells: list[xr.Dataset], keys: list[tuple]) -> xr.Dataset:

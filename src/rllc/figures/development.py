@@ -1,4 +1,4 @@
-"""Loss, LLC and weight norm with their slopes, and all seeds (arXiv 2402.02364, Figs. B1, B2, B7)."""
+"""Loss, LLC and weight norm with their slopes, and all seeds (arXiv 2402.02364, Figs. B1, B2, B7, C1)."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,13 +13,14 @@ from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
 from rllc.figures.stage_bands import bands, is_it_the_loss, of_curve, words
+from rllc.units import NATS
 
 SMOOTH = {"color": "#CC3311", "linestyle": "--", "linewidth": 1.3, "zorder": 4}
 RAW = {"color": "#4477AA", "alpha": 0.35, "linewidth": 0.9}
 POINTS = {"color": "#333333", "marker": "o", "markersize": 2.2, "linewidth": 0.8}
-# variable -> title, label of its axis, label of its slope's, whether that is per step
+# variable -> title, label of its axis (None: the loss's unit), label of its slope's, whether that is per step
 QUANTITIES = {
-    "loss": ("held-out loss", "nats/token", "d loss / d ln(step)", False),
+    "loss": ("held-out loss", None, "d loss / d ln(step)", False),
     "llc": ("full-model LLC", "LLC", "d LLC / d ln(step)", False),
     "weight_norm": ("norm of all weights", "norm", "d norm / d step", True),
 }
@@ -66,7 +67,7 @@ def stage_figB2(  # noqa: N802
     figure, axes = sheet(rows, panel=(2.7, 2.0), sharex=True)
     for column, (_, unit, of_slope, _) in zip(axes.T, QUANTITIES.values(), strict=True):
         for ax, text in zip(column, (unit, of_slope), strict=True):
-            ax.set_ylabel(text)
+            ax.set_ylabel(_unit(metrics) if text is None else text)
     chance = datasets["stages"].attrs.get("chance") if one is not None else None
     said = [text for text in (words(one), is_it_the_loss(one, chance)) if text]
     return captions.drawing(
@@ -77,6 +78,10 @@ def stage_figB2(  # noqa: N802
         "checkpoints, which may leave the panel.",
         captions.setting(llc),
     )
+
+
+def _unit(metrics: xr.Dataset) -> str:
+    return metrics["loss"].attrs.get("units", NATS)
 
 
 def _within(slope: xr.DataArray) -> Callable[[Axes], object]:
@@ -134,7 +139,7 @@ def stage_figB1a(  # noqa: N802
     levels = [curve(one.sel(seed=seed, step=at), "llc", looks[seed]) for seed in every]
     rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
     rows = [
-        Row("nats/token", [Panel(f"held-out loss on {style.short(label)}", losses, steps=steps)],
+        Row(_unit(metrics), [Panel(f"held-out loss on {style.short(label)}", losses, steps=steps)],
             [style.key(f"seed {seed}", **looks[seed]) for seed in every]),
         Row("LLC", [Panel("full-model LLC", levels, steps=steps)], rings),
     ]  # fmt: skip

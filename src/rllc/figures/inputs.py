@@ -94,6 +94,15 @@ def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:
     return dataset["head"].values[dataset["layer"].values == layer].tolist()
 
 
+def of_layer(dataset: xr.Dataset, layer: int | None) -> xr.Dataset:
+    """The heads of one layer, which must exist; None: all heads."""
+    if layer is None:
+        return dataset
+    if layer not in layers(dataset):
+        raise ValueError(f"there is no layer {layer}; the dataset has {', '.join(map(str, layers(dataset)))}")
+    return dataset.sel(head=heads_of_layer(dataset, layer))
+
+
 def layers(dataset: xr.Dataset | xr.DataArray) -> list[int]:
     """The layers that have heads."""
     return np.unique(dataset["layer"].values).tolist()

@@ -73,7 +73,7 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
             draw(ax, each)
         line[0].set_ylabel(row.label)
         if row.keys:
-            style.beside(line[-1], row.keys, title=row.heading)
+            style.beside(line[len(row.panels) - 1], row.keys, title=row.heading)
     return figure, axes
 
 

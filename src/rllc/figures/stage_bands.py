@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,6 +10,7 @@ from matplotlib.axes import Axes
 from rllc.figures import style
 from rllc.figures.drawing import Datasets
 from rllc.figures.panels import Curve
+from rllc.units import NATS
 
 BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
 RISING, FALLING, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#EFEFEF"
@@ -18,6 +18,11 @@ LINE = {"color": "#444444", "zorder": 1}
 SURE, POSSIBLE, OPENING = {"linewidth": 1.8}, {"linewidth": 0.7}, {"linewidth": 0.7, "linestyle": (0, (1, 2))}
 OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
 NONE = "no boundary is determined"
+OF_STAGES = (
+    "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
+    "of the flat start. Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of "
+    "what they did come to; where it is far from the LLC, it leaves the panel."
+)
 
 
 def of_curve(datasets: Datasets, seed: int, distribution: str, setting: str = BASE) -> xr.Dataset | None:
@@ -69,11 +74,15 @@ def of_loss(one: xr.Dataset | None) -> list[Curve]:
 def keys(*shown: xr.Dataset | None) -> list:
     """Legend entries of what is drawn of these curves."""
     there = [one for one in shown if one is not None]
-    listed: list[Any] = [style.key("n_beta (c − loss)", **OF_LOSS)] if there else []
+    return ([style.key("n_beta (c − loss)", **OF_LOSS)] if there else []) + boundary_keys(*there)
+
+
+def boundary_keys(*there: xr.Dataset) -> list:
+    """Legend entries of the kinds of boundaries that these curves have."""
     parts = [one.isel(boundary=one["boundary_kind"].values != "start") for one in there]
     sure = any((one["boundary_determined"] == 1).any() for one in parts)
     thin = any((one["boundary_determined"] == 0).any() for one in parts)
-    listed += [style.key("boundary, determined", **LINE, **SURE)] if sure else []
+    listed = [style.key("boundary, determined", **LINE, **SURE)] if sure else []
     return listed + ([style.key("boundary, possible", **LINE, **POSSIBLE)] if thin else [])
 
 
@@ -102,11 +111,8 @@ def is_it_the_loss(one: xr.Dataset | None, chance: float | None) -> str:
     sampled = sampled.sel(step=slice(0.01 * float(sampled["step"].max()), None))
     low, high = float(sampled.min()), float(sampled.max())
     text = f"correlation with the loss {float(one['llc_loss_correlation']):.3f}"
-    text += f", mean loss of the chains {low:.2f} to {high:.2f} nats/token"
+    text += f", mean loss of the chains {low:.2f} to {high:.2f} {sampled.attrs.get('units', NATS)}"
     if chance is None:
         return text
-    return (
-        text
-        + (" (uniform predictions: " if low < chance else ", more than uniform predictions (")
-        + f"{chance:.2f})"
-    )
+    guess = one.attrs.get("guess", "uniform predictions")
+    return text + (f" ({guess}: " if low < chance else f", more than {guess} (") + f"{chance:.2f})"

@@ -10,13 +10,8 @@ from matplotlib.axes import Axes
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
-from rllc.figures.stage_bands import BASE, bands, is_it_the_loss, keys, of_curve, of_loss, words
+from rllc.figures.stage_bands import BASE, OF_STAGES, bands, is_it_the_loss, keys, of_curve, of_loss, words
 
-OF_STAGES = (
-    "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
-    "of the flat start. Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of "
-    "what they did come to; where it is far from the LLC, it leaves the panel."
-)
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."

@@ -261,5 +261,10 @@ def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
     return [key(f"{head}  {types.sel(head=head).item()}", **styles[head]) for head in heads]
 
 
+def log_scale(ax: Axes) -> None:
+    """Values on a logarithmic scale."""
+    ax.set_yscale("log")
+
+
 def zero(ax: Axes) -> None:
     ax.axhline(0.0, color="#999999", linewidth=0.7, zorder=1)

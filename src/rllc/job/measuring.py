@@ -1,5 +1,6 @@
 """Around every measure: read a chunk's checkpoints and batches, write a part."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
 from rllc.store.blocks import held_out as facts
 from rllc.store.checkpoints import load
-from rllc.store.datasets import write_dataset
+from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.provenance import attributes
 from rllc.tasks.batch import Batch, batches_of
-from rllc.tasks.language.tokenizer import bos_id, token_bytes
+from rllc.tasks.language.tokenizer import bos_id
 from rllc.tasks.language.tokenizer import load as read_tokenizer
 
 log = logging.getLogger("rllc")
@@ -38,6 +39,7 @@ class Measuring:
     side          of the tokens: held_out, or train, the contexts that are trained on
     teacher       manifest of a model whose predictions are the targets; None: the next tokens are
     tokenizer     the file of the tokenizer; None: the measure does not read it
+    after         parts of other measures, of the seed's last chunk of checkpoints
     family        what builds the model, and the teacher
     compute       device and precision
     labels        length-1 coordinates of the result: seed, distribution
@@ -52,6 +54,7 @@ class Measuring:
     side: str
     teacher: Path | None
     tokenizer: Path | None
+    after: list[Path]
     family: Callable
     compute: dict
     labels: dict
@@ -84,24 +87,23 @@ class Measuring:
         weights = load(manifests.verified(self.teacher, manifest["checkpoints"][-1]), model.shapes())
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
 
-    def contexts(self, count: int) -> np.ndarray:
-        """The first contexts of the side, in order; ValueError where there are fewer."""
+    def contexts(self, count: int | None = None) -> np.ndarray:
+        """The first contexts of the side, in order, or all; ValueError where there are fewer."""
         every = examples(self.blocks, self.side).contexts
-        if len(every) < count:
+        if count is not None and len(every) < count:
             raise ValueError(
                 f"{self.blocks} has {len(every)} contexts ({self.side}), {count} are asked for: give more "
                 "text, or ask for fewer"
             )
         return every[:count]
 
-    @property
-    def token_bytes(self) -> list[bytes | None]:
-        """The bytes of every token; None where it has none."""
-        return token_bytes(read_tokenizer(self.tokenizer))
-
     def training_contexts(self) -> np.ndarray:
         """The contexts that are not held out."""
         return examples(self.blocks, "train").contexts
+
+    def part(self, name: str) -> xr.Dataset:
+        """The part of the measure ``name``."""
+        return read_dataset(next(file for file in self.after if file.parent.name == name))
 
     @property
     def bos(self) -> int:
@@ -140,6 +142,8 @@ class Measuring:
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.batch_stream}
         made_by = {**facts, **streams, "model": manifest["model"]}
+        if self.after:
+            made_by["after"] = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.after]
         dataset = over_steps(one, checkpoints=self.entries(steps), made_by=made_by, output=self.output)
         labels = {name: np.asarray([value], dtype=_kind(value)) for name, value in self.labels.items()}
         for name, value in labels.items():

@@ -1,6 +1,7 @@
 """What the loss rises by when the output of an attention head is replaced."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
-from rllc.models.transformer import Architecture, Weights, embed, layers, logits_from, unembed
+from rllc.models.transformer import Architecture, Weights, embed, layers, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_coords, head_labels
@@ -57,19 +58,17 @@ def ablations(
     for index in range(len(batches)):
         batch = batches[index]
         others = _another_context(len(batch.contexts), generator(seed, "resample", index))
-        residual, position = embed(weights, batch.contexts, architecture)
-        every = list(layers(weights, (residual, position), architecture, batch.positions))
-        before = token_losses(unembed(weights, every[-1][1], architecture), batch.targets)
-        for layer, (z, residual) in enumerate(every):
+        clean = passed(weights, batch.contexts, architecture, batch.positions)
+        before = token_losses(unembed(weights, clean.left[-1], architecture), batch.targets)
+        for layer, z in enumerate(clean.z):
             for head in range(architecture.n_heads):
                 own = z[:, head]
                 replacements = (torch.zeros_like(own), means[layer, head].expand_as(own), own[others])
                 for method, replacement in enumerate(replacements):
-                    changed = residual + (replacement - own) @ weights[f"blocks.{layer}.attn.W_O"][head]
-                    logits = logits_from(
-                        weights, (changed, position), architecture, batch.positions, layer + 1
+                    changed = replaced(
+                        weights, clean, {(layer, head): replacement}, architecture, batch.positions
                     )
-                    after = token_losses(logits, batch.targets)
+                    after = token_losses(unembed(weights, changed.left[-1], architecture), batch.targets)
                     rise[layer, head, method] += float((after - before).sum(dtype=torch.float64))
         predictions += before.numel()
     labels = head_labels(architecture.n_layers, architecture.n_heads)
@@ -77,6 +76,53 @@ def ablations(
         {"ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions)},
         coords={**head_coords(labels), "method": np.asarray(METHODS, dtype=object)},
     )
+
+
+class Pass(NamedTuple):
+    """One forward pass: ``head_outputs`` of each layer, and the residual stream after it [batch, ., model].
+
+    position  what shortformer adds to queries and keys, as ``embed`` gives it
+    """
+
+    z: list[Tensor]
+    left: list[Tensor]
+    position: Tensor | None
+
+
+def passed(weights: Weights, contexts: Tensor, architecture: Architecture, at: Tensor | None) -> Pass:
+    """The pass of contexts as they are, asked at the positions ``at`` (None: at all)."""
+    stream = embed(weights, contexts, architecture)
+    every = list(layers(weights, stream, architecture, at))
+    return Pass([z for z, _ in every], [left for _, left in every], stream[1])
+
+
+def replaced(
+    weights: Weights,
+    clean: Pass,
+    outputs: Mapping[tuple[int, int], Tensor],
+    architecture: Architecture,
+    at: Tensor | None,
+) -> Pass:
+    """The pass in which heads have other outputs, and all that is downstream of them is computed again.
+
+    outputs  (layer, head) -> z [batch, position, d_head] or what expands to it; none: ``clean`` itself
+    at       as it was for ``clean``
+    """
+    if not outputs:
+        return clean
+    first = min(layer for layer, _ in outputs)
+    every = list(zip(clean.z[: first + 1], clean.left[: first + 1], strict=True))
+    for layer in range(first, architecture.n_layers):
+        if layer > first:
+            stream = (every[-1][1], clean.position)
+            every.append(next(layers(weights, stream, architecture, at, layer)))
+        z, left = every.pop()
+        for head in sorted(head for of, head in outputs if of == layer):
+            new = outputs[layer, head]
+            left = left + (new - z[:, head]) @ weights[f"blocks.{layer}.attn.W_O"][head]
+            z = torch.cat([z[:, :head], new.expand_as(z[:, head])[:, None], z[:, head + 1 :]], 1)
+        every.append((z, left))
+    return Pass([z for z, _ in every], [left for _, left in every], clean.position)
 
 
 def mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:

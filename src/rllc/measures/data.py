@@ -19,22 +19,24 @@ class Data(Protocol):
 
     stream  the measure's random stream for this seed
     bos, encoder  the token that begins every context, and the tokenizer, where the measure reads it
-    token_bytes   the bytes of every token, None where it has none; where the measure reads the tokenizer
     """
 
     stream: int
     bos: int
-    token_bytes: list[bytes | None]
     encoder: Tokenizer
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Any]:
         """Held-out minibatches, the same for the same purpose and sizes; scored None: every position."""
 
-    def contexts(self, count: int) -> np.ndarray:
-        """The first ``count`` contexts of the side that the measure reads, in order: [count, length]."""
+    def contexts(self, count: int | None = None) -> np.ndarray:
+        """The first ``count`` contexts (None: all) of the side that the measure reads: [count, length]."""
 
     def training_contexts(self) -> np.ndarray:
         """Integers [total, context]: the contexts of the distribution that are not held out."""
+
+    def part(self, name: str) -> xr.Dataset:
+        """What the measure ``name``, which its row names under ``after``, found for this seed in the last
+        chunk of checkpoints."""
 
     def seed(self, step: int, *, seeded: bool = False) -> int:
         """Seed of the noise at a step: the same for all distributions, and ``seeded`` for all steps."""

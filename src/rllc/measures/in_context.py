@@ -70,7 +70,8 @@ def predicted(found: np.ndarray, y: np.ndarray, truth: xr.Dataset, *, middle: in
 
     Returns ``mse``, ``mse_se``, ``prediction_square``, ``ridge_mse`` (k); ``icl_early`` = mse at ``middle``
     less that at the first pair, ``icl_late`` = mse at the last less that at ``middle``, ``icl_score`` = their
-    sum, each with ``_se`` over sequences; ``delta_<predictor>``, the mean squared difference from it.
+    sum, each with ``_se`` over sequences; ``delta_<predictor>``, the mean squared difference from it;
+    ``delta_zero``, that from 0.
     """
     squares = xr.DataArray((found - y) ** 2, truth["ridge"].coords, truth["ridge"].dims)
     first, at, last = (squares.sel(k=k) for k in (1, middle, y.shape[1]))
@@ -83,6 +84,7 @@ def predicted(found: np.ndarray, y: np.ndarray, truth: xr.Dataset, *, middle: in
     }
     for name, gap in gaps.items():
         table |= {name: gap.mean("sequence"), f"{name}_se": _error(gap)}
+    table["delta_zero"] = (found**2).mean()
     table |= {f"delta_{name}": ((best - found) ** 2).mean() for name, best in truth.items()}
     return xr.Dataset(table).drop_vars("k").assign_coords(k=truth["k"])
 

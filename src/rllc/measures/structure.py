@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
+from scipy.stats import spearmanr
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
@@ -15,6 +16,8 @@ from rllc.tasks.regression.sequences import blocks
 from rllc.vocabulary import head_coords, head_labels
 
 SUBSPACES = (4, 16)  # directions of W_pos that an embedding is projected to
+TOP = 3  # shares of W_pos that are called its largest
+HARD = 0.25  # entropy and variability of attention that is called hard and constant are smaller
 SMALL = 0.1  # a weight of a layer norm that is called collapsed is smaller
 
 
@@ -27,9 +30,23 @@ def structure(data: Data, *, sequences: int, law: Mapping[str, Any]) -> Measurem
         # An answer that nobody asks for is read by nobody: the last is left out.
         patterns = model.patterns(weights, contexts[:, :-1].to(place)).double().cpu().numpy()
         labels = head_labels(model.n_layers, model.n_heads)
-        return xr.merge([of_weights(weights, model.norms), of_attention(patterns, labels)])
+        made = [of_weights(weights, model.norms), of_attention(patterns, labels), of_model(model)]
+        return xr.merge(made)
 
     return measure
+
+
+def of_model(model: InContext) -> xr.Dataset:
+    """What is drawn of the architecture, the same at all checkpoints.
+
+    ``weight_count`` (weight)  numbers in each weight, by its name
+    ``residual_factor``        what the residual stream is multiplied by in a block: 2 where it is doubled
+    """
+    shapes = model.shapes()
+    counts = ("weight", [int(np.prod(shape)) for shape in shapes.values()])
+    factor = 2 if model.residual == "doubled" else 1
+    table = {"weight_count": counts, "residual_factor": factor}
+    return xr.Dataset(table, coords={"weight": np.asarray(list(shapes), dtype=object)})
 
 
 def of_weights(weights: Weights, norms: list[str]) -> xr.Dataset:
@@ -41,7 +58,10 @@ def of_weights(weights: Weights, norms: list[str]) -> xr.Dataset:
         exp of the entropy of these shares: how many directions are used
     ``alignment`` (subspace, coordinate)
         |U' u| / |u| of the row u of W_E that reads a coordinate of a vector, U the first 4, or 16, directions
-        of W_pos: 1 within their span, sqrt(4 or 16 / d_model) for a random row
+        of W_pos: 1 within their span, sqrt(4 or 16 / d_model) for a random row; ``alignment_mean`` (subspace)
+        over coordinates
+    ``position_top``
+        the three largest shares of W_pos together
     ``norm_weight_{mean,sd,small}``, ``norm_bias_{mean,sd,small}`` (norm)
         over channels; ``small``: share with an absolute value below 0.1
     ``unembed_norm_weight``, ``unembed_norm_bias``, ``unembed_weight``, ``effective_weight``,
@@ -59,6 +79,8 @@ def of_weights(weights: Weights, norms: list[str]) -> xr.Dataset:
     directions = torch.linalg.svd(position, full_matrices=False).Vh  # rows are directions of d_model
     within = [(embedding @ directions[:r].T).norm(dim=1) / embedding.norm(dim=1) for r in SUBSPACES]
     table["alignment"] = (("subspace", "coordinate"), torch.stack(within).numpy())
+    table["alignment_mean"] = ("subspace", torch.stack(within).mean(1).numpy())
+    table["position_top"] = float(shares(position)[:TOP].sum())
     for part, word in (("w", "weight"), ("b", "bias")):
         each = torch.stack([plain[f"{norm}.{part}"] for norm in norms])
         for name, values in (
@@ -86,6 +108,9 @@ def of_attention(patterns: np.ndarray, labels: list[str]) -> xr.Dataset:
     ``attention_self``, ``attention_previous``, ``attention_inputs``, ``attention_answers``
                                attention to the query's own vector, to the one before, to all x, to all y
     ``attention_mean`` (query, key)
+    ``hard_patterns``          how many pairs of a head and a kind of query have a mean entropy and a mean
+                               variability that are both below 0.25
+    ``hard_correlation``       Spearman's, over these pairs, of the two means; NaN where one is constant
 
     Queries at even positions are inputs, at odd ones answers.
     """
@@ -108,6 +133,13 @@ def of_attention(patterns: np.ndarray, labels: list[str]) -> xr.Dataset:
         f"attention_{name}": (("head", "query"), np.ascontiguousarray(v).reshape(layers * heads, queries))
         for name, v in each.items()
     }
+    kinds = [  # [layer, head, kind of query], the first vector, which sees itself alone, left out
+        np.stack([each[name][..., 2::2].mean(-1), each[name][..., 1::2].mean(-1)], -1).ravel()
+        for name in ("entropy", "variability")
+    ]
+    table["hard_patterns"] = float((np.maximum(*kinds) < HARD).sum())
+    vary = all(np.ptp(means) for means in kinds)
+    table["hard_correlation"] = float(spearmanr(*kinds).statistic) if vary else np.nan
     table["attention_mean"] = (("head", "query", "key"), mean.reshape(layers * heads, queries, queries))
     return xr.Dataset(table, coords=head_coords(labels))
 

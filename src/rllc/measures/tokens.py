@@ -35,6 +35,7 @@ from rllc.tasks.language.patterns import (
     different,
     uncounted,
 )
+from rllc.tasks.language.tokenizer import token_bytes
 from rllc.vocabulary import head_coords, head_labels
 
 HALVES = 20  # random halves of the tokens, for how far counts depend on which they are
@@ -44,7 +45,7 @@ ABSENT = -1
 
 def tokens(data: Data, *, searched: int, batch_size: int, top: int, shown: int) -> Measurement:
     """``tokens_in_context`` among the first ``searched`` contexts."""
-    contexts, pieces = data.contexts(searched), data.token_bytes
+    contexts, pieces = data.contexts(searched), token_bytes(data.encoder)
 
     def measure(weights, model, step):
         architecture = model.architecture

@@ -42,7 +42,7 @@ class Statistic(Section):
     places: Distinct[Step] | None = key("of places_reaching", unit="steps", min_length=1, default=None)
     factor: float | None = key("of places_reaching: how far a checkpoint may be", ge=1, default=None)
     against: str | None = key(
-        "of step_lead, correlation: the other curve, as `of`", pattern=CURVE, default=None
+        "of step_lead, correlation, minimum_ratio: the other curve, as `of`", pattern=CURVE, default=None
     )
 
     @model_validator(mode="after")

@@ -176,6 +176,9 @@ FIGURES: dict[str, FigureRow] = {
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
+    # In-context regression has figures of the same kinds.
+    "stage_figB1b": _stages("development:stage_figB1a", "metrics", "llc"),
+    "stage_figC1": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),

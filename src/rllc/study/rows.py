@@ -37,6 +37,7 @@ class FigureRow(NamedTuple):
     ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
 
     A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
+    ``several``: what it needs may be of further experiments too, as ``<dataset>@<experiment>``.
     """
 
     draws: str
@@ -44,6 +45,7 @@ class FigureRow(NamedTuple):
     uses: tuple[str, ...] = ()
     category: str = "heads"
     target: str = "all"
+    several: bool = False
 
 
 class Work(NamedTuple):
@@ -104,6 +106,8 @@ class Measure:
     asks       abilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
                kernel may read ``model.architecture``
     reads      inputs beside checkpoints and blocks: ``tokenizer``
+    after      measures without distributions whose part of the same seed and the last checkpoints it reads,
+               as which heads play a part
     contexts   (experiment, section) -> distribution and side (``train``, ``held_out``) of the contexts that a
                measure without a cell per distribution reads; None: it reads none
     per_distribution  one job and one cell per distribution; else the measure reads no batches
@@ -129,6 +133,7 @@ class Measure:
     checks: Callable[[str, Work], Iterator[str]] = _nothing
     asks: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     contexts: Callable[[Experiment, Any], tuple[str, str]] | None = None
     per_distribution: bool = True
     stream: str = ""

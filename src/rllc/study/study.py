@@ -111,6 +111,9 @@ class Figure(Section):
     experiment: Name | None = key(
         "whose datasets it reads; left out for figures of the validation and of the claims", default=None
     )
+    beside: Distinct[Name] = key(
+        "further experiments, which a figure of several experiments draws too", min_length=1, default=[]
+    )
     options: Options = key("options of the drawing function", default={})
 
 

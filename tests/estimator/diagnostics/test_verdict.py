@@ -107,6 +107,7 @@ def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     [
         (5.2, []), (3.2, ["drift_dominated"]), (6.9, []), (50.0, ["still_walking", "drift_dominated"]),
         (7.1, ["still_walking"]), (2.9, ["still_walking", "drift_dominated"]), (NAN, []),
+        (7.0, []), (10.0, ["still_walking"]),  # at the limits themselves nothing is said
     ],
 )  # fmt: skip
 def test_an_estimate_far_from_its_centred_control_is_the_drifts(centred, expected):

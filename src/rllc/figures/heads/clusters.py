@@ -1,14 +1,15 @@
-"""Curves of the heads coloured by cluster, by algorithm and k (arXiv 2410.02984, Figs. 18, 19)."""
+"""Clusters of heads by algorithm and k: a table, and their curves (arXiv 2410.02984, Figs. 18, 19)."""
 
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
-from rllc.figures.panels import Panel, Row, curve, sheet
+from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
 ALL, INTERPOLATED = "all heads", "interpolated"
 TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
@@ -26,11 +27,24 @@ VECTORS = {  # what is clustered, in words
 }
 
 
+@style.styled
 def clusters_all_heads(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "interpolated"
 ) -> Drawing:
-    """Clusters of all heads together."""
-    return _grid(datasets, ALL, distribution, seed, vectors)
+    """Clusters of all heads together: their curves, and a table of heads by algorithm for every k."""
+    one, data = _selected(datasets, ALL, distribution, seed, vectors)
+    types = inputs.types_of(datasets, one["head"], one["seed"].expand_dims("seed")).isel(seed=0)
+    looks = style.head_styles(types)
+    keys = [*style.head_keys(types, looks), *style.ring_keys(inputs.ring_reasons((data, "rllc")))]
+    tables = [
+        Panel(f"k = {k}", over=partial(_table, data=data.sel(n_clusters=k), named=not i), x="head")
+        for i, k in enumerate(one["n_clusters"].values.tolist())
+    ]
+    rows = [Row("", tables), Row("refined LLC", layer_panels(data, "rllc", looks, ""), keys, "head, type")]
+    width = max(3.0, 1.0 + 0.27 * one.sizes["head"])  # inches: the names of all heads stand side by side
+    figure, axes = sheet(rows, panel=(width, 2.0), margin=0.2)
+    together(axes[1])
+    return _drawing(datasets, figure, one, data, ALL, vectors)
 
 
 def rllc_fig18_clusters_layer0(
@@ -47,19 +61,26 @@ def rllc_fig19_clusters_layer1(
     return _grid(datasets, "layer 1", distribution, seed, vectors)
 
 
-@style.styled
-def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str) -> Drawing:
-    """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
-
-    The clusters use all distributions that clusters.nc names (but for the vectors "checkpoints_first").
-    """
+def _selected(
+    datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """The clusters of a scope and seed, and with them the curves on one distribution."""
     clusters = inputs.need(datasets, "clusters", "cluster", "score")
     rllc = inputs.need(datasets, "rllc", "rllc")
     one = _by_vectors(_of_scope(clusters, scope, seed), vectors)
     name = inputs.one_distribution(rllc, distribution)
     kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
     curves = rllc[kept].sel(seed=one["seed"].item(), distribution=name, head=one["head"].values)
-    data = curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
+    return one, curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
+
+
+@style.styled
+def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str) -> Drawing:
+    """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
+
+    The clusters use all distributions that clusters.nc names (but for the vectors "checkpoints_first").
+    """
+    one, data = _selected(datasets, scope, distribution, seed, vectors)
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
     lines = max(_words(each)[1] for each in clusterings)
@@ -79,6 +100,15 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
             panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
         rows.append(Row("refined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
+    return _drawing(datasets, figure, one, data, scope, vectors)
+
+
+def _drawing(
+    datasets: Datasets, figure: style.Figure, one: xr.Dataset, data: xr.Dataset, scope: str, vectors: str
+) -> Drawing:
+    """The drawing with what was found: clusters at the first k, agreement, what was clustered."""
+    clusters, rllc = datasets["clusters"], datasets["rllc"]
+    algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     members = []
     for algorithm in algorithms:
         groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
@@ -95,7 +125,7 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
         captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
         _agreement(one),
         same,
-        f"Curves: refined LLC on {inputs.one_label(rllc, name)}, coloured by cluster.",
+        f"Curves: refined LLC on {inputs.one_label(rllc, data['distribution'].item())}.",
         captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
         captions.when(
             absent, f"{absent} heads are not clustered somewhere, for want of measured checkpoints."
@@ -163,6 +193,35 @@ def _of_vectors(one: xr.Dataset, first: str) -> tuple[str, str]:
     what = "The adjusted Rand index with clusters of interpolated curves is, for curves"
     said = captions.when(short, captions.sentence(f"{what} {'; '.join(short)}"))
     return said, captions.sentence(f"That index by algorithm and k, for curves {'; '.join(long)}")
+
+
+def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
+    """Rows algorithms, columns heads, coloured and numbered by cluster; the silhouette after each row.
+
+    Clusters are numbered by their first head, so that the same clusters look the same in every row.
+    """
+    cluster = data["cluster"].transpose("algorithm", "head")
+    heads, algorithms = cluster["head"].values.tolist(), cluster["algorithm"].values.tolist()
+    for y, row in enumerate(cluster.values.tolist()):
+        order = list(dict.fromkeys(index for index in row if index >= 0))
+        for x, index in enumerate(row):
+            number = order.index(index) if index >= 0 else -1
+            ax.add_patch(
+                Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=_look(number)["color"], alpha=0.75)
+            )
+            word = number + 1 if index >= 0 else "–"
+            ax.text(x, y, word, ha="center", va="center", fontsize=8, color="white", fontweight="bold")
+        silhouette = float(data["score"].sel(index="silhouette", algorithm=algorithms[y]))
+        said = f"{round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else "–"
+        ax.text(len(heads) - 0.3, y, said, va="center", fontsize=7)
+    ax.set_xlim(-0.6, len(heads) + 0.9)
+    ax.set_ylim(len(algorithms) - 0.4, -0.6)
+    ax.set_xticks(range(len(heads)), heads, fontsize=7)
+    names = [NAMES.get(algorithm, algorithm) for algorithm in algorithms] if named else []
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_title("silhouette", loc="right", fontsize=7)
 
 
 def _look(cluster: int) -> dict:

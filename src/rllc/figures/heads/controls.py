@@ -57,7 +57,7 @@ def control_gradient_off(
         style.key(said, **look, **(other if v == "rllc" else grey)) for v, (said, look) in present.items()
     ]
     keys += style.ring_keys(inputs.ring_reasons(*((one, "rllc") for one in drawn.values())))
-    rows = []
+    rows, steps = [], np.unique(np.concatenate([one["step"].values for one in drawn.values()]))
     for name, one in drawn.items():
         frame = all_of(style.zero, partial(Axes.set_ylim, **_limits(one)))
         for heads in chunks(first["head"].values.tolist(), 4):
@@ -68,7 +68,7 @@ def control_gradient_off(
                 color = {"color": style.TYPE_COLORS[kind]}
                 curves = [curve(cell, "rllc", LOOKS["rllc"][1] | color)]
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
-                panels.append(Panel(f"{head} {kind}", curves, color, over=frame))
+                panels.append(Panel(f"{head} {kind}", curves, color, over=frame, steps=steps))
             rows.append(Row(f"{name}\nrefined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey="row")
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")

@@ -29,11 +29,11 @@ def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
 
 
 def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
-    """The contrasts of one head, each with its interval."""
-    cells = {name: apart.sel(distribution=name) for name in apart["distribution"].values.tolist()}
+    """The contrasts with one distribution of every head that has a look, each with its interval."""
+    cells = {head: apart.sel(head=head) for head in looks}
     return [
-        Curve(cell["contrast"], looks[name], cell["half_width"], cell["faulty"])
-        for name, cell in cells.items()
+        Curve(cell["contrast"], looks[head], cell["half_width"], cell["faulty"])
+        for head, cell in cells.items()
     ]
 
 

@@ -1,7 +1,5 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
-from functools import partial
-
 import numpy as np
 import xarray as xr
 
@@ -10,7 +8,19 @@ from rllc.analysis.statistics import summarise
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.heads import differences
-from rllc.figures.panels import Curve, Row, by_seed, curve, head_grid, layer_panels, level, sheet, together
+from rllc.figures.panels import (
+    Curve,
+    Panel,
+    Row,
+    by_seed,
+    curve,
+    head_grid,
+    layer_panels,
+    level,
+    of_heads,
+    sheet,
+    together,
+)
 
 AXIS = "refined LLC"
 THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
@@ -136,33 +146,59 @@ def _refined(refinement: xr.Dataset, seed: int) -> str:
     return captions.sentence(f"{of} over that {'; '.join(parts)}")
 
 
-def _by_head(data: xr.Dataset, *, type_colors: bool, apart: xr.Dataset | None = None) -> style.Figure:
-    """A panel per head, a line per distribution; seeds and layers one below the other, four heads in a row.
-
-    apart  contrasts with one distribution (distribution, ...), drawn below each row of panels
-    """
+def _by_head(data: xr.Dataset) -> style.Figure:
+    """A panel per head, a line per distribution; seeds and layers one below the other, four in a row."""
     labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
     looks = style.distribution_styles(list(labels))
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
 
     def estimates(cell: xr.Dataset) -> list[Curve]:
-        color = {"color": style.TYPE_COLORS[cell["head_type"].item()]} if type_colors else {}
+        color = {"color": style.TYPE_COLORS[cell["head_type"].item()]}
         return [curve(cell.sel(distribution=name), "rllc", looks[name] | color) for name in labels]
 
-    grey = {"color": "#333333"} if type_colors else {}
-    keys = [style.key(label, **(looks[name] | grey)) for name, label in labels.items()]
+    keys = [style.key(label, **(looks[name] | {"color": "#333333"})) for name, label in labels.items()]
     rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"))
-    if apart is not None:
-        contrasts = partial(differences.curves, looks=looks)
-        keys = [style.key(labels[name], **looks[name]) for name in apart["distribution"].values]
-        row = Row(f"{style.short(labels[apart.attrs['a']], 14)}\nless the other", [], keys, "difference from")
-        below = head_grid(apart.assign(head_type=data["head_type"]), contrasts, row, under=level())
-        rows = [row for pair in zip(rows, below, strict=True) for row in pair]
     place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
     figure, axes = sheet(rows, panel=(2.0, 1.75), **place, sharex=True, sharey="row")
-    kinds = 1 if apart is None else 2
-    for first in range(kinds):
-        together(axes[first::kinds].ravel())
+    together(axes.ravel())
+    return figure
+
+
+def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure:
+    """Rows: seeds and layers; columns: distributions; a line per head.
+
+    apart  contrasts of one distribution with each other one (distribution, ...): further rows, by layer
+    """
+    labels = {name: style.short(label, 14) for name, label in inputs.distribution_labels(data).items()}
+    rings, rows, upper = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], []
+    for seed, suffix, one in by_seed(data):
+        looks = style.head_styles(one["head_type"])
+        for layer in inputs.layers(one):
+            heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
+            panels = [
+                Panel(f"{label}{suffix}", of_heads(one.sel(distribution=name), "rllc", heads))
+                for name, label in labels.items()
+            ]
+            keys = [*style.head_keys(one["head_type"], heads), *([] if rows else rings)]
+            rows.append(Row(f"layer {layer}\n{AXIS}", panels, keys, "head, type"))
+            upper.append(True)
+        for layer in inputs.layers(one) if apart is not None else []:
+            heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
+            mine, contrasts = labels[apart.attrs["a"]], apart.sel(seed=seed)
+            panels = [
+                Panel(
+                    f"less {labels[name]}{suffix}",
+                    differences.curves(contrasts.sel(distribution=name), heads),
+                    under=level(),
+                )
+                for name in apart["distribution"].values.tolist()
+            ]
+            rows.append(Row(f"layer {layer}\n{mine}", panels))
+            upper.append(False)
+    entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
+    figure, axes = sheet(rows, panel=(2.1, 1.9), margin=1.6, entries=entries, sharex=True, sharey="row")
+    for kind in (True, False):
+        together(axes[np.array(upper) == kind].ravel())
     return figure
 
 
@@ -181,7 +217,7 @@ def rllc_fig5_one_layer_drllc(
             f"{labels[natural]} times {captions.by_head(ratio[np.isfinite(ratio)], '.2f')}."
         )
     return _drawing(
-        _by_head(data, type_colors=True),
+        _by_head(data),
         datasets,
         data,
         *findings,
@@ -193,17 +229,23 @@ def rllc_fig5_one_layer_drllc(
 
 @style.styled
 def rllc_by_distribution(
-    datasets: Datasets, *, distributions: Names = None, reference: str = "code", seeds: Seeds = None
+    datasets: Datasets,
+    *,
+    distributions: Names = None,
+    reference: str = "code",
+    layer: int | None = None,
+    seeds: Seeds = None,
 ) -> Drawing:
-    """A panel per head, a line per distribution; below it one distribution less each of the others.
+    """A row per layer, a column per distribution, a line per head; below, one distribution less each other.
 
     distributions  default all
     reference      what the others are taken from; where it is not drawn, or alone, no difference is
+    layer          the one whose heads are drawn; default all
     """
-    data = _estimates(datasets, seeds, distributions)
+    data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
     labels, apart = inputs.distribution_labels(data), differences.between(data, reference)
     findings = [] if apart is None else differences.findings(apart, labels)
-    figure = _by_head(data, type_colors=False, apart=apart)
+    figure = _by_distribution(data, apart)
     drawing = _drawing(figure, datasets, data, *findings, *_highest(data))
     if apart is None:
         return drawing

@@ -10,27 +10,29 @@ from matplotlib.figure import Figure
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seed
 from rllc.figures.panels import Curve, Panel, Row, sheet
+from rllc.figures.regression.inputs import boundaries, staged
 
 SIDES = {"x": 0, "y": 1}  # queries at inputs and at answers: the first of them
 NO_BAND = "Means over sequences; no uncertainty is drawn."
 
 
 @style.styled
-def stage_figC8(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
+def stage_figC8(datasets: Datasets, *, seed: Seed = None, setting: str = "sampling") -> Drawing:  # noqa: N802
     """Entropy of every head's attention over its largest possible value, for inputs and answers that ask."""
-    return _by_head(datasets, "attention_entropy", "entropy / log k", seed)
+    return _by_head(datasets, "attention_entropy", "entropy / log k", seed, setting)
 
 
 @style.styled
-def stage_figC9(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
+def stage_figC9(datasets: Datasets, *, seed: Seed = None, setting: str = "sampling") -> Drawing:  # noqa: N802
     """How much every head's attention differs between sequences, for inputs and answers that ask."""
-    return _by_head(datasets, "attention_variability", "variability", seed)
+    return _by_head(datasets, "attention_variability", "variability", seed, setting)
 
 
-def _by_head(datasets: Datasets, name: str, label: str, seed: Seed) -> Drawing:
+def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str) -> Drawing:
     source = inputs.need(datasets, "structure", name)
     data = inputs.of_seed(source, seed)[[name]]
-    over = partial(Axes.set_ylim, bottom=-0.03, top=1.03)
+    frame = staged(datasets, int(data["seed"]), setting)
+    frame["over"] = partial(Axes.set_ylim, bottom=-0.03, top=1.03)
     rows, last, pairs = [], {}, (data.sizes["query"] + 1) // 2
     colors = style.shades(pairs)
     for layer in inputs.layers(data):
@@ -39,7 +41,7 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed) -> Drawing:
             for head in inputs.heads_of_layer(data, layer):
                 values = data[name].sel(head=head)
                 curves = [Curve(values.isel(query=q), {"color": colors[q // 2]}) for q in queries]
-                panels.append(Panel(f"{head}, {side} asks", curves, over=over))
+                panels.append(Panel(f"{head}, {side} asks", curves, **frame))
                 last[f"{head} {side}"] = float(values.isel(step=-1, query=queries).mean())
             rows.append(Row(label, panels))
     rows[0] = rows[0]._replace(keys=[style.key(f"pair {k + 1}", color=c) for k, c in enumerate(colors)])
@@ -52,7 +54,7 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed) -> Drawing:
         f"At the last step the {label} is lowest for {said}; highest for {lowest[-1]} "
         f"({last[lowest[-1]]:.2f}).",
         "x asks: the queries are inputs; y asks: they are answers, of which the last is left out.",
-        conditions=[NO_BAND],
+        conditions=[boundaries(datasets, data["seed"], setting), NO_BAND],
     )
 
 

@@ -7,11 +7,10 @@ import xarray as xr
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import at, law, least, most, recorded
+from rllc.figures.regression.inputs import at, boundaries, law, least, most, of_sequences, recorded, staged
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
-SEQUENCES = "The same sequences at all checkpoints and for all seeds."
 
 
 @style.styled
@@ -20,8 +19,13 @@ def stage_fig6a(
     *,
     seeds: Seeds = None,
     scales: Sequence[float] = (1.0, 3.0, 5.0, 10.0),
+    setting: str = "sampling",
 ) -> Drawing:
-    """The mean square of the predictions by pair, and the in-context learning score of longer inputs."""
+    """The mean square of the predictions by pair, and the in-context learning score of longer inputs.
+
+    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    """
     source = inputs.need(datasets, "in_context", "prediction_square", "far_icl")
     data = inputs.of_seeds(source, seeds)[["prediction_square", "far_icl"]]
     data = data.sel(change="inputs", scale=_existing(source, scales)).drop_vars("change")
@@ -34,15 +38,19 @@ def stage_fig6a(
         curves = [
             Curve(one["prediction_square"].sel(k=k), {"color": c}) for k, c in zip(pairs, colors, strict=True)
         ]
-        over = all_of(_log, *([level(noise, linestyle=":")] if noise else []))
+        stages = staged(datasets, seed, setting)
+        over = all_of(style.log_scale, *([level(noise, linestyle=":")] if noise else []))
         squares = Panel(
-            f"mean squared prediction{suffix}", [*curves, Curve(one["mean_square"], MEAN)], over=over
+            f"mean squared prediction{suffix}",
+            [*curves, Curve(one["mean_square"], MEAN)],
+            over=over,
+            **stages,
         )
         shown = [
             Curve(v, {"color": c, "marker": "o"})
             for v, c in zip(_by(one["far_icl"], "scale"), tones, strict=True)
         ]
-        scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=style.zero)
+        scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=style.zero, **stages)
         rows += [Row("mean square", [squares, scores])]
         trough = least(one["mean_square"].where(one["step"] > 0).dropna("step"))
         last = ", ".join(
@@ -73,17 +81,23 @@ def stage_fig6a(
         "The score is the squared error at the last pair less that at the first, over g²; "
         "the authors divide by g.",
         "A model that knows the mean task alone predicts 0.",
-        conditions=[_sequences(source), "No uncertainty is drawn."],
+        conditions=[
+            boundaries(datasets, data["seed"], setting),
+            of_sequences(source),
+            "No uncertainty is drawn.",
+        ],
     )
 
 
 @style.styled
 def stage_figC3(  # noqa: N802
-    datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = ()
+    datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = (), setting: str = "sampling"
 ) -> Drawing:
     """In-context learning early and late in a sequence, with the Bayes predictor's, and a part of it all.
 
-    zoom  first and last step of the second panel; default 1 % to 10 % of the training
+    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    zoom      first and last step of the second panel; default 1 % to 10 % of the training
+    setting   of the LLC that has the boundaries
     """
     source = inputs.need(datasets, "in_context", "icl_early", "icl_late", "ridge_mse")
     names = [f"icl_{part}{end}" for part in ("early", "late") for end in ("", "_se")]
@@ -94,18 +108,18 @@ def stage_figC3(  # noqa: N802
     first, last = zoom or (0.01 * total, 0.1 * total)
     looks, rows, findings = {"icl_early": EARLY, "icl_late": LATE}, [], []
     for seed, suffix, one in by_seed(data):
+        stages = staged(datasets, seed, setting)
         lines = all_of(
             style.zero,
             *(level(bayes[n], color=look["color"], linestyle=":") for n, look in looks.items()),
         )
         part = one.sel(step=slice(first, last))
-        panels = [
-            Panel(f"whole training{suffix}", [curve(one, n, look) for n, look in looks.items()], over=lines)
-        ]
+        drawn = [curve(one, n, look) for n, look in looks.items()]
+        panels = [Panel(f"whole training{suffix}", drawn, over=lines, **stages)]
         if part.sizes["step"] > 1:
-            near = style.zero
             title = f"steps {style.step_text(first)} to {style.step_text(last)}{suffix}"
-            panels.append(Panel(title, [curve(part, n, look) for n, look in looks.items()], over=near))
+            drawn = [curve(part, n, look) for n, look in looks.items()]
+            panels.append(Panel(title, drawn, over=style.zero, **stages))
         rows.append(Row("squared error", panels))
         late, peak = one["icl_late"], most(one["icl_late"].where(one["step"] > 0).dropna("step"))
         findings.append(
@@ -124,13 +138,23 @@ def stage_figC3(  # noqa: N802
         *findings,
         f"Bayes: {bayes['icl_early']:.2f} and {bayes['icl_late']:.2f} on the same sequences.",
         "A score is the squared error at the later pair less that at the earlier.",
-        conditions=[_sequences(source), "Bands: one standard error over sequences."],
+        conditions=[
+            boundaries(datasets, data["seed"], setting),
+            of_sequences(source),
+            "Bands: one standard error over sequences.",
+        ],
     )
 
 
 @style.styled
-def stage_figC4(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
-    """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g."""
+def stage_figC4(  # noqa: N802
+    datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g.
+
+    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    """
     source = inputs.need(datasets, "in_context", "far_loss", "far_prediction")
     data = inputs.of_seeds(source, seeds)[["far_loss", "far_prediction"]]
     tones = style.shades(data.sizes["scale"])
@@ -144,7 +168,8 @@ def stage_figC4(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
             for change in data["change"].values.tolist():
                 values = _by(one[variable].sel(change=change), "scale")
                 curves = [Curve(v, {"color": c, "marker": "o"}) for v, c in zip(values, tones, strict=True)]
-                panels.append(Panel(f"{change} × g{suffix}", curves, over=_log))
+                frame = staged(datasets, seed, setting)
+                panels.append(Panel(f"{change} × g{suffix}", curves, over=style.log_scale, **frame))
             rows.append(Row(label, panels, [] if rows else keys))
         said = []
         for change in data["change"].values.tolist():
@@ -161,7 +186,11 @@ def stage_figC4(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
         data,
         *findings,
         "Answers are made anew of the changed inputs or tasks, so their variance grows with g².",
-        conditions=[_sequences(source), "No uncertainty is drawn."],
+        conditions=[
+            boundaries(datasets, data["seed"], setting),
+            of_sequences(source),
+            "No uncertainty is drawn.",
+        ],
     )
 
 
@@ -179,12 +208,3 @@ def _existing(source: xr.Dataset, scales: Sequence[float]) -> list[float]:
     """Those of ``scales`` that were measured; all where none was."""
     there = source["scale"].values.tolist()
     return [g for g in scales if g in there] or there
-
-
-def _log(ax: object) -> None:
-    ax.set_yscale("log")
-
-
-def _sequences(source: xr.Dataset) -> str:
-    count = recorded(source, "in_context").get("sequences")
-    return f"Measured on {count:,} sequences. {SEQUENCES}" if count else SEQUENCES

@@ -6,7 +6,33 @@ from typing import Any
 
 import xarray as xr
 
+from rllc.figures import captions, inputs
+from rllc.figures.drawing import Datasets
+from rllc.figures.stage_bands import BASE, bands, of_curve, words
 from rllc.figures.style import step_text
+
+SEQUENCES = "The same sequences at all checkpoints and for all seeds."
+PUBLISHED = "published"  # what the base setting, the paper's, is called in figures
+
+
+def cell(datasets: Datasets, seed: int, setting: str = BASE) -> xr.Dataset | None:
+    """What ``stages`` has of the LLC of one seed; None where it has nothing."""
+    if "stages" not in datasets:
+        return None
+    return of_curve(datasets, seed, inputs.one_distribution(datasets["stages"], None), setting)
+
+
+def staged(datasets: Datasets, seed: int, setting: str = BASE) -> dict[str, Any]:
+    """The part of a ``Panel`` that draws the stages of one seed, by its LLC at a setting."""
+    return {"under": bands(cell(datasets, seed, setting))}
+
+
+def boundaries(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> str:
+    """What the bands are, and where they end in every one of ``seeds``; nothing without stages."""
+    every = {seed: cell(datasets, seed, setting) for seed in seeds.values.reshape(-1).tolist()}
+    said = "; ".join(f"seed {seed}: {words(one)}" for seed, one in every.items() if one is not None)
+    name = PUBLISHED if setting == BASE else setting
+    return captions.when(said, f"Bands: stages by the LLC, setting {name}; {said}.")
 
 
 def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
@@ -17,6 +43,12 @@ def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
 def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
     """The law of the sequences among them."""
     return recorded(dataset, section).get("law", {})
+
+
+def of_sequences(source: xr.Dataset) -> str:
+    """How many sequences predictions are measured on, as ``in_context`` recorded."""
+    count = recorded(source, "in_context").get("sequences")
+    return f"Measured on {count:,} sequences. {SEQUENCES}" if count else SEQUENCES
 
 
 def zero_loss(known: Mapping[str, Any]) -> float | None:

@@ -1,15 +1,19 @@
 """Loss and LLC of in-context regression (arXiv 2402.02364, Fig. 1b), and what its LLC measures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 
 from rllc.analysis.distance import free_distance
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import at, law, most, zero_loss
+from rllc.figures.regression.inputs import PUBLISHED, at, boundaries, cell, law, most, staged, zero_loss
+from rllc.figures.stage_bands import BASE, OF_STAGES, bands, is_it_the_loss, of_loss, words
+from rllc.figures.stage_bands import keys as stage_keys
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
 SETTINGS = ("#117733", "#AA4499", "#4477AA", "#999933")  # of the sampler, the base setting first
@@ -18,11 +22,14 @@ NO_LEVEL = "The level of an LLC is its setting's: compare it with no other's."
 
 
 @style.styled
-def stage_fig1b_lr(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
+def stage_fig1b_lr(
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
     """Test loss, and the LLC under every setting with its control, a column per seed.
 
     datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``in_context`` for the
-              losses of the zero predictor and of the Bayes predictor
+              losses of the zero predictor and of the Bayes predictor; ``stages`` (without it no boundaries)
+    setting   whose boundaries the panels of the loss have; those of an LLC have its own
     """
     settings = of_settings(datasets)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds)
@@ -31,28 +38,39 @@ def stage_fig1b_lr(datasets: Datasets, *, distribution: Name = None, seeds: Seed
     lines, known = reference(datasets)
     losses, rows, findings = [], [], []
     for seed, suffix, one in by_seed(data):
-        over = all_of(*(level(value, **look) for _, value, look in lines))
-        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], over=over))
+        frame = {"over": all_of(*(level(v, **k) for _, v, k in lines)), **staged(datasets, seed, setting)}
+        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
         loss = one["loss"].dropna("step")
         said = f"seed {seed}: the loss goes from {at(loss[0])} to {at(loss[-1])}"
-        for setting in settings:
-            estimate = one[f"llc{_end(setting)}"].dropna("step")
+        for each in settings:
+            estimate = one[f"llc{_end(each)}"].dropna("step")
             if estimate.size:
                 peak = at(most(estimate), ".1f")
-                said += f", the LLC ({setting}) peaks at {peak} and ends at {float(estimate[-1]):.1f}"
+                said += f", the LLC ({each}) peaks at {peak} and ends at {float(estimate[-1]):.1f}"
         findings.append(f"{captions.sentence(said)}")
     keys = [style.key(label, **look) for label, _, look in lines]
     rows.append(Row("mean squared error", losses, [style.key("model", **LOSS), *keys]))
-    for setting, color in zip(settings, SETTINGS, strict=False):
-        look, end, source = {"color": color, "marker": "o"}, _end(setting), settings[setting]
-        panels, faults = [], inputs.ring_reasons((source, "llc"))
-        for _, suffix, one in by_seed(data):
+    chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
+    parted, alike, seen = [], [], []
+    for each, color in zip(settings, SETTINGS, strict=False):
+        look, end, source = {"color": color, "marker": "o"}, _end(each), settings[each]
+        panels, faults, cells = [], inputs.ring_reasons((source, "llc")), []
+        within = _limits(data, end)
+        for seed, suffix, one in by_seed(data):
+            stages = cell(datasets, seed, BASE if each == PUBLISHED else each)
+            cells.append(stages)
+            if stages is not None:
+                parted.append(captions.sentence(f"LLC, {each}{suffix}: {words(stages)}"))
+                said = is_it_the_loss(stages, chance)
+                alike.append(captions.when(said, captions.sentence(f"LLC, {each}{suffix}: {said}")))
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
             drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
-            panels.append(Panel(f"LLC, {setting}{suffix}", [off, drawn]))
-        keys = [style.key("LLC", **look), style.key("gradient off", **OFF), *style.ring_keys(faults)]
-        rows.append(Row("LLC", panels, keys))
+            frame = {"under": bands(stages, said=True), "steps": source["step"].values, "over": within}
+            panels.append(Panel(f"LLC, {each}{suffix}", [off, drawn, *of_loss(stages)], **frame))
+        keys = [style.key("LLC", **look), style.key("gradient off", **OFF), *stage_keys(*cells)]
+        rows.append(Row("LLC", panels, [*keys, *style.ring_keys(faults)]))
+        seen += [one for one in cells if one is not None]
     conditions, details = captions.of_estimates(
         settings["published"], _plain(settings["published"], name), "llc"
     )
@@ -60,7 +78,9 @@ def stage_fig1b_lr(datasets: Datasets, *, distribution: Name = None, seeds: Seed
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *findings[:1],
+        *parted,
+        *findings[1:],
         f"Dotted: {' and '.join(f'{label} {value:.3f}' for label, value, _ in lines)}." if lines else "",
         NO_LEVEL,
         captions.when(
@@ -68,7 +88,12 @@ def stage_fig1b_lr(datasets: Datasets, *, distribution: Name = None, seeds: Seed
             "Stages lie at other steps than the paper's, whose rates are others: compare the sum of rates.",
         ),
         conditions=conditions,
-        details=[*details, *(f"Setting {s}: {captions.chains(d)}." for s, d in settings.items())],
+        details=[
+            *details,
+            captions.joined(*alike),
+            captions.when(seen, OF_STAGES),
+            *(f"Setting {s}: {captions.chains(d)}." for s, d in settings.items()),
+        ],
     )
 
 
@@ -79,10 +104,14 @@ def regression_sampled_loss(
     distribution: Name = None,
     seeds: Seeds = None,
     weights: int = 51717,
+    setting: str = "sampling",
 ) -> Drawing:
     """What the loss is where the sampler is, beside the loss at the checkpoint; how far away it is.
 
-    weights  of the model, which the distance of free chains grows with the root of
+    datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``in_context`` for the
+              losses of the zero predictor and of the Bayes predictor; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    weights   of the model, which the distance of free chains grows with the root of
     """
     settings = of_settings(datasets)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss", "weight_norm"), seeds)
@@ -90,8 +119,8 @@ def regression_sampled_loss(
     base = metrics[["loss", "weight_norm"]].sel(distribution=name)
     data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off", "init_loss"))
     data["weight_norm"] = _any_distribution(base["weight_norm"])
-    for setting, source in settings.items():
-        end, values = _end(setting), captions.sampling(source)
+    for each, source in settings.items():
+        end, values = _end(each), captions.sampling(source)
         at_center = data[f"init_loss{end}"]
         data[f"sampled_loss{end}"] = at_center + data[f"llc{end}"] / values["n_beta"]
         data[f"sampled_loss{end}_se"] = data[f"llc{end}_se"] / values["n_beta"]
@@ -104,16 +133,17 @@ def regression_sampled_loss(
     looks = {s: {"color": c, "marker": "o"} for s, c in zip(settings, SETTINGS, strict=False)}
     losses, distances, findings = [], [], []
     for seed, suffix, one in by_seed(data):
-        over = all_of(*(level(value, **look) for _, value, look in lines))
+        over, frame = all_of(*(level(v, **k) for _, v, k in lines)), staged(datasets, seed, setting)
         curves = [Curve(one["loss"], LOSS)]
-        for setting, look in looks.items():
-            measured = one.sel(step=settings[setting]["step"].values)
+        for each, look in looks.items():
+            measured = one.sel(step=settings[each]["step"].values)
             curves.append(
-                curve(measured.drop_vars("verdict", errors="ignore"), f"sampled_loss{_end(setting)}", look)
+                curve(measured.drop_vars("verdict", errors="ignore"), f"sampled_loss{_end(each)}", look)
             )
-        losses.append(Panel(f"loss of the chains{suffix}", curves, over=over))
+        losses.append(Panel(f"loss of the chains{suffix}", curves, over=over, **frame))
         far = [Curve(one[f"relative_distance{_end(s)}"], look) for s, look in looks.items()]
-        distances.append(Panel(f"distance of free chains / weight norm{suffix}", far, over=level(1.0)))
+        title = f"distance of free chains / weight norm{suffix}"
+        distances.append(Panel(title, far, over=level(1.0), **frame))
         sampled = one["sampled_loss"].dropna("step")
         both = one.sel(step=sampled["step"])
         rise = both.sel(step=slice(None, int(most(both["llc"])["step"])))
@@ -140,7 +170,11 @@ def regression_sampled_loss(
         *findings,
         "Were the chains' loss a constant c, the LLC would be n_beta (c - loss): the loss, not geometry.",
         f"Chains that feel the localization alone are {frees} from the checkpoint, of {weights:,} weights.",
-        conditions=[captions.BANDS, captions.setting(settings["published"])],
+        conditions=[
+            boundaries(datasets, data["seed"], setting),
+            captions.BANDS,
+            captions.setting(settings["published"]),
+        ],
         details=[
             "The chains' mean loss is the loss at the checkpoint (init_loss) plus LLC / n_beta.",
             *(f"Setting {s}: {captions.chains(d)}." for s, d in settings.items()),
@@ -195,6 +229,14 @@ def _named(variable: str, end: str) -> str:
         if variable.endswith(suffix):
             return f"{variable.removesuffix(suffix)}{end}{suffix}"
     return f"{variable}{end}"
+
+
+def _limits(data: xr.Dataset, end: str) -> Callable[[Axes], object]:
+    """The range of the estimates and their controls: what the loss would make of them may be far off."""
+    shown = [data[name] for name in (f"llc{end}", f"llc{end}_gradient_off")]
+    low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
+    room = 0.08 * (high - low) or 1.0
+    return partial(Axes.set_ylim, bottom=low - room, top=high + room)
 
 
 def _plain(source: xr.Dataset, name: str) -> xr.Dataset:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, level, sheet
-from rllc.figures.regression.inputs import ends, most
+from rllc.figures.regression.inputs import boundaries, ends, most, staged
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
@@ -18,10 +18,11 @@ OF_WEIGHTS = "Read off the weights: there is no sampling error."
 
 
 @style.styled
-def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
+def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling") -> Drawing:
     """Weights of the last layer norm; the Hessian's trace and largest eigenvalues where there are any.
 
-    datasets  ``structure``; ``hessian``, ``eigenvalues``
+    datasets  ``structure``; ``hessian``, ``eigenvalues``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
     """
     source = inputs.need(datasets, "structure", "unembed_norm_weight", "norm_weight_small")
     data = inputs.of_seeds(source, seeds)[["unembed_norm_weight", "norm_weight_small"]]
@@ -49,7 +50,8 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
     for seed, suffix, one in by_seed(data):
         norms = [Curve(one["unembed_norm_weight"].isel(channel=i), THIN) for i in range(one.sizes["channel"])]
         norms.append(Curve(one["unembed_norm_weight"].mean("channel"), MEAN))
-        panels = [Panel(f"last layer norm, weights{suffix}", norms, over=style.zero)]
+        frame = staged(datasets, seed, setting)
+        panels = [Panel(f"last layer norm, weights{suffix}", norms, over=style.zero, **frame)]
         share = float(one["norm_weight_small"][-1])
         said = f"seed {seed}: {share:.0%} of the weights of the last layer norm end below 0.1"
         curves = []
@@ -63,7 +65,7 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
             said += f", the largest eigenvalue at {_peak(one['hessian_eigenvalue'].isel(rank=0))}"
         if curves:
             steps = data["step"].values
-            panels.append(Panel(f"Hessian{suffix}", curves, over=_log, steps=steps))
+            panels.append(Panel(f"Hessian{suffix}", curves, over=style.log_scale, steps=steps, **frame))
         rows.append(Row("weight", panels))
         findings.append(f"{captions.sentence(said)}")
     keys = [style.key("a channel", **THIN), style.key("mean", **MEAN)]
@@ -81,13 +83,19 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
         *findings,
         *words,
         "The authors plot the sum of a number of probes that changes from checkpoint to checkpoint.",
-        conditions=[OF_WEIGHTS if not curved else ""],
+        conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS if not curved else ""],
     )
 
 
 @style.styled
-def stage_figC5(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
-    """Shares of the singular values of W_E and W_pos, and how far W_E lies within the directions of W_pos."""
+def stage_figC5(  # noqa: N802
+    datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Shares of the singular values of W_E and W_pos, and how far W_E lies within the directions of W_pos.
+
+    datasets  ``structure``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    """
     names = ["embedding_share", "position_share", "embedding_rank", "position_rank", "alignment"]
     source = inputs.need(datasets, "structure", *names)
     data = inputs.of_seeds(source, seeds)[names]
@@ -97,6 +105,7 @@ def stage_figC5(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
     dashes = dict(zip(subspaces, ("-", "--", "-.", ":"), strict=False))
     width = source.sizes.get("channel")
     for seed, suffix, one in by_seed(data):
+        frame = staged(datasets, seed, setting)
         tokens, places = (
             _lines(one[f"{n}_share"], d)
             for n, d in (("embedding", "direction"), ("position", "position_direction"))
@@ -113,9 +122,9 @@ def stage_figC5(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
         )
         rows.append(
             Row("share", [
-                Panel(f"W_E, singular values²{suffix}", tokens),
-                Panel(f"W_pos, singular values²{suffix}", places),
-                Panel(f"W_E within W_pos{suffix}", aligned, over=all_of(*chance)),
+                Panel(f"W_E, singular values²{suffix}", tokens, **frame),
+                Panel(f"W_pos, singular values²{suffix}", places, **frame),
+                Panel(f"W_E within W_pos{suffix}", aligned, over=all_of(*chance), **frame),
             ])
         )  # fmt: skip
         least, top = (
@@ -140,13 +149,19 @@ def stage_figC5(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
         data,
         *findings,
         "A length within a subspace is that of the projection; the authors' cosines are of a rotation.",
-        conditions=[OF_WEIGHTS],
+        conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS],
     )
 
 
 @style.styled
-def stage_figC6(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
-    """Weights and biases of the last layer norm, of the unembedding, and of both, channel by channel."""
+def stage_figC6(  # noqa: N802
+    datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Weights and biases of the last layer norm, of the unembedding, and of both, channel by channel.
+
+    datasets  ``structure``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    """
     names = [
         "unembed_norm_weight",
         "unembed_norm_bias",
@@ -160,15 +175,15 @@ def stage_figC6(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
     for seed, suffix, one in by_seed(data):
         for kind, unembed, product in (("weight", "W_U[0]", "W_U[0] γ"), ("bias", "b_U[0]", "W_U[0] β")):
             norm, both = (_channels(one[f"{of}_{kind}"]) for of in ("unembed_norm", "effective"))
-            middle = one[f"unembed_{kind}"]
+            middle, frame = one[f"unembed_{kind}"], {"over": style.zero, **staged(datasets, seed, setting)}
             panels = [
-                Panel(f"last layer norm, {kind}{suffix}", norm, over=style.zero),
+                Panel(f"last layer norm, {kind}{suffix}", norm, **frame),
                 Panel(
                     f"unembedding {unembed}{suffix}",
                     _channels(middle) if "channel" in middle.dims else [Curve(middle, MEAN)],
-                    over=style.zero,
+                    **frame,
                 ),
-                Panel(f"effective {kind} = {product}{suffix}", both, over=style.zero),
+                Panel(f"effective {kind} = {product}{suffix}", both, **frame),
             ]
             rows.append(Row(kind, panels))
         size = abs(one["effective_weight"])
@@ -180,12 +195,20 @@ def stage_figC6(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
         )
     rows[0] = rows[0]._replace(keys=[style.key("a channel", **THIN), style.key("mean, or the one", **MEAN)])
     figure, _ = sheet(rows, panel=(2.7, 1.9), margin=1.2, sharex=True)
-    return captions.drawing(figure, data, *findings, conditions=[OF_WEIGHTS])
+    return captions.drawing(
+        figure, data, *findings, conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS]
+    )
 
 
 @style.styled
-def stage_figC7(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa: N802
-    """Mean and spread of the weights and biases of every layer norm; below, the share smaller than 0.1."""
+def stage_figC7(  # noqa: N802
+    datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
+) -> Drawing:
+    """Mean and spread of the weights and biases of every layer norm; below, the share smaller than 0.1.
+
+    datasets  ``structure``; ``stages`` (without it no boundaries)
+    setting   of the LLC that has the boundaries
+    """
     names = [f"norm_{word}_{part}" for word in ("weight", "bias") for part in ("mean", "sd", "small")]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
     rows, findings = [], []
@@ -198,7 +221,8 @@ def stage_figC7(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
                 at = one.sel(norm=norm)
                 share = partial(_share, at[f"norm_{word}_small"], small)
                 drawn = Curve(at[f"norm_{word}_mean"], look, at[f"norm_{word}_sd"])
-                panels.append(Panel(f"{title}{suffix}", [drawn], over=all_of(style.zero, share)))
+                frame = {"over": all_of(style.zero, share), **staged(datasets, seed, setting)}
+                panels.append(Panel(f"{title}{suffix}", [drawn], **frame))
             rows.append(Row(word, panels))
         last = one.isel(step=-1)
         small_shares = ", ".join(
@@ -215,7 +239,14 @@ def stage_figC7(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:  # noqa:
     ]
     figure.legend(handles=keys, loc="outside lower center", ncols=2)
     return captions.drawing(
-        figure, data, *findings, conditions=["Bands: one standard deviation over channels.", OF_WEIGHTS]
+        figure,
+        data,
+        *findings,
+        conditions=[
+            boundaries(datasets, data["seed"], setting),
+            "Shaded: one standard deviation over channels.",
+            OF_WEIGHTS,
+        ],
     )
 
 
@@ -248,7 +279,3 @@ def _lines(values: xr.DataArray, dim: str) -> list[Curve]:
 def _peak(values: xr.DataArray) -> str:
     peak = most(values.dropna("step"))
     return f"step {style.step_text(float(peak['step']))} ({float(peak):.0f})"
-
-
-def _log(ax: Axes) -> None:
-    ax.set_yscale("log")

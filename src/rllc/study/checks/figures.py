@@ -31,6 +31,8 @@ def figure_problems(study: Study) -> Iterator[str]:
 
 def _of_study(study: Study, place: str, figure: Figure, row: FigureRow, drawn: str) -> Iterator[str]:
     """Figures of the validation and of the claims have no experiment; the former need their family."""
+    if figure.beside:
+        yield f"{place}.beside: '{drawn}' is of no experiment; take it out"
     if figure.experiment is not None:
         what = row.target if row.target == VALIDATION else "claims"
         yield f"{place}.experiment: '{drawn}' draws the {what}, which is of no experiment; take it out"
@@ -49,6 +51,7 @@ def _of_experiment(
         yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
         return
     yield from refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
+    yield from _beside(study, place, figure, row, drawn)
     if experiment := study.experiments.get(figure.experiment):
         made = [*datasets(experiment), *datasets(experiment, "calibrate"), "corpus"]
         for needed in row.needs:
@@ -58,13 +61,33 @@ def _of_experiment(
         setting = figure.options.get("setting")
         if isinstance(setting, str) and "setting" in options(row):
             parts = [name.partition(".") for name in made]
-            known = [BASE_SETTING, *(after for base, dot, after in parts if dot and base in row.needs)]
+            read = (*row.needs, *(["llc"] if "stages" in row.uses else []))  # stages are of LLC curves
+            known = [BASE_SETTING, *(after for base, dot, after in parts if dot and base in read)]
             yield from refer(f"{place}.options.setting", setting, known, f"sampling setting of {drawn}")
-        for name in ("seed", "seeds"):
+        layers = [*range(getattr(experiment.model, "n_layers", 0))]  # families need not have layers
+        of = {"seed": experiment.seeds, "seeds": experiment.seeds, "layer": layers}
+        for name, known in of.items():
             value = figure.options.get(name)
-            for seed in value if isinstance(value, list) else [value]:
-                if seed is not None and seed not in experiment.seeds:
-                    yield f"{place}.options.{name}: there is no seed {seed}; it has {experiment.seeds}"
+            for one in value if isinstance(value, list) else [value]:
+                if one is not None and one not in known:
+                    yield f"{place}.options.{name}: there is no {name.rstrip('s')} {one}; it has {known}"
+
+
+def _beside(
+    study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
+) -> Iterator[str]:
+    """Further experiments are of figures of several alone, and have what these need."""
+    others = getattr(figure, "beside", [])
+    if others and not row.several:
+        yield f"{place}.beside: '{drawn}' draws one experiment; take it out"
+    if figure.experiment in others:
+        yield f"{place}.beside: '{figure.experiment}' is the experiment itself; name others"
+    for other in others:
+        yield from refer(f"{place}.beside", other, study.experiments, "experiment")
+        made = datasets(study.experiments[other]) if other in study.experiments else row.needs
+        for needed in row.needs:
+            if needed not in made:
+                yield f"{place}.beside: needs {needed}.nc, which '{other}' does not declare"
 
 
 def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str) -> Iterator[str]:

@@ -25,6 +25,11 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
         if reasons := lacking(experiment.model, dataset.row.asks):
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
+        yield from (
+            f"{where}: it reads what {other}.nc says of the last checkpoint; give {other}"
+            for other in dataset.row.after
+            if other not in datasets
+        )
         yield from _extent(where, experiment, dataset, known)
         if tokens := study.tokenizers.get(experiment.tokenizer):
             yield from _too_many(where, dataset.section, tokens)

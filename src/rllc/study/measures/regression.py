@@ -100,7 +100,7 @@ def _norm(word: str) -> dict[str, Variable]:
     }
 
 
-def _figure(function: str, *needs: str, uses: tuple[str, ...] = ()) -> FigureRow:
+def _figure(function: str, *needs: str, uses: tuple[str, ...] = ("stages",)) -> FigureRow:
     return FigureRow(f"rllc.figures.regression.{function}", needs, uses, "regression")
 
 
@@ -118,6 +118,7 @@ ROWS = (
             **_gap("icl_early", "the middle pair less that at the first"),
             **_gap("icl_late", "the last pair less that at the middle one"),
             **_gap("icl_score", "the last pair less that at the first"),
+            "delta_zero": Variable("mean square of the predictions", SQUARES),
             "delta_prior": Variable("mean squared difference from what the mean task predicts", SQUARES),
             "delta_ridge": Variable("mean squared difference from ridge regression", SQUARES),
             "delta_dmmse": Variable(
@@ -144,13 +145,19 @@ ROWS = (
         stream_of_seed=False,
         figures={
             "stage_fig1b_lr": _figure(
-                "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "in_context")
+                "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "in_context", "stages")
+            ),
+            "regression_published_curves": _figure(
+                "comparison:regression_published_curves", "metrics", "llc", "in_context", uses=()
             ),
             "stage_fig6a": _figure("behaviour:stage_fig6a", "in_context"),
+            "stage_figC2": FigureRow(
+                "rllc.figures.regression.pools:stage_figC2", ("in_context",), (), "regression", several=True
+            ),
             "stage_figC3": _figure("behaviour:stage_figC3", "in_context"),
             "stage_figC4": _figure("behaviour:stage_figC4", "in_context"),
             "regression_sampled_loss": _figure(
-                "stages:regression_sampled_loss", "metrics", "llc", uses=("llc.*",)
+                "stages:regression_sampled_loss", "metrics", "llc", uses=("llc.*", "in_context", "stages")
             ),
         },
     ),
@@ -169,6 +176,8 @@ ROWS = (
                 "1",
                 ("subspace", "coordinate"),
             ),
+            "alignment_mean": Variable("the same, mean over rows", "1", ("subspace",)),
+            "position_top": Variable("the three largest shares of W_pos together", "1"),
             **_norm("weight"),
             **_norm("bias"),
             "unembed_norm_weight": Variable("weight of the last layer norm", "1", ("channel",)),
@@ -184,6 +193,10 @@ ROWS = (
             "attention_inputs": _attention("attention to all inputs"),
             "attention_answers": _attention("attention to all answers"),
             "attention_mean": _attention("mean attention over sequences", "query", "key"),
+            "hard_patterns": Variable("heads and kinds of query whose attention is hard and constant", "1"),
+            "hard_correlation": Variable("rank correlation of attention's entropy and variability", "1"),
+            "weight_count": Variable("numbers in a weight", "1", ("weight",)),
+            "residual_factor": Variable("what the residual stream is multiplied by in a block", "1"),
         },
         settings=lambda work: {**work.section.model_dump(), "law": _law(work)},
         cost=_structure_cost,
@@ -192,13 +205,16 @@ ROWS = (
         stream="structure",
         stream_of_seed=False,
         figures={
-            "stage_fig6b": _figure("structure:stage_fig6b", "structure", uses=("hessian", "eigenvalues")),
+            "stage_fig6b": _figure(
+                "structure:stage_fig6b", "structure", uses=("hessian", "eigenvalues", "stages")
+            ),
             "stage_figC5": _figure("structure:stage_figC5", "structure"),
             "stage_figC6": _figure("structure:stage_figC6", "structure"),
             "stage_figC7": _figure("structure:stage_figC7", "structure"),
             "stage_figC8": _figure("attention:stage_figC8", "structure"),
             "stage_figC9": _figure("attention:stage_figC9", "structure"),
-            "stage_figC10": _figure("attention:stage_figC10", "structure"),
+            "stage_figD2": _figure("architecture:stage_figD2", "structure", uses=()),
+            "stage_figC10": _figure("attention:stage_figC10", "structure", uses=()),
         },
     ),
 )

@@ -72,6 +72,9 @@ class Sampling(Section):
         default=False,
     )
     distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    checkpoints: Distinct[Step] | None = key(
+        "steps sampled; null: all of the experiment's", unit="steps", min_length=1, default=None
+    )
     components: Distinct[str] | None = key(
         "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
     )

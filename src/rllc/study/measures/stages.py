@@ -7,6 +7,7 @@ from typing import Any
 from rllc.study.measures.sampling import settings
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.tasks import TASKS
 from rllc.study.values import Count, Positive
 
 CELL = ("setting", "distribution")
@@ -32,9 +33,15 @@ class Stages(Section):
 
 
 def _settings(work: Work) -> dict[str, Any]:
-    """With the loss of a uniform prediction, where tokens are predicted."""
-    vocabulary = getattr(work.study.tokenizers[work.experiment.tokenizer], "vocabulary", None)
-    return {**work.section.model_dump(), "chance": vocabulary and math.log(vocabulary)}
+    """With the loss of predictions that know nothing: uniform ones of tokens, 0 of numbers."""
+    tokens = work.study.tokenizers[work.experiment.tokenizer]
+    vocabulary = getattr(tokens, "vocabulary", None)
+    chance, guess = vocabulary and math.log(vocabulary), "uniform predictions"
+    if work.experiment.task == "regression":
+        noise = work.study.distributions[work.experiment.distributions[0]].noise_variance
+        chance, guess = tokens.dimension + noise, "predictions of 0"
+    unit = TASKS[work.experiment.task].unit
+    return {**work.section.model_dump(), "chance": chance, "guess": guess, "unit": unit}
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:

@@ -5,6 +5,7 @@ from rllc.study.measures import (
     calibration,
     curvature,
     heads,
+    interventions,
     recommendation,
     regression,
     sampling,
@@ -18,6 +19,7 @@ MEASURES: tuple[Measure, ...] = (
     *curvature.ROWS,
     *heads.ROWS,
     *tokens.ROWS,
+    *interventions.ROWS,
     *behaviour.ROWS,
     *regression.ROWS,
     *calibration.ROWS,
@@ -25,6 +27,7 @@ MEASURES: tuple[Measure, ...] = (
 ANALYSES: tuple[Analysis, ...] = (
     *heads.ANALYSES,
     *tokens.ANALYSES,
+    *interventions.ANALYSES,
     *stages.ANALYSES,
     *recommendation.ANALYSES,
 )

@@ -39,6 +39,11 @@ DROPPED_FILES = re.compile(
 )
 MINIMUM_PARAGRAPH = 80
 ENGLISH_SHARE = 0.93
+# Headers that a program wrote, or that repeat lines of another, would stand on both sides of the split.
+GENERATED = re.compile(r"@generated|DO NOT EDIT", re.IGNORECASE)
+GENERATED_WITHIN = 1000
+REPEATED_SHARE = 0.5
+MINIMUM_LINE = 16
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
@@ -48,7 +53,9 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
 
     kind       ``code``: Python with docstrings removed; ``prose``: English paragraphs from docstrings and
                .md and .rst files (at least 80 characters, 93 % of them letters, spaces or ``.,;``), each
-               once, one document per file; ``headers``: C and C++ headers
+               once, one document per file; ``headers``: C and C++ headers that do not call themselves
+               generated and of which at most half (of the lines of 16 characters or more, counted in
+               characters) stood in an earlier one
     packages   names of installed distributions, and ``stdlib`` for the standard library
     megabytes  reading stops at the first document that passes this size (10^6 bytes of UTF-8)
 
@@ -65,7 +72,7 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
     if isinstance(packages, str) or not packages:
         raise ValueError(f"packages is {packages!r}; expected a list of names such as ['stdlib', 'numpy']")
     listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
-    extract = {"code": _code, "prose": partial(_prose, set()), "headers": _whole}[kind]
+    extract = {"code": _code, "prose": partial(_prose, set()), "headers": partial(_header, set())}[kind]
     return _until(megabytes * 1e6, listed, extract)
 
 
@@ -131,8 +138,14 @@ def _wanted(parts: Sequence[str]) -> bool:
     )
 
 
-def _whole(source: str, name: str) -> Iterator[Document]:
-    yield Document(source, name)
+def _header(seen: set[str], source: str, name: str) -> Iterator[Document]:
+    if GENERATED.search(source, 0, GENERATED_WITHIN):
+        return
+    lines = [line for line in map(str.strip, source.split("\n")) if len(line) >= MINIMUM_LINE]
+    repeated = sum(len(line) for line in lines if line in seen)
+    if repeated <= REPEATED_SHARE * sum(map(len, lines)):
+        seen.update(lines)
+        yield Document(source, name)
 
 
 def _code(source: str, name: str) -> Iterator[Document]:

@@ -1,0 +1,93 @@
+"""Whether induction heads form one after the other: for claims (arXiv 2410.02984, App. B.2.2, Fig. 10)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import Curve, before_peak, peak_step
+
+NAN = float("nan")
+DROPS = (0.5, 0.9)
+NAMES = ("spread", "same_order", "drop_at_peak", "joint_drop_at_peak", "icl_left")
+
+
+def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_seed: int = 0) -> xr.Dataset:
+    """Numbers (seed, step) of the induction heads of each seed, at the last step of ``icl``.
+
+    datasets      ``icl``, ``rllc``, ``heads`` (``head_type``); ``components``, where the heads are sampled
+                  together
+    distribution  of the refined LLC and of the score: code
+
+    A head's peak is the step of the largest refined LLC (``rllc.analysis.curves.before_peak``); its drop is
+    that of the score with all other induction heads ablated, from the first checkpoint to the last.
+
+    ``spread``              log2 of the latest over the earliest peak
+    ``same_order``          1 where peaks have the order of the steps of half the drop, else 0; NaN with ties
+    ``drop_at_peak``        the largest |log2| of the step of 90 % of a head's drop over that of its peak
+    ``joint_drop_at_peak``  |log2| of the step of 90 % of the plain score's drop over that of the peak of all
+                            heads' joint refined LLC
+    ``icl_left``            score with all induction heads ablated over the plain one, at the last step
+
+    NaN with fewer than two induction heads, where a curve is missing, or where no score falls.
+    """
+    score = datasets["icl"]["icl_score"].sel(distribution=distribution)
+    rows = [_of_seed(datasets, score.sel(seed=seed), seed, distribution) for seed in score["seed"].values]
+    table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
+    coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
+    return xr.Dataset({name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}, coords)
+
+
+def induction_heads(types: xr.DataArray) -> list[str]:
+    """Labels of the induction heads of one seed."""
+    return [str(head) for head in types["head"].values[types.values == "induction"]]
+
+
+def others(heads: Sequence[str], head: str) -> str:
+    """The label of all heads but one, as of a component."""
+    return "+".join(each for each in heads if each != head)
+
+
+def _of_seed(
+    datasets: Mapping[str, xr.Dataset], score: xr.DataArray, seed: int, distribution: str
+) -> list[float]:
+    heads = induction_heads(datasets["heads"]["head_type"].sel(seed=seed))
+    if len(heads) < 2:
+        return [NAN] * len(NAMES)
+    rllc = datasets["rllc"]["rllc"].sel(seed=seed, distribution=distribution)
+    peaks = np.asarray([_peak(rllc.sel(head=head)) for head in heads])
+    half, most = (
+        np.asarray([_dropped(score, others(heads, head), share) for head in heads]) for share in DROPS
+    )
+    together, joint = datasets.get("components"), NAN
+    label = "+".join(heads)
+    if together is not None and label in together["component"].values:
+        known = together["rllc"].sel(seed=seed, component=label)
+        joint = _peak(known.sel(distribution=distribution)) if distribution in known["distribution"] else NAN
+    plain, gone = (float(score.sel(ablated=name)[-1]) for name in ("none", "all"))
+    tied = len({*peaks}) < len(peaks) or len({*half}) < len(half)
+    ordered = float((np.argsort(peaks) == np.argsort(half)).all())
+    return [
+        np.log2(peaks.max() / peaks.min()),
+        NAN if tied or not np.isfinite([*peaks, *half]).all() else ordered,
+        abs(np.log2(most / peaks)).max(),
+        abs(np.log2(_dropped(score, "none", DROPS[1]) / joint)),
+        gone / plain if plain < 0 else NAN,
+    ]
+
+
+def _peak(curve: xr.DataArray) -> float:
+    known = curve.dropna("step")
+    smoothed = before_peak(Curve(known["step"].values, known.values))
+    return NAN if smoothed is None else peak_step(smoothed)
+
+
+def _dropped(score: xr.DataArray, ablated: str, share: float) -> float:
+    """The first step at which the score has fallen by this share of its fall from first to last."""
+    if ablated not in score["ablated"].values:
+        return NAN
+    curve = score.sel(ablated=ablated).dropna("step")
+    if not curve.size or curve[-1] >= curve[0]:
+        return NAN
+    there = curve.values <= float(curve[0] + share * (curve[-1] - curve[0]))
+    return float(curve["step"].values[there.argmax()])

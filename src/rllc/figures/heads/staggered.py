@@ -1,0 +1,120 @@
+"""Refined LLC and in-context learning of each induction head and of all (arXiv 2410.02984, Fig. 10)."""
+
+import xarray as xr
+
+from rllc.analysis.staggered import induction_heads, others
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
+
+PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "x", "linestyle": ":"}
+
+
+@style.styled
+def rllc_fig10_staggered_induction(
+    datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None
+) -> Drawing:
+    """Rows: the refined LLC, and the in-context learning score; left each induction head, right all together.
+
+    distribution  default "code", else the first of the score's
+
+    The score of a head is that with all other induction heads mean-ablated. Right, the joint refined LLC
+    where it is sampled (``components``), the score as it is, and without all of them.
+    """
+    icl = inputs.of_seeds(inputs.need(datasets, "icl", "icl_score"), seeds)
+    name = inputs.distribution_names(icl, None if distribution is None else [distribution], ("code",))[0]
+    data = icl[["icl_score", "icl_score_se"]].sel(distribution=[name])
+    rllc = inputs.need(datasets, "rllc", "rllc")
+    inputs.distribution_names(rllc, [name], ())
+    kept = [each for each in ("rllc", "rllc_se", "verdict") if each in rllc]
+    known = rllc[kept].sel(distribution=[name], seed=data["seed"])
+    data = data.assign(known.rename(step="step_rllc"))
+    data = data.assign(head_type=inputs.types_of(datasets, known["head"], data["seed"]))
+    components = datasets.get("components")
+    if components is not None and name not in components["distribution"].values:
+        components = None
+    rows, findings, joint = [], [], {}
+    for seed, suffix, one in by_seed(data.sel(distribution=name)):
+        heads = induction_heads(one["head_type"])
+        together = None
+        if components is not None and len(heads) > 1 and "+".join(heads) in components["component"].values:
+            at = {"seed": seed, "distribution": name, "component": "+".join(heads)}
+            together = components[[each for each in kept if each in components]].sel(at)
+            joint[seed] = together["rllc"]
+        rows += _rows(one, heads, together, suffix)
+        findings.append(_finding(one, heads, seed))
+    figure, _ = sheet(rows, panel=(3.2, 2.0), margin=2.0, sharex=True, sharey="row")
+    if joint:
+        each = xr.concat(
+            [array.reset_coords(drop=True) for array in joint.values()],
+            xr.DataArray(list(joint), dims="seed", name="seed"),
+        )
+        data = data.assign(rllc_joint=each.rename(step="step_rllc").reindex(step_rllc=data["step_rllc"]))
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        "Left, the score of a head is that with all other induction heads replaced by their mean outputs. "
+        "Right, all induction heads' joint refined LLC, where it is sampled.",
+        conditions=[
+            f"On {inputs.one_label(icl, name)}. Bands: one standard error.",
+            captions.setting(rllc),
+            captions.contexts(icl, "icl"),
+            captions.failures(data, "icl_score"),
+        ],
+    )
+
+
+def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix: str) -> list[Row]:
+    looks = style.head_styles(one["head_type"])
+    late = [name for name in one.data_vars if "step_rllc" in one[name].dims]
+    of_head = one[late].rename(step_rllc="step")
+    score = one[["icl_score", "icl_score_se"]]
+    plain = [("none", PLAIN), *([("all", GONE)] if heads else [])]
+    alone = [(others(heads, head), looks[head]) for head in heads] if len(heads) > 1 else plain
+    left = [
+        Panel(
+            f"each induction head{suffix}" if heads else f"no induction head{suffix}",
+            [curve(of_head.sel(head=head), "rllc", looks[head]) for head in heads],
+            steps=of_head["step"].values,
+        ),
+        Panel(
+            "without the others" if len(heads) > 1 else "as it is, and without all" if heads else "as it is",
+            [curve(score.sel(ablated=name), "icl_score", look) for name, look in alone],
+            over=level(),
+            steps=score["step"].values,
+        ),
+    ]
+    right = [
+        Panel(
+            f"all together{suffix}" if together is not None else f"all together: not sampled{suffix}",
+            [curve(together, "rllc", PLAIN)] if together is not None else [],
+            steps=of_head["step"].values,
+        ),
+        Panel(
+            "as it is, and without all",
+            [curve(score.sel(ablated=name), "icl_score", look) for name, look in plain],
+            over=level(),
+        ),
+    ]
+    keys = [style.key(head, **looks[head]) for head in heads]
+    keys.append(style.key("all, or as it is", **PLAIN))
+    keys += [style.key("all ablated", **GONE)] if heads else []
+    two = len(heads) > 1
+    return [
+        Row("refined LLC", [left[0], *([right[0]] if two else [])], keys),
+        Row("ICL score (nats/token)", [left[1], *([right[1]] if two else [])]),
+    ]
+
+
+def _finding(one: xr.Dataset, heads: list[str], seed: int) -> str:
+    if not heads:
+        return f"Seed {seed}: no head is an induction head."
+    last = one["icl_score"].isel(step=-1)
+    step = style.step_text(float(one["step"][-1]))
+    alone = [(head, float(last.sel(ablated=others(heads, head)))) for head in heads] if len(heads) > 1 else []
+    each = "".join(f", {value:.2f} with {head} alone" for head, value in alone)
+    return (
+        f"Seed {seed}: at step {step} the in-context learning score is {float(last.sel(ablated='none')):.2f}"
+        f"{each}, and {float(last.sel(ablated='all')):.2f} without any induction head."
+    )

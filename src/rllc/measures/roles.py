@@ -1,0 +1,50 @@
+"""Which heads play a part in a measure, by what other measures said at the last checkpoint."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.head_types import head_types
+
+PATTERN = "dyck"
+
+
+def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) -> list[str]:
+    """The heads of a type (``rllc.analysis.head_types``), layer by layer.
+
+    heads  of ``heads.nc`` one seed, its last checkpoint among the steps
+    """
+    types = head_types(heads, thresholds=thresholds).isel(seed=0)
+    return [str(head) for head in types["head"].values[types.values == kind]]
+
+
+def multigram(heads: xr.Dataset, layer: int, *, thresholds: Mapping[str, float]) -> list[str]:
+    """What the paper calls multigram heads: those of a layer that have none of the scores."""
+    return [head for head in of_type(heads, "other", thresholds=thresholds) if _layer(head) == layer]
+
+
+def bracket_head(tokens: xr.Dataset) -> str | None:
+    """The head after layer 0 with the largest share of brackets among its tokens in context at the last
+    step, the first of equals; None where none has any.
+
+    tokens  of ``tokens.nc`` one seed
+    """
+    share = tokens["share"].sortby("step").isel(seed=0, step=-1).sel(pattern=PATTERN)
+    later = share.where([_layer(head) > 0 for head in share["head"].values]).fillna(0.0)
+    best = int(np.argmax(later.values))
+    return str(later["head"].values[best]) if later.values[best] > 0 else None
+
+
+def indices(labels: list[str]) -> list[tuple[int, int]]:
+    """Layer and head of each label."""
+    return [tuple(map(int, label.split(":"))) for label in labels]
+
+
+def label(heads: list[tuple[int, int]]) -> str:
+    """The component of several heads, "1:0+1:1"; "" of none."""
+    return "+".join(f"{layer}:{head}" for layer, head in sorted(heads))
+
+
+def _layer(head: str) -> int:
+    return int(str(head).partition(":")[0])

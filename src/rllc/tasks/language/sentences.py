@@ -1,0 +1,94 @@
+"""Sentences with brackets, made of common words (arXiv 2410.02984, Fig. 6, does not give its own).
+
+    unnested  W{3,6} (W{2,5}) W{3,6}.
+    nested    W{3,6} (W{1,3} (W{2,4}) W{1,3}) W{3,6}.
+
+W is a word, {a,b} from a to b of them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from rllc.tasks.language.tokenizer import token_bytes
+
+KINDS = ("unnested", "nested")
+WORD = re.compile(rb" [A-Za-z]+")
+
+
+def common_words(contexts: np.ndarray, pieces: Sequence[bytes | None], count: int) -> list[str]:
+    """The commonest words that are one token with the space before them, commonest first.
+
+    contexts  tokens [total, length]; a token counts where none that begins with a letter follows
+    pieces    the bytes of every token (``rllc.tasks.language.tokenizer.token_bytes``)
+
+    Raises ValueError where there are fewer than two.
+    """
+    known = [piece or b"" for piece in pieces]
+    goes_on = np.asarray([piece[:1].isalpha() for piece in known])
+    whole = contexts[:, :-1][~goes_on[contexts[:, 1:]]]
+    seen = Counter(dict(zip(*(part.tolist() for part in np.unique(whole, return_counts=True)), strict=True)))
+    words = {token: n for token, n in seen.items() if WORD.fullmatch(known[token])}
+    if len(words) < 2:
+        raise ValueError("the text has fewer than two words of one token: give more text, or more vocabulary")
+    ranked = sorted(words, key=lambda token: (-words[token], token))[:count]
+    return [known[token][1:].decode() for token in ranked]
+
+
+def of_words(words: Sequence[str], kind: str) -> Callable[[np.random.Generator], str]:
+    """Sentences of a kind, words drawn uniformly."""
+
+    def drawn(random: np.random.Generator, least: int, most: int) -> str:
+        return " ".join(words[i] for i in random.integers(len(words), size=random.integers(least, most + 1)))
+
+    def sentence(random: np.random.Generator) -> str:
+        before = drawn(random, 3, 6)
+        if kind == "nested":
+            inside = f"{drawn(random, 1, 3)} ({drawn(random, 2, 4)}) {drawn(random, 1, 3)}"
+        else:
+            inside = drawn(random, 2, 5)
+        return f"{before} ({inside}) {drawn(random, 3, 6)}."
+
+    return sentence
+
+
+def of_list(sentences: Sequence[str]) -> Callable[[np.random.Generator], str]:
+    """Sentences among those given, drawn uniformly."""
+    return lambda random: sentences[random.integers(len(sentences))]
+
+
+def packed(
+    sentence: Callable[[np.random.Generator], str],
+    tokenizer: Tokenizer,
+    *,
+    bos: int,
+    length: int,
+    count: int,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """Contexts [count, length] of ``bos`` and one sentence after the other, a space before each; the last is
+    cut, so that every bracket that closes has been opened in its context."""
+    contexts = np.empty((count, length), dtype=np.int64)
+    for row in contexts:
+        tokens = [bos]
+        while len(tokens) < length:
+            tokens += tokenizer.encode(f" {sentence(random)}", add_special_tokens=False).ids
+        row[:] = tokens[:length]
+    return contexts
+
+
+def closing_depth(contexts: np.ndarray, tokenizer: Tokenizer) -> np.ndarray:
+    """Of every token that begins with ``)``, how many brackets are open before it; else 0 [count, length].
+
+    Raises ValueError for a tokenizer in which ``)`` between spaces is no token of its own.
+    """
+    pieces = token_bytes(tokenizer)
+    alone = tokenizer.encode(") a", add_special_tokens=False).ids
+    if pieces[alone[0]] != b")":
+        raise ValueError("in this tokenizer `)` is no token of its own: set `brackets: null`")
+    change = np.asarray([(p or b"").count(b"(") - (p or b"").count(b")") for p in pieces])[contexts]
+    closes = np.asarray([(p or b"")[:1] == b")" for p in pieces])[contexts]
+    return np.where(closes, change.cumsum(1) - change, 0)

@@ -1,0 +1,74 @@
+"""Peaks and falls that were planted are found."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.analysis.staggered import staggered
+
+STEPS = np.array([0, 50, 100, 200, 400, 800, 1600, 3200, 6400])
+
+
+def bump(peak):
+    return 1 - 0.1 * np.log2((STEPS + 1) / (peak + 1)) ** 2
+
+
+def fall(half, most, depth=1.0):
+    """A score that has fallen by just half at one step and by 90 % at another."""
+    return (
+        -depth
+        * np.select([half > STEPS, most > STEPS, STEPS[-1] > STEPS], [0.1, 0.6, 0.95], 1.0)
+        * (STEPS > 0)
+    )
+
+
+def datasets(peaks=(800, 1600), falls=((400, 800), (800, 3200)), joint=800, plain=(400, 1600), left=0.15):
+    heads = ["0:0", "1:0", "1:1"]
+    types = [["previous-token", "induction", "induction"]]
+    curves = np.stack([bump(100), *map(bump, peaks)], -1)[None, :, :, None]
+    score = {"none": fall(*plain), "1:1": fall(*falls[0]), "1:0": fall(*falls[1]), "all": left * fall(*plain)}
+    at = {"seed": [0], "step": STEPS, "distribution": ["code"]}
+    return {
+        "rllc": xr.Dataset({"rllc": (("seed", "step", "head", "distribution"), curves)}, {**at, "head": heads}),
+        "heads": xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": [0], "head": heads}),
+        "icl": xr.Dataset(
+            {"icl_score": (("seed", "step", "distribution", "ablated"), np.stack(list(score.values()), -1)[None, :, None])},
+            {**at, "ablated": list(score)},
+        ),
+        "components": xr.Dataset(
+            {"rllc": (("seed", "step", "component", "distribution"), bump(joint)[None, :, None, None])},
+            {**at, "component": ["1:0+1:1"]},
+        ),
+    }  # fmt: skip
+
+
+def found(made):
+    got = staggered(made, distribution="code").squeeze()
+    return {name: float(got[name]) for name in got.data_vars}
+
+
+def test_planted_numbers_are_found():
+    got = found(datasets())
+    assert got == pytest.approx(
+        {"spread": 1.0, "same_order": 1.0, "drop_at_peak": 1.0, "joint_drop_at_peak": 1.0, "icl_left": 0.15}
+    )
+    assert staggered(datasets(), distribution="code")["step"].values.tolist() == [6400]
+
+
+def test_heads_that_fall_in_the_other_order():
+    assert found(datasets(falls=((800, 3200), (400, 800))))["same_order"] == 0
+    assert np.isnan(found(datasets(falls=((400, 800), (400, 3200))))["same_order"])
+    assert np.isnan(found(datasets(peaks=(800, 800)))["same_order"])
+
+
+def test_what_is_missing_is_nan():
+    made = datasets()
+    assert np.isnan(found({**made, "components": None})["joint_drop_at_peak"])
+    one = made["heads"].assign(
+        head_type=made["heads"]["head_type"].where(made["heads"]["head"] != "1:1", "other")
+    )
+    assert np.isnan(list(found({**made, "heads": one}).values())).all()
+    rising = made["icl"].assign(icl_score=-made["icl"]["icl_score"])
+    got = found({**made, "icl": rising})
+    assert np.isnan([got["drop_at_peak"], got["icl_left"], got["same_order"]]).all()
+    assert got["spread"] == pytest.approx(1.0)

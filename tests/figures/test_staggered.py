@@ -1,0 +1,92 @@
+"""Refined LLC and in-context learning of induction heads: every curve is where it belongs."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.figures.heads.staggered import rllc_fig10_staggered_induction
+from rllc.vocabulary import head_coords, head_labels
+
+STEPS = [0, 10, 100, 1000]
+
+
+def study(kinds=("other", "previous-token", "induction", "induction"), seeds=(0,)):
+    random = np.random.default_rng(0)
+    at = {"seed": list(seeds), "distribution": ["mixture", "code"]}
+    heads = head_coords(head_labels(2, 2))
+    sizes = (len(seeds), 4, 4, 2)
+
+    def pair(name, dims, shape):
+        return {name: (dims, random.normal(size=shape)), f"{name}_se": (dims, np.full(shape, 0.1))}
+
+    rllc = xr.Dataset(
+        pair("rllc", ("seed", "step", "head", "distribution"), sizes), {**at, "step": [0, 20, 200, 1000], **heads},
+        {"sampling": json.dumps({"n_beta": 30, "localization": 200, "step_size": 1e-3})},
+    )  # fmt: skip
+    several = [f"1:{n}" for n in (0, 1) if kinds[2 + n] == "induction"]
+    ablated = ["none", *(several[::-1] if len(several) > 1 else []), *(["all"] if several else [])]
+    shape = (len(seeds), 4, 2, len(ablated))
+    icl = xr.Dataset(
+        pair("icl_score", ("seed", "step", "distribution", "ablated"), shape), {**at, "step": STEPS, "ablated": ablated},
+        {"icl": json.dumps({"contexts": 256})},
+    )  # fmt: skip
+    types = xr.Dataset(
+        {"head_type": (("seed", "head"), np.asarray([kinds] * len(seeds), dtype=object))},
+        {"seed": list(seeds), **heads},
+    )
+    components = xr.Dataset(
+        pair("rllc", ("seed", "step", "component", "distribution"), (len(seeds), 2, 1, 1)),
+        {"seed": list(seeds), "step": [20, 1000], "component": ["1:0+1:1"], "distribution": ["code"]},
+    )
+    return {"rllc": rllc, "icl": icl, "heads": types, "components": components}
+
+
+def curves(ax, points=4):
+    return [
+        line.get_ydata()
+        for line in ax.lines
+        if len(line.get_ydata()) == points and line.get_linewidth() > 0.9
+    ]
+
+
+def test_heads_are_left_and_all_of_them_right(misplaced):
+    made = study()
+    drawing = rllc_fig10_staggered_induction(made)
+    heads, joint, without, plain = drawing.figure.axes
+    code = {name: data.sel(seed=0, distribution="code") for name, data in made.items() if name != "heads"}
+    np.testing.assert_allclose(curves(heads), code["rllc"]["rllc"].sel(head=["1:0", "1:1"]).T)
+    np.testing.assert_allclose(curves(without), code["icl"]["icl_score"].sel(ablated=["1:1", "1:0"]).T)
+    np.testing.assert_allclose(curves(plain), code["icl"]["icl_score"].sel(ablated=["none", "all"]).T)
+    np.testing.assert_allclose(curves(joint, 2), code["components"]["rllc"].T)
+    last = code["icl"]["icl_score"].isel(step=-1)
+    assert f"{float(last.sel(ablated='1:1')):.2f} with 1:0 alone" in drawing.caption
+    assert f"{float(last.sel(ablated='all')):.2f} without any induction head" in drawing.caption
+    assert {"rllc", "rllc_joint", "icl_score"} <= set(drawing.data.data_vars)
+    assert misplaced(drawing) == []
+
+
+def test_another_distribution_and_no_joint_estimate(misplaced):
+    made = study(seeds=(0, 2))
+    drawing = rllc_fig10_staggered_induction(made, distribution="mixture", seeds=[2])
+    heads, joint, _, _ = drawing.figure.axes
+    expected = made["rllc"]["rllc"].sel(seed=2, distribution="mixture", head=["1:0", "1:1"]).T
+    np.testing.assert_allclose(curves(heads), expected)
+    assert "not sampled" in joint.get_title(loc="left")
+    both = rllc_fig10_staggered_induction(made)
+    assert len(both.figure.axes) == 8
+    assert misplaced(both) == []
+    with pytest.raises(ValueError, match="no distribution english"):
+        rllc_fig10_staggered_induction(made, distribution="english")
+
+
+@pytest.mark.parametrize("heads", [0, 1])
+def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
+    kinds = ("other", "other", "induction" if heads else "other", "other")
+    drawing = rllc_fig10_staggered_induction(study(kinds))
+    shown = [ax for ax in drawing.figure.axes if ax.get_visible()]
+    assert len(shown) == 2
+    assert [len(curves(ax)) for ax in shown] == [heads, 1 + heads]
+    assert ("no head is an induction head" in drawing.caption) == (not heads)
+    assert misplaced(drawing) == []
