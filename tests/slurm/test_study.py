@@ -12,21 +12,22 @@ import xarray as xr
 
 from rllc.run import forecast
 from rllc.study import defaults
+from rllc.study.measures.table import ANALYSES
 from rllc.study.reading import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {
     "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather",
-    "summarise", "judge", "draw", "animate", "page", "refinement", "stages",
+    "summarise", "judge", "draw", "animate", "page", *(row.name for row in ANALYSES if row.local),
 }  # fmt: skip
 # What is compared with a local run: of every kind of work one part, of two measures the dataset too.
 CELLS = "results/ci/language/parts"
 DATASETS = ["results/ci/language/rllc.nc", "results/ci/sort_2head_baseline/circuits.nc"]
 COMPARED = [
     *DATASETS,
-    *(f"{CELLS}/{measure}/seed0.code.from0.nc" for measure in ("llc", "components", "hessian")),
+    *(f"{CELLS}/{measure}/seed0.code.from0.nc" for measure in ("components", "hessian")),
+    *(f"{CELLS}/{measure}/seed0.mixture.from0.nc" for measure in ("llc", "ablation")),
     f"{CELLS}/metrics/seed0.english.from0.nc",
-    f"{CELLS}/ablation/seed0.mixture.from0.nc",
     f"{CELLS}/heads/seed0.from0.nc",
 ]
 
