@@ -222,7 +222,7 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
         values + xr.DataArray(random.normal(size=(4, 3, 4)), dims=("step", "head", "chain"))
     ).assign_coords(layer=("head", [1, 1, 1]))
     means = chains.mean("chain")
-    found = lead(means, head="1:0", others=["1:1", "1:2"], chains=chains, confidence=0.8)
+    found = lead(means, head="1:0", others=["1:1", "1:2"], chains=(chains, 0 * means), confidence=0.8)
     for step, rival in zip(found["step"].values, found["rival"].values, strict=True):
         truth = contrast(xr.Dataset({"rllc_chain": chains}), dim="head", a="1:0", b=rival, confidence=0.8)
         truth = truth.sel(step=step)
@@ -230,7 +230,9 @@ def test_the_error_of_a_lead_is_that_of_the_contrast_with_the_rival():
         pairs = {"lead": "contrast", "lead_se": "contrast_se", "half_width": "half_width"}
         for mine, its in pairs.items():
             assert cell[mine].item() == pytest.approx(truth[its].item())
-    masked = lead(means.where(means["step"] != 20), head="1:0", others=["1:1", "1:2"], chains=chains)
+    masked = lead(
+        means.where(means["step"] != 20), head="1:0", others=["1:1", "1:2"], chains=(chains, 0 * means)
+    )
     for name in ("lead", "lead_se", "half_width"):
         np.testing.assert_array_equal(masked[name].isnull(), [False, False, True, False])
 

@@ -104,3 +104,41 @@ def test_with_traces_the_degrees_of_freedom_are_welch_and_satterthwaites_of_all_
     assert found["contrast_se"].item() ** 2 == pytest.approx(square)
     expected = square**2 / sum(variance**2 / freedom for variance, freedom in terms)
     assert found["degrees_of_freedom"].item() == pytest.approx(expected)
+
+
+def with_pairs(seed, minibatches):
+    """Both distributions from the same noise and minibatches, as studies have them."""
+    law = {"n_beta": N_BETA, "localization": 200.0, "step_size": 5e-3, "chains": CHAINS, "pairs": 16}
+    found = [
+        estimate(
+            losses(curvature), WEIGHTS, minibatches, components={"0:0": HEADS["0:0"]}, draws=DRAWS,
+            burn_in=BURN_IN, seed=seed, **law,
+        ).isel(component=0)
+        for curvature in CURVATURES.values()
+    ]  # fmt: skip
+    return xr.concat(found, dim=xr.DataArray(list(CURVATURES), dims="distribution", name="distribution"))
+
+
+def test_contrasts_of_reduced_chains_are_those_of_the_estimates_with_honest_errors():
+    random = np.random.default_rng(5)
+    minibatches = drawn(random)
+    estimates = [with_pairs(seed, minibatches) for seed in range(60)]
+    options = {"dim": "distribution", "a": "code", "b": "english", "name": "llc", "shared_noise": True}
+    found = xr.concat([contrast(each, **options) for each in estimates], dim="replicate")
+    plain = xr.concat(
+        [contrast(each.drop_vars("llc_reduced_chain"), **options) for each in estimates], dim="replicate"
+    )
+    both = xr.concat([each["llc"] for each in estimates], dim="replicate")
+    truth = both.sel(distribution="code") - both.sel(distribution="english")
+    np.testing.assert_allclose(found["contrast"], truth, rtol=1e-9)
+    spread = float(found["contrast"].var(ddof=1))
+    print(
+        spread,
+        (found["contrast_se"] ** 2).mean().item(),
+        plain["contrast"].var(ddof=1).item(),
+        (np.abs(found["contrast"] - found["contrast"].mean()) <= found["half_width"]).mean().item(),
+        float(both.var("replicate").mean()),
+    )
+    assert float((found["contrast_se"] ** 2).mean()) == pytest.approx(spread, rel=0.5)
+    assert (np.abs(found["contrast"] - found["contrast"].mean()) <= found["half_width"]).mean() >= 0.87
+    assert spread < 0.2 * float(plain["contrast"].var(ddof=1))

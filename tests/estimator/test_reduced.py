@@ -214,7 +214,7 @@ def test_what_cannot_be_reduced_is_refused(changes, words):
 
 def test_where_all_chains_fail_nothing_is_said():
     found = combined(np.full((4, 9), np.nan), np.zeros((4, 9)), np.zeros(4), None)
-    assert np.isnan(list(found.values())).all()
+    assert all(np.isnan(value).all() for value in found.values())
 
 
 def test_the_setting_records_the_pairs():

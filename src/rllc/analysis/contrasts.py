@@ -4,6 +4,9 @@ What two estimates share cancels in their difference, and only in an error that 
 
 - **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
   ``seeded`` at every step. It is paired chain by chain.
+- **A control** with independent pairs (``rllc.estimator.reduced``) takes out of every chain what it shares
+  with its own gradient-off run. Chains so reduced are compared where there are any (``by_chain``); the error
+  of the control's mean is one for all chains of an estimate, and is added.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
   them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
   difference would move with others is seen only draw by draw, in traces (``batch_variance``).
@@ -13,6 +16,7 @@ the law of total variance, for the mean difference D over C chains of T draws::
 
     Var D = E Var(D | B) + Var E(D | B)
     E Var(D | B) = E[(var a_c + var b_c - 2 cov(a_c, b_c)) / C]      the covariance is 0 without shared noise
+                   + those of the two controls' means
 """
 
 import json
@@ -33,6 +37,8 @@ VARIABLES = {
     "lead_se": ("standard error of the lead over chains, given these minibatches", "1"),
     "rival": ("the highest other head", "1"),
 }
+# What ``by_chain`` reads of heads.
+BY_CHAIN = ("rllc_chain", "rllc_reduced_chain", "coupling", "rllc_gradient_off_se")
 DIMS = ("head", "distribution", "step")
 SHARED_NOISE = ("distribution",)  # along these, chain c of one label has the noise of chain c of the other
 
@@ -50,7 +56,7 @@ def contrast(
 ) -> xr.Dataset:
     """``a - b`` along ``dim`` ("head", "distribution" or "step"), with its paired standard error.
 
-    dataset       with ``{name}_chain`` (..., chain): one estimate per chain, NaN where the chain failed
+    dataset       with what ``by_chain`` reads
     traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
                   With it the errors also hold the choice of minibatches
     shared_noise  whether chain c has the same noise in both; default: as the dataset was sampled
@@ -60,6 +66,7 @@ def contrast(
         contrast            mean a_c - mean b_c
         contrast_se^2       with shared noise     var(a_c - b_c) / C, over the chains ok in both
                             without               var(a_c) / C_a + var(b_c) / C_b
+                            of reduced chains     + the squared errors of their controls' means
                             and with traces       + batch_variance of the difference of the traces
         unpaired_se^2       var(a_c) / C_a + var(b_c) / C_b, and with traces + batch_variance of each
         degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
@@ -76,24 +83,38 @@ def contrast(
         raise ValueError("a head label means another head in another seed: contrast within each seed")
     if dim not in DIMS:
         raise ValueError(f"no contrast along {dim!r}: expected one of {', '.join(DIMS)}")
-    if f"{name}_chain" not in dataset:
-        raise ValueError(f"the dataset has no {name}_chain, only {', '.join(map(str, dataset.data_vars))}")
+    chains, common = by_chain(dataset, name)
     present = dataset[dim].values.tolist()
     for label in (a, b):
         if label not in present:
             raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
-    chains = dataset[f"{name}_chain"]
     if shared_noise is None:
         setting = json.loads(dataset.attrs.get("sampling", "{}"))
         shared_noise = dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
     result = difference(
         _at(chains, dim, a),
         _at(chains, dim, b),
+        common=[_at(common, dim, label) for label in (a, b)],
         traces=None if traces is None else (_at(traces, dim, a), _at(traces, dim, b)),
         shared_noise=shared_noise,
         confidence=confidence,
     )
     return result.assign_attrs(dim=dim, a=a, b=b)
+
+
+def by_chain(dataset: xr.Dataset, name: str = "rllc") -> tuple[xr.DataArray, xr.DataArray]:
+    """One estimate per chain (..., chain), NaN where the chain failed, and the squared error common to all.
+
+    ``{name}_reduced_chain`` and ``(coupling {name}_gradient_off_se)^2`` where they were sampled with pairs;
+    else ``{name}_chain`` and 0. Raises ValueError where there is neither.
+    """
+    if f"{name}_reduced_chain" in dataset:
+        control = dataset["coupling"] * dataset[f"{name}_gradient_off_se"]
+        return dataset[f"{name}_reduced_chain"], control.fillna(0) ** 2
+    if f"{name}_chain" not in dataset:
+        raise ValueError(f"the dataset has no {name}_chain, only {', '.join(map(str, dataset.data_vars))}")
+    chains = dataset[f"{name}_chain"]
+    return chains, xr.zeros_like(chains.isel(chain=0, drop=True))
 
 
 def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
@@ -110,10 +131,14 @@ def difference(
     b: xr.DataArray,
     *,
     shared_noise: bool,
+    common: Sequence[xr.DataArray] = (),
     traces: tuple[xr.DataArray, xr.DataArray] | None = None,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains."""
+    """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains.
+
+    common  squared errors that all chains of the one and of the other have in common, well known
+    """
     from scipy.special import stdtrit
 
     if not 0 < confidence < 1:
@@ -128,6 +153,7 @@ def difference(
     else:
         value, square = a.mean("chain") - b.mean("chain"), unpaired
         terms = [(v, own.sum("chain") - 1.0) for v, own in zip(of_each, ok, strict=True)]
+    square, unpaired = square + sum(common), unpaired + sum(common)
     if traces is not None:
         between, within, freedom = _of_batches(traces[0] - traces[1], both)
         square = square + (between - within).clip(min=0)
@@ -207,15 +233,15 @@ def lead(
     *,
     head: str,
     others: Sequence[str],
-    chains: xr.DataArray | None = None,
+    chains: tuple[xr.DataArray, xr.DataArray] | None = None,
     confidence: float = 0.95,
 ) -> xr.Dataset:
     """How far ``head`` is above the highest of ``others``, at each index of the other dims.
 
     ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are passed
-    over. With ``chains`` (head, ..., chain) also ``lead_se``, ``degrees_of_freedom`` and ``half_width``:
-    those of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so
-    noise makes it look high and the lead small, never the reverse.
+    over. With ``chains``, what ``by_chain`` gives, also ``lead_se``, ``degrees_of_freedom`` and
+    ``half_width``: those of ``contrast`` against the rival, given the minibatches. The rival is the highest
+    as measured, so noise makes it look high and the lead small, never the reverse.
     """
     rest = values.sel(head=list(others))
     if not rest.sizes["head"]:
@@ -228,8 +254,12 @@ def lead(
         }
     )
     if chains is not None:
-        rival = chains.sel(head=list(others)).drop_vars(_along(values, "head")).isel(head=top)
-        apart = difference(_at(chains, "head", head), rival, shared_noise=False, confidence=confidence)
+        along = _along(values, "head")
+        (mine, rival), common = (
+            (_at(each, "head", head), each.sel(head=list(others)).drop_vars(along).isel(head=top))
+            for each in chains
+        )
+        apart = difference(mine, rival, common=common, shared_noise=False, confidence=confidence)
         apart = apart.rename(contrast_se="lead_se")[["lead_se", "degrees_of_freedom", "half_width"]]
         result = result.assign(apart.where(result["lead"].notnull())).assign_attrs(confidence=confidence)
     return describe(result, VARIABLES)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.contrasts import by_chain, difference
 from rllc.verdicts import verdict_attributes
 from rllc.vocabulary import describe
 
@@ -32,7 +33,8 @@ def refinement(
 ) -> xr.Dataset:
     """How much larger heads of a type are on ``distribution`` than ``against`` others, in octaves.
 
-    datasets  ``rllc`` with ``rllc``, ``rllc_chain``, ``verdict``; ``heads`` with ``head_type``
+    datasets  ``rllc`` with ``rllc``, ``verdict`` and what ``contrasts.by_chain`` reads; ``heads`` with
+              ``head_type``
 
     For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
 
@@ -52,8 +54,14 @@ def refinement(
     one = rllc.sel(distribution=distribution, drop=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.log2(one["rllc"].where(one["rllc"] > 0) / others["rllc"].where(others["rllc"] > 0))
-    relative = one["rllc_chain"] / one["rllc"] - others["rllc_chain"] / others["rllc"]
-    square = relative.var("chain", ddof=1) / relative.notnull().sum("chain") / np.log(2) ** 2
+    (mine, my_common), (theirs, their_common) = by_chain(one), by_chain(others)
+    relative = difference(
+        mine / one["rllc"],
+        theirs / others["rllc"],
+        common=(my_common / one["rllc"] ** 2, their_common / others["rllc"] ** 2),
+        shared_noise=True,
+    )
+    square = (relative["contrast_se"] / np.log(2)) ** 2
     bits = one["verdict"] | others["verdict"]
     made = []
     for kind in GROUPS.values():

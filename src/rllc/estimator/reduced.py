@@ -39,6 +39,9 @@ VARIABLES = {
     "llc_gradient_off": ("control: mean of the same estimate without the gradient, from pairs", "1"),
     "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
     "llc_gradient_off_chain": ("control: the same chain without the gradient", "1"),
+    "llc_reduced_chain": (
+        "local learning coefficient of one chain, its variance reduced by the control; llc is the mean", "1",
+    ),
     "coupling": ("coefficient of the control in the estimate, mean over chains; 0: the plain estimate", "1"),
     "variance_removed": ("share of the variance between chains that the control removed", "1"),
 }  # fmt: skip
@@ -75,11 +78,13 @@ def reduced(
         law = (next(rise), pairs.variance) if used[row] else None
         control = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
         rows.append(control | combined(x[row], y[row], beta[row], law))
+    by_chain = np.stack([row.pop("change_by_chain") for row in rows])
     table = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     change = table.pop("change")
     result = on.assign({name: ("component", values) for name, values in table.items()})
     for name in ("llc", "llc_init"):
         result[name] = on[name].copy(data=on[name].values + change)
+    result["llc_reduced_chain"] = on["llc_chain"].copy(data=on["llc_chain"].values + by_chain)
     if not own_minibatch:
         result["llc_se_data"] = result["llc_se_data"] * np.nan
     result["llc_gradient_off_chain"] = off["llc_chain"]
@@ -140,18 +145,21 @@ def memory_of(setting: Mapping[str, float]) -> float:
 
 def combined(
     x: np.ndarray, y: np.ndarray, beta: np.ndarray, pairs: tuple[np.ndarray, np.ndarray] | None
-) -> dict[str, float]:
+) -> dict[str, float | np.ndarray]:
     """By how much the control changes the estimate of one component, and the rest of ``VARIABLES``.
 
     x, y   [chain, draw]
     beta   [chain]
     pairs  n_beta times their rises [group, pair], and s_t^2 [group]. Without them, or where one is not
            finite, beta is 0, and nothing is said of the control
+
+    ``change_by_chain`` [chain] is by how much it changes what each chain says, NaN of a chain that is NaN.
     """
     good = np.isfinite(x).all(-1)
+    by_chain = np.full(len(x), np.nan)
     if not good.any():
         nothing = ("change", "llc_se", "llc_se_data", "coupling", "variance_removed")
-        return dict.fromkeys(nothing, np.nan)
+        return dict.fromkeys(nothing, np.nan) | {"change_by_chain": by_chain}
     x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
     if pairs is None or not np.isfinite(pairs[0]).all():
         beta, mean, own_error, of_data, own_freedom, control = 0 * beta, 0.0, 0.0, 0.0, np.inf, {}
@@ -163,6 +171,7 @@ def combined(
         own_freedom = np.count_nonzero(variance) * (size - 1)
         control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
     change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
+    by_chain[good] = change
     count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where it is, the slope
     of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
     apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
@@ -172,6 +181,7 @@ def combined(
         freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - fitted) + of_pairs**2 / own_freedom)
         return control | {
             "change": change.mean(),
+            "change_by_chain": by_chain,
             "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
             "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
             "coupling": slope,

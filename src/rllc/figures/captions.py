@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
-from rllc.analysis.contrasts import lead
+from rllc.analysis.contrasts import by_chain, lead
 from rllc.figures import held_out
 from rllc.figures.drawing import Datasets, Drawing
 from rllc.figures.inputs import counted, faulty
@@ -234,14 +234,14 @@ def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> 
 def ahead(last: xr.Dataset) -> str:
     """How far the highest head is above the next: ", 1.07 ± 0.49 above 1:2", an interval.
 
-    last  ``rllc`` (head) and ``rllc_chain``; nothing without the chains, or with one head
+    last  ``rllc`` (head) and ``contrasts.BY_CHAIN``; nothing without chains, or with one head
     """
     known = last["head"].values[last["rllc"].notnull().values].tolist()
     if "rllc_chain" not in last or len(known) < 2:
         return ""
     top = highest(last["rllc"])
     others = [head for head in known if head != top]
-    margin = lead(last["rllc"], head=top, others=others, chains=last["rllc_chain"])
+    margin = lead(last["rllc"], head=top, others=others, chains=by_chain(last))
     if not np.isfinite(margin["half_width"]):
         return ""
     return f", {float(margin['lead']):.2f} ± {float(margin['half_width']):.2f} above {margin['rival'].item()}"

@@ -7,12 +7,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.analysis.contrasts import lead, onset
+from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
-ALSO = ("rllc_se", "rllc_chain", "status", "verdict")
+ALSO = ("rllc_se", *BY_CHAIN, "status", "verdict")
 RIVAL = {"color": style.TYPE_COLORS["other"], "marker": "s", "linestyle": "--"}
 SCORE = {"color": "#333333", "linestyle": "-"}
 LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")
@@ -34,7 +34,7 @@ def _others(one: xr.Dataset, head: str) -> list[str]:
 def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.Dataset:
     """Leads and onsets of ``head`` over the heads of its layer that are of other types, for one seed."""
     others = _others(one, head)
-    ahead = lead(one["rllc"], head=head, others=others, chains=one["rllc_chain"], confidence=confidence)
+    ahead = lead(one["rllc"], head=head, others=others, chains=by_chain(one), confidence=confidence)
     story = ahead[[*LEAD]]
     wrong, trusted = inputs.faulty(one, "rllc"), ahead["lead"]
     if wrong is not None:
@@ -92,7 +92,7 @@ def induction_onset(
     stories = [(head, data.sel(seed=seed)) for seed, head in strongest.items()]
     return captions.drawing(
         figure,
-        shown.drop_vars(["rllc_chain", "faulty"], errors="ignore"),
+        shown.drop_vars([*BY_CHAIN, "faulty"], errors="ignore"),
         *(_sentence(head, one) for head, one in stories),
         f"The rLLC has left where the whole {confidence:.0%} Student-t interval of its lead is above 0 and "
         f"stays so, the score where its lead is above {margin:g} and stays so.",

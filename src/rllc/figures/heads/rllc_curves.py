@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.contrasts import BY_CHAIN
 from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW
 from rllc.analysis.statistics import summarise
 from rllc.figures import captions, inputs, style
@@ -24,7 +25,7 @@ from rllc.figures.panels import (
 
 AXIS = "refined LLC"
 THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
-ALSO = ("rllc_se", "rllc_chain", "rllc_gradient_off", "status", "verdict")
+ALSO = ("rllc_se", *BY_CHAIN, "rllc_gradient_off", "status", "verdict")
 
 
 def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default: str) -> xr.Dataset:
@@ -39,7 +40,7 @@ def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findin
     dominance = captions.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
     first, *more = findings
     ends = [*dominance[:1], *conditions]
-    plain = data.drop_vars("rllc_chain", errors="ignore")
+    plain = data.drop_vars(BY_CHAIN, errors="ignore")
     return captions.drawing(figure, plain, first, *dominance[1:], *more, conditions=ends, details=details)
 
 
