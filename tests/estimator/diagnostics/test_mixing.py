@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rllc.estimator.diagnostics.mixing import ess, rhat
+from rllc.estimator.diagnostics.mixing import ess, rhat, rhat_by_chance
 
 
 def traces():
@@ -35,3 +35,12 @@ def test_limits_of_rhat_and_ess():
     assert np.isnan(ess(np.zeros((0, 10))))
     assert np.isnan(ess(np.zeros((2, 3))))
     assert ess(np.ones((2, 10))) == 20
+
+
+@pytest.mark.parametrize(("chains", "draws"), [(4, 6), (2, 9), (4, 20)])
+def test_the_limit_by_chance_is_exceeded_as_often_as_it_says(chains, draws):
+    """Bulk and tail are nearly independent, so the bound is nearly reached; 4 binomial errors of 3,000."""
+    random = np.random.default_rng(0)
+    values = np.array([rhat(random.normal(size=(chains, draws))) for _ in range(3000)])
+    assert 0.028 < (values > rhat_by_chance(chains, draws, share=0.05)).mean() < 0.066
+    assert (values > rhat_by_chance(chains, draws, share=1e-3)).mean() < 0.004

@@ -35,6 +35,13 @@ def verdict(level=3.0, **changes):
     return reasons(found.item())
 
 
+@pytest.mark.parametrize(("rhat", "expected"), [(1.7, []), (1.8, ["not_mixed"])])
+def test_r_hat_of_few_draws_is_held_against_what_chance_alone_gives(rhat, expected):
+    """Six draws of four chains: one independent trace in a thousand has more than 1.76."""
+    few = estimate(rhat=rhat).assign_attrs(draws=18, burn_in=12)
+    assert reasons(judge(few, level=3.0).item()) == expected
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

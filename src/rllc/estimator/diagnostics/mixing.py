@@ -7,6 +7,7 @@ themselves.
 
 import numpy as np
 import torch
+from scipy.special import fdtri
 
 
 def rhat(trace: np.ndarray) -> float:
@@ -20,6 +21,18 @@ def rhat(trace: np.ndarray) -> float:
     if np.ptp(halves) == 0:
         return float("nan")
     return max(_rhat(_normal_scores(halves)), _rhat(_normal_scores(np.abs(halves - np.median(halves)))))
+
+
+def rhat_by_chance(chains: np.ndarray | int, draws: int, *, share: float) -> np.ndarray:
+    """The R-hat that a ``share`` of traces of as many independent normal draws exceed.
+
+    With m = 2 chains halves of n = draws // 2, the ratio of the variances between and within them has the
+    distribution F(m - 1, m (n - 1)), and R-hat^2 = (n - 1)/n + F/n. The larger of bulk and tail exceeds a
+    limit at most as often as both together (Bonferroni).
+    """
+    halves, length = 2 * np.asarray(chains, dtype=float), draws // 2
+    ratio = fdtri(halves - 1, halves * (length - 1), 1 - share / 2)
+    return np.sqrt((length - 1 + ratio) / length)
 
 
 def ess(trace: np.ndarray) -> float:

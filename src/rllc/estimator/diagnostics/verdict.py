@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.estimator.diagnostics.heidelberger_welch import ALPHA
+from rllc.estimator.diagnostics.mixing import rhat_by_chance
 from rllc.verdicts import MASKS, verdict_attributes
 from rllc.vocabulary import STATUS
 
@@ -14,11 +15,13 @@ from rllc.vocabulary import STATUS
 class Limits:
     """Beyond what a diagnostic counts against an estimate; recorded as attributes of ``verdict``.
 
-    The chains of a study are short (4 of 20 kept draws in the default one), so limits of noisy diagnostics
-    are where independent draws of that number pass, not where long runs ought to.
+    The chains of a study are short (4 of 6 kept draws in the default one), so limits of noisy diagnostics are
+    where independent draws of that number pass, not where long runs ought to.
 
     rhat              R-hat above it: not_mixed. 1.2 is Brooks and Gelman's (1998); 400 times 4 chains of 20
                       independent draws stayed below 1.13, the 1.01 of long runs would fail them all
+    rhat_chance       where more than this share of independent draws, as many as were kept, exceed that, what
+                      this share exceeds is the limit: of 4 chains of 6 draws 15 % have more than 1.2
     ess               fewer, or fewer draws over Raftery and Lewis' dependence factor: few_effective_draws.
                       At 12 the standard error is itself uncertain by a fifth (1 / sqrt(2 ess))
     drift_errors      |drift| above so many of its standard errors, and above ``drift_share`` of |llc|:
@@ -46,6 +49,7 @@ class Limits:
     """
 
     rhat: float = 1.2
+    rhat_chance: float = 1e-3
     ess: float = 12.0
     drift_errors: float = 3.0
     drift_share: float = 0.1
@@ -84,7 +88,7 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
     reasons = {
         "chain_failed": (~ok).any("chain"),
         "all_chains_failed": (~ok).all("chain"),
-        "not_mixed": estimate["rhat"] > LIMITS.rhat,
+        "not_mixed": estimate["rhat"] > _most_rhat(estimate),
         "few_effective_draws": (estimate["ess"] < LIMITS.ess) | (_independent_draws(estimate) < LIMITS.ess),
         "drifting": (drift > LIMITS.drift_errors * estimate["drift_se"])
         & (drift > LIMITS.drift_share * abs(estimate["llc"])),
@@ -139,6 +143,14 @@ def _settled(estimate: xr.Dataset) -> xr.DataArray:
     """Whether chains of half the length say the same."""
     gained = abs(estimate["growth"]) + 2 * estimate["growth_se"]
     return gained <= LIMITS.growth_share * abs(estimate["llc"])
+
+
+def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:
+    """The limit of R-hat for as many ok chains and kept draws."""
+    chains = (estimate["status"] == STATUS.index("ok")).sum("chain")
+    kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
+    by_chance = rhat_by_chance(chains, kept, share=LIMITS.rhat_chance)
+    return xr.zeros_like(estimate["rhat"]) + np.fmax(LIMITS.rhat, by_chance)
 
 
 def _independent_draws(estimate: xr.Dataset) -> xr.DataArray:
