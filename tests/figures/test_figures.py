@@ -101,6 +101,23 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
     assert "nan" not in words(drawing)
 
 
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.filterwarnings("ignore:.*empty slice", "ignore:All-NaN")
+def test_every_figure_draws_where_the_last_checkpoint_is_not_measured_yet(name, datasets):
+    """As ``make partial`` gathers a study whose last jobs have not run."""
+
+    def without_last(data):
+        if "step" not in data.dims:
+            return data
+        reals = [
+            each for each in data.data_vars if data[each].dtype.kind == "f" and "step" in data[each].dims
+        ]
+        return data.assign({each: data[each].where(data["step"] < data["step"][-1]) for each in reals})
+
+    drawing = figure(name)({key: without_last(data) for key, data in datasets.items()})
+    assert drawing.caption.endswith(".")
+
+
 def test_equal_data_gives_equal_bytes(datasets, tmp_path):
     for stem in ("a", "b"):
         save(figure("stage_fig1a_lm")(datasets), png=tmp_path / f"{stem}.png", pdf=tmp_path / f"{stem}.pdf")

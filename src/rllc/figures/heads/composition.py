@@ -48,9 +48,12 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
 
 
 def _strongest(one: xr.Dataset, start: float) -> str:
-    last = one["k_composition"].isel(step=-1).stack(pair=("head", "later_head")).dropna("pair")
+    measured = one["k_composition"].dropna("step", how="all")
+    if not measured.sizes["step"]:
+        return f"Seed {one['seed'].item()}: not measured yet."
+    last = measured.isel(step=-1).stack(pair=("head", "later_head")).dropna("pair")
     head, later = last["pair"].values[int(np.argmax(last.values))]
     return (
-        f"Seed {one['seed'].item()}: the strongest pair at step {style.step_text(float(one['step'][-1]))} is "
+        f"Seed {one['seed'].item()}: the strongest pair at step {style.step_text(float(last['step']))} is "
         f"{head} into {later}, {float(last.max()):.3f}, against {start:.3f} at the first."
     )
