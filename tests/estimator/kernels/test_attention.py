@@ -26,3 +26,13 @@ def test_attention_and_its_gradients(monkeypatch, fused_from, positions):
         for found, gradient in zip(backward(d), gradients, strict=True):
             torch.testing.assert_close(found, gradient)
         assert attend(*inputs, asked_at(at, 6, d), gradient=False)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("positions", "leading"), [(None, True), ([0, 1, 2, 3, 4], True), ([0, 1], True), ([1, 3], False)]
+)
+def test_leading_positions_are_found_and_no_device_is_waited_for(positions, leading):
+    at = None if positions is None else torch.tensor(positions)
+    assert asked_at(at, 6, torch.zeros(1)).leading is leading
+    away = None if at is None else at.to("meta")  # holds no values: reading one raises
+    assert asked_at(away, 6, torch.zeros(1, device="meta")).leading is (leading and positions != [0, 1])

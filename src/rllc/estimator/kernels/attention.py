@@ -28,10 +28,16 @@ class Asked(NamedTuple):
 
 
 def asked_at(positions: Tensor | None, context: int, like: Tensor) -> Asked:
-    """The positions (None: every one of the context) with their mask, in ``like``'s dtype and device."""
+    """The positions (None: every one of the context) with their mask, in ``like``'s dtype and device.
+
+    They ascend, and the prediction at the last is never scored, so all others are known by their number.
+    Fewer are looked at on a CPU alone: elsewhere the host would wait for the device.
+    """
     key = torch.arange(context, device=like.device)
     where = key if positions is None else positions
-    leading = positions is None or bool(torch.equal(where, key[: len(where)]))
+    leading = len(where) >= context - 1
+    if not leading and where.device.type == "cpu":
+        leading = bool(torch.equal(where, key[: len(where)]))
     mask = like.new_zeros(len(where), context).masked_fill_(key > where[:, None], float("-inf"))
     return Asked(where, leading, mask)
 
