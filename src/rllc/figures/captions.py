@@ -20,6 +20,7 @@ from rllc.figures.inputs import counted, faulty
 from rllc.vocabulary import STATUS
 
 WORDS = 120
+MANY = 1000  # degrees of freedom, with which a Student-t interval is a normal one
 BANDS = "Bands: one Monte Carlo standard error given the minibatches."
 ERROR = (
     "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
@@ -229,6 +230,14 @@ def largest(values: xr.DataArray, error: xr.DataArray | None, *, count: int) -> 
         plus = "" if error is None else f" ± {float(error.sel(head=head)):.2f}"
         parts.append(f"{head} ({float(known.sel(head=head)):.2f}{plus})")
     return ", ".join(parts) or "none measured"
+
+
+def freedom(degrees: xr.DataArray) -> str:
+    """Those of a figure's intervals: "3 to 6 degrees of freedom", "47 degrees of freedom or more"."""
+    low, high = (float(end) for end in (degrees.min(), degrees.max()))
+    if high > MANY:
+        return f"{low:.0f} degrees of freedom or more"
+    return f"{' to '.join(dict.fromkeys(f'{end:.0f}' for end in (low, high)))} degrees of freedom"
 
 
 def ahead(last: xr.Dataset) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.contrasts import contrast, gain
+from rllc.figures import captions
 from rllc.figures.inputs import faulty
 from rllc.figures.panels import Curve
 
@@ -53,14 +54,12 @@ def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
             f"{', '.join(at_end) or 'no head'})."
         )
         gains.append(f"{gain(one):.2f} for {labels[name]}")
-    freedom = apart["degrees_of_freedom"]
-    span = " to ".join(dict.fromkeys(f"{float(end):.0f}" for end in (freedom.min(), freedom.max())))
     trusted = "Counted are cells whose two estimates can be trusted. " if apart["faulty"].any() else ""
     return [
         *sentences,
         f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",
         f"Lower panels: {mine} less each other distribution, with {confidence:.0%} Student-t intervals "
-        f"paired by the noise that both share ({span} degrees of freedom), given the "
+        f"paired by the noise that both share ({captions.freedom(apart['degrees_of_freedom'])}), given the "
         f"minibatches; the unpaired error over the paired one is {', '.join(gains)}.",
     ]
 

@@ -100,7 +100,7 @@ def induction_onset(
         details=[
             "The refined LLC is of the strongest induction head and of the heads of its layer that are of "
             "other types. The two rules differ, so which leaves first is partly a matter of the rules.",
-            _freedom(leads),
+            _intervals(leads),
             *(_left_out(head, one) for head, one in stories),
             *details,
         ],
@@ -150,12 +150,11 @@ def _mark(when: xr.DataArray, look: Mapping) -> Callable[[Axes], object]:
     return partial(Axes.axvline, x=when.item(), linewidth=1.2, zorder=1, **look)
 
 
-def _freedom(leads: xr.Dataset) -> str:
-    low, middle, high = leads["degrees_of_freedom"].quantile([0.0, 0.5, 1.0]).values
+def _intervals(leads: xr.Dataset) -> str:
     return (
         "The interval of a lead is from the spread over chains, given the minibatches, which heads share, "
-        f"with {low:.0f} to {high:.0f} degrees of freedom (median {middle:.0f}); each head has its own "
-        "noise. The other head is the highest as measured, which makes leads a little small."
+        f"with {captions.freedom(leads['degrees_of_freedom'])}; each head has its own noise. The other "
+        "head is the highest as measured, which makes leads a little small."
     )
 
 
