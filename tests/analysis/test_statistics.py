@@ -119,6 +119,26 @@ def test_a_running_mean_narrows_the_error():
     np.testing.assert_allclose(found["it_se"], 0.3 / np.sqrt(3), rtol=0.1)
 
 
+def test_the_other_curve_may_have_labels_of_its_own():
+    """The same variable at another label, and a variable that has no such dim."""
+    two = xr.concat(
+        [llc(), 3 * llc()], xr.DataArray(["lists", "sums"], dims="distribution", name="distribution")
+    )
+    at = {"at": {"distribution": "sums"}, "against_at": {"distribution": "lists"}}
+    found = summary(entry("llc.llc", "mean_ratio", against="llc.llc", **at), {"llc": two})
+    np.testing.assert_allclose(found["it"], [3, 3])
+    given = {"llc": two, "circuits": circuits()}
+    with_none = entry(
+        "llc.llc", "rank_correlation", against="circuits.head_overlap", **at | {"against_at": {}}
+    )
+    plain = entry("llc.llc", "rank_correlation", against="circuits.head_overlap")
+    np.testing.assert_allclose(summary(with_none, given)["it"], summary(plain)["it"])
+    absent = summary(
+        entry("llc.llc", "mean_ratio", against="llc.llc", **at | {"against_at": None}), {"llc": two}
+    )
+    np.testing.assert_allclose(absent["it"], [1, 1])
+
+
 def test_errors_of_a_curve_that_it_is_held_against_count():
     at = entry("circuits.head_overlap", "step_lead", against="llc.llc")
     clear = summary(at, {"llc": with_errors(1e-6), "circuits": circuits()})

@@ -9,6 +9,7 @@ from rllc.measures.eigenvalues import eigenvalues, largest_eigenvalues
 from rllc.measures.fisher import fisher, fisher_traces, generated_batches
 from rllc.measures.heads import head_scores, heads, repeat_gap
 from rllc.measures.hessian import hessian, hessian_traces
+from rllc.measures.hessian_rank import hessian_rank, hessian_ranks
 from rllc.measures.metrics import evaluate, metrics
 from rllc.measures.tokens import Contexts, most_affected, tokens, tokens_in_context
 from rllc.models.attention_only import model
@@ -106,6 +107,19 @@ def test_eigenvalues_are_of_one_minibatch_and_one_start_at_every_step(scored):
     measure = eigenvalues(DATA, contexts=5, scored_positions=scored, count=2, tolerance=0.01)
     (batch,) = DATA.batches("eigenvalues", count=1, batch_size=5, scored=scored)
     by_hand = largest_eigenvalues(MODEL.loss, WEIGHTS, batch, count=2, tolerance=0.01, seed=11)
+    xr.testing.assert_identical(of(measure), by_hand)
+    xr.testing.assert_identical(of(measure, step=10), by_hand)
+
+
+@pytest.mark.parametrize("scored", [None, 4])
+def test_the_rank_is_of_one_minibatch_and_the_same_probes_at_every_step(scored):
+    setting = {
+        "probes": 2, "degree": 10, "bounds": [-9.0, 9.0], "threshold": 0.1, "adaptive_bound": 1.1,
+        "adaptive_threshold": 0.1,
+    }  # fmt: skip
+    measure = hessian_rank(DATA, contexts=5, scored_positions=scored, **setting)
+    (batch,) = DATA.batches("hessian_rank", count=1, batch_size=5, scored=scored)
+    by_hand = hessian_ranks(MODEL.loss, WEIGHTS, batch, seed=11, **setting)
     xr.testing.assert_identical(of(measure), by_hand)
     xr.testing.assert_identical(of(measure, step=10), by_hand)
 

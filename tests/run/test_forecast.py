@@ -178,6 +178,9 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
         ("hessian", "batch_size", True, False),
         ("fisher", "batch_size", True, True),
         ("fisher", "probes", True, False),
+        ("hessian_rank", "probes", True, False),
+        ("hessian_rank", "contexts", True, True),
+        ("hessian_rank", "degree", True, True),
     ],
 )
 def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, time, memory):

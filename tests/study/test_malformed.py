@@ -105,7 +105,8 @@ SEVERAL = {("distributions", "my_text", "path")}  # of two kinds
 def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
     """All keys of the kind at once, but for those that say how the others are read: each must be named."""
     places = [place for place, value in leaves(EVERY_KEY) if kind(value) == of and place not in SEVERAL]
-    places = [place for place in places if (place[0], *place[2:3]) != ("statistics", "at")]  # text or numbers
+    labels = {("statistics", "at"), ("statistics", "against_at")}  # text or numbers
+    places = [place for place in places if (place[0], *place[2:3]) not in labels]
     but = FIRST | (SIGNED if wrong == -1 else NULLABLE if wrong is None else EMPTY if wrong == [] else set())
     places = [place for place in places if not but & {place, place[-1]}]
     leading = [place for place in places if "model" in place or place[-1] == "source"]
@@ -137,7 +138,7 @@ NAMED = {
     "claims",
     "settings",
 }
-ENTRIES = NAMED | {"weights", "at"}
+ENTRIES = NAMED | {"weights", "at", "against_at"}
 
 
 def kinds_of_tables():
@@ -178,6 +179,7 @@ REFERENCES = [
     ("experiments.language.settings.likelihood.heads.distributions", ["mixture"]),
     ("experiments.language.hessian.distributions", ["english"]),
     ("experiments.language.fisher.distributions", ["english"]),
+    ("experiments.language.hessian_rank.distributions", ["english"]),
     ("experiments.language.ablation.distributions", ["english"]),
     ("experiments.language.clusters.distributions", ["mixture"]),
     ("experiments.language.clusters.algorithms", ["dtw_kmeans"]),

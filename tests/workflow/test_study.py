@@ -43,6 +43,11 @@ DATASETS = {
         "hessian_trace_head": ("seed", "step", "head", "distribution"),
         "hessian_trace_head_se": ("seed", "step", "head", "distribution"),
     },
+    "hessian_rank": {
+        "hessian_rank": ("seed", "step", "distribution", "rank_range", "rank_method"),
+        "hessian_rank_low": ("seed", "step", "distribution", "rank_range"),
+        "hessian_max_eigenvalue": ("seed", "step", "distribution"),
+    },
     "fisher": {
         "fim_trace": ("seed", "step", "distribution"),
         "fim_trace_ggn": ("seed", "step", "distribution"),

@@ -164,17 +164,45 @@ def correlation(curve: Curve, *, against: Curve) -> float:
 
     NaN with fewer than 3 of them, or where either is constant there.
     """
-    _, own, other = np.intersect1d(curve.step, against.step, return_indices=True)
-    a, b = curve.value[own], against.value[other]
-    if own.size < 3 or not (np.ptp(a) and np.ptp(b)):
+    a, b = _in_common(curve, against)
+    if a.size < 3 or not (np.ptp(a) and np.ptp(b)):
         return NAN
     return float(np.corrcoef(a, b)[0, 1])
+
+
+def rank_correlation(curve: Curve, *, against: Curve) -> float:
+    """Spearman's rank correlation with another curve over the checkpoints that both have.
+
+    NaN with fewer than 3 of them, or where either is constant there.
+    """
+    return spearman(*_in_common(curve, against))
+
+
+def mean_ratio(curve: Curve, *, against: Curve) -> float:
+    """The mean over the checkpoints that both have of the value over that of another curve.
+
+    NaN where there are none, or the latter is 0 at one.
+    """
+    own, other = _in_common(curve, against)
+    return float((own / other).mean()) if own.size and other.all() else NAN
+
+
+def share_within(curve: Curve, *, against: Curve, threshold: float) -> float:
+    """Share of the checkpoints that both have at which the value is at most ``threshold`` x the other's."""
+    own, other = _in_common(curve, against)
+    return float((own <= threshold * other).mean()) if own.size else NAN
 
 
 def minimum_ratio(curve: Curve, *, against: Curve) -> float:
     """The smallest value over that of another curve; NaN where the latter is not positive."""
     low = against.value.min()
     return float(curve.value.min() / low) if low > 0 else NAN
+
+
+def _in_common(curve: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray]:
+    """The values of both at the checkpoints that both have."""
+    _, mine, theirs = np.intersect1d(curve.step, other.step, return_indices=True)
+    return curve.value[mine], other.value[theirs]
 
 
 def _relative_fall(low: float, high: float) -> float:
@@ -186,7 +214,7 @@ STATISTICS: dict[str, Callable[..., float]] = {
     for f in (
         peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
         ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
-        correlation, climb, kept_of_minimum, minimum_ratio,
+        correlation, climb, kept_of_minimum, minimum_ratio, rank_correlation, mean_ratio, share_within,
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}

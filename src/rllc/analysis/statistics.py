@@ -34,7 +34,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
                 where wanted ``at`` (dim -> label; a dim with one label needs none), ``layer``,
                 ``over_heads`` or ``of_heads``, ``from_step``, ``to_step``, ``window`` and the options of the
-                function (``against``: as ``of``)
+                function (``against``: as ``of``, at ``against_at`` if that is given, else at ``at``)
     datasets    name -> dataset with dims seed and step
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; where the
@@ -53,9 +53,11 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
         int(seed): [] for data in datasets.values() for seed in data["seed"].values
     }
     for name, entry in statistics.items():
-        sources = [of for of in (entry["of"], entry.get("against")) if of]
+        other = entry if entry.get("against_at") is None else {**entry, "at": entry["against_at"]}
+        both = [(of, at) for of, at in ((entry["of"], entry), (entry.get("against"), other)) if of]
+        sources = [of for of, _ in both]
         try:
-            curves = [_curves(of, entry, datasets) for of in sources]
+            curves = [_curves(of, at, datasets) for of, at in both]
         except Absent as error:
             reasons[f"absent.{name}"] = str(error)
             continue

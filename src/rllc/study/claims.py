@@ -38,11 +38,19 @@ class Statistic(Section):
         "of value_at, change, ratio_at: the first checkpoint at or after it", unit="steps", default=None
     )
     until: Step | None = key("of change, ratio_at: the later checkpoint", unit="steps", default=None)
-    threshold: float | None = key("of first_step_reaching and other counts: the least value", default=None)
+    threshold: float | None = key(
+        "of first_step_reaching and other counts: the least value; of share_within: the largest ratio",
+        default=None,
+    )
     places: Distinct[Step] | None = key("of places_reaching", unit="steps", min_length=1, default=None)
     factor: float | None = key("of places_reaching: how far a checkpoint may be", ge=1, default=None)
     against: str | None = key(
-        "of step_lead, correlation, minimum_ratio: the other curve, as `of`", pattern=CURVE, default=None
+        "of step_lead, correlation and others of two curves: the other one, as `of`",
+        pattern=CURVE,
+        default=None,
+    )
+    against_at: dict[Name, str | int] | None = key(
+        "labels of the other curve, where they are not those of `at`", default=None
     )
 
     @model_validator(mode="after")
@@ -56,6 +64,8 @@ class Statistic(Section):
                 raise ValueError(f"{self.statistic} takes no '{option}', {only}; leave it out")
             if expected and not given:
                 raise ValueError(f"{self.statistic} needs '{option}'")
+        if self.against_at is not None and self.against is None:
+            raise ValueError("against_at is of the other curve: give against, or leave it out")
         if self.over_heads and self.of_heads:
             raise ValueError("over_heads leaves one curve, so of_heads has no others: give one of the two")
         if self.layer is not None and not (self.over_heads or self.of_heads):

@@ -97,7 +97,7 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
         name: entry
         for name, entry in study.statistics.items()
         if (entry.experiment is None or study.experiments.get(entry.experiment) is experiment)
-        and all(has(read, entry.at) for read, _ in curves(entry))
+        and all(has(read, at) for (read, _), at in zip(curves(entry), labels(entry), strict=True))
     }
 
 
@@ -116,6 +116,12 @@ def curves(statistic: Statistic) -> list[tuple[str, str]]:
     """Dataset and variable of each curve that a statistic reads: of "llc.long.llc" llc.long and llc."""
     parts = [curve.rpartition(".") for curve in (statistic.of, statistic.against) if curve]
     return [(read, variable) for read, _, variable in parts]
+
+
+def labels(statistic: Statistic) -> list[dict[str, str | int]]:
+    """Labels along the dims of each of these curves."""
+    other = statistic.at if statistic.against_at is None else statistic.against_at
+    return [statistic.at, other] if statistic.against else [statistic.at]
 
 
 def summarised(study: Study) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """Statistics and claims: the curves that they are read off must be there, and each name must be known."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rllc.analysis.columns import RESERVED, STANDARD_ERROR, UNTRUSTED
 from rllc.study.checks.names import refer
@@ -86,41 +86,62 @@ def _curves(row: Measure | Analysis) -> list[str]:
 
 def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     """Dims and labels that the curves have not, and dims whose label must be said and is not."""
-    rows = [(ROWS[read.partition(".")[0]], variable) for read, variable in curves(entry)]
-    dims = [
-        {*row.variables[variable].dims, *(["distribution"] if row.per_distribution else [])} - {"step"}
-        for row, variable in rows
-    ]
-    for dim in entry.at:
-        yield from refer(f"{place}.at", dim, set.intersection(*dims), f"dim of {entry.of}")
+    read = curves(entry)
     for option in ("over_heads", "of_heads"):
-        if getattr(entry, option) and not any("head" in each for each in dims):
+        if getattr(entry, option) and not any("head" in each for each in map(_dims, read)):
             yield f"{place}.{option}: {entry.of} is of no heads; leave it out"
+    made = {dataset for dataset, _ in read}
     having = [
         each
         for name, each in study.experiments.items()
-        if entry.experiment in (None, name) and {read for read, _ in curves(entry)} <= {*datasets(each)}
+        if entry.experiment in (None, name) and made <= {*datasets(each)}
     ]
-    for dim in sorted(set.union(*dims) - {*entry.at, *FEW}):
-        yield f"{place}.at: {entry.of} has more than one {dim}; say which"
-    if "distribution" in entry.at:
-        known = dict.fromkeys(name for each in having for name in _distributions(each, entry))
-        label = entry.at["distribution"]
+    if entry.against_at is None:
+        yield from _labels_at(study, f"{place}.at", entry.of, entry.at, read, having)
+    else:
+        yield from _labels_at(study, f"{place}.at", entry.of, entry.at, read[:1], having)
+        yield from _labels_at(study, f"{place}.against_at", entry.against, entry.against_at, read[1:], having)
+
+
+def _dims(curve: tuple[str, str]) -> set[str]:
+    """Those of a curve, beside the step."""
+    dataset, variable = curve
+    row = ROWS[dataset.partition(".")[0]]
+    return {*row.variables[variable].dims, *(["distribution"] if row.per_distribution else [])} - {"step"}
+
+
+def _labels_at(
+    study: Study,
+    place: str,
+    of: str,
+    at: Mapping[str, str | int],
+    read: list[tuple[str, str]],
+    having: list[Experiment],
+) -> Iterator[str]:
+    """The same of the curves that ``place`` says labels of; ``of`` is what they are called."""
+    dims = [_dims(each) for each in read]
+    for dim in at:
+        yield from refer(place, dim, set.intersection(*dims), f"dim of {of}")
+    for dim in sorted(set.union(*dims) - {*at, *FEW}):
+        yield f"{place}: {of} has more than one {dim}; say which"
+    if "distribution" in at:
+        known = dict.fromkeys(name for each in having for name in _distributions(each, read))
         left_out = {claim.statistic for claim in study.claims.values()}  # with the claim that reads it
-        if label not in study.distributions or place.partition(".")[2] not in left_out:
+        if at["distribution"] not in study.distributions or place.split(".")[1] not in left_out:
+            label = at["distribution"]
             yield from refer(
-                f"{place}.at.distribution", label, known or study.distributions, f"distribution of {entry.of}"
+                f"{place}.distribution", label, known or study.distributions, f"distribution of {of}"
             )
-    if "against" in entry.at and having:
+    if "against" in at and having:
         known = dict.fromkeys(name for each in having for name in each.refinement.against)
-        yield from refer(f"{place}.at.against", entry.at["against"], known, f"label against of {entry.of}")
-    if "head" in entry.at and having:
-        wrong = [family_of(each.model).misnamed(each.model, str(entry.at["head"])) for each in having]
+        yield from refer(f"{place}.against", at["against"], known, f"label against of {of}")
+    if "head" in at and having:
+        wrong = [family_of(each.model).misnamed(each.model, str(at["head"])) for each in having]
         if all(wrong):
-            yield f"{place}.at.head: {wrong[0]}"
+            yield f"{place}.head: {wrong[0]}"
 
 
-def _distributions(experiment: Experiment, entry: Statistic) -> list[str]:
-    """Those that all curves of a statistic are measured on."""
-    every = [distributions(experiment, read) for read, _ in curves(entry)]
+def _distributions(experiment: Experiment, read: list[tuple[str, str]]) -> list[str]:
+    """Those that all these curves are measured on."""
+    every = [distributions(experiment, dataset) for dataset, _ in read]
     return [name for name in every[0] if all(name in each for each in every)]

@@ -5,6 +5,7 @@ from rllc.study.measures import (
     calibration,
     curvature,
     heads,
+    hessian_rank,
     interventions,
     recommendation,
     regression,
@@ -17,6 +18,7 @@ from rllc.study.rows import Analysis, Measure
 MEASURES: tuple[Measure, ...] = (
     *sampling.ROWS,
     *curvature.ROWS,
+    *hessian_rank.ROWS,
     *heads.ROWS,
     *tokens.ROWS,
     *interventions.ROWS,
