@@ -5,6 +5,7 @@ from rllc.study.measures import (
     calibration,
     curvature,
     heads,
+    highlights,
     interventions,
     recommendation,
     regression,
@@ -21,6 +22,7 @@ MEASURES: tuple[Measure, ...] = (
     *tokens.ROWS,
     *interventions.ROWS,
     *behaviour.ROWS,
+    *highlights.ROWS,
     *regression.ROWS,
     *calibration.ROWS,
 )
@@ -29,5 +31,6 @@ ANALYSES: tuple[Analysis, ...] = (
     *tokens.ANALYSES,
     *interventions.ANALYSES,
     *stages.ANALYSES,
+    *highlights.ANALYSES,
     *recommendation.ANALYSES,
 )
