@@ -1,4 +1,5 @@
 import importlib.util
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,12 @@ def sorting():
 def misplaced():
     """Finds texts that stick out of a figure or overlap."""
     return _beside("test_figures").misplaced
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The program of a real browser without a window."""
+    program = shutil.which("chromium-headless-shell")
+    if program is None:
+        pytest.skip("the page is not tested in a browser: install Debian's chromium-headless-shell")
+    return program

@@ -2,32 +2,24 @@
 
 import json
 import re
-import shutil
-import subprocess
 from html import escape, unescape
 
 import numpy as np
 import pytest
 import xarray as xr
+from pages import HOSTILE, contrast, in_a_browser
 from planted import induction_model
 
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
 from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads import tokens as figures
-from rllc.figures.tokens_page import INK, ORANGES, SCHEMES, TARGET, tokens_in_context
+from rllc.figures.page import INK, SCHEMES
+from rllc.figures.tokens_page import ORANGES, TARGET, tokens_in_context
 from rllc.measures.tokens import Contexts, most_affected
 from rllc.measures.tokens import tokens_in_context as measure
 from rllc.tasks.language.patterns import PATTERNS, Reader
 
 VOCABULARY, CONTEXT, TOP = 40, 31, 120
-HOSTILE = [
-    b"</pre><script>parent.pwned=1</script>",
-    b"<img src=x onerror=parent.pwned=1>",
-    b"&lt;",
-    b"\n    ",
-    b"\t",
-    b"\xe2\x80",
-]
 
 
 @pytest.fixture(scope="module")
@@ -165,17 +157,6 @@ def test_an_example_says_what_it_is(page):
     assert "No token: replacing the head's output by its mean raises no loss." in said
 
 
-def luminance(color):
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
-
-
-def contrast(one, other):
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
-
-
 def test_all_text_can_be_read_in_both_schemes():
     pairs = [TARGET, *((INK, orange) for orange in ORANGES)]
     for scheme in (0, 1):
@@ -184,44 +165,14 @@ def test_all_text_can_be_read_in_both_schemes():
     assert min(contrast(*pair) for pair in pairs) >= 4.5
 
 
-FRAME = """<!DOCTYPE html><meta charset="utf-8"><iframe src="page.html" width="{width}" height="600"
- style="border:0"></iframe><script>
-document.querySelector("iframe").onload = (event) => {{
-  const inner = event.target.contentWindow, page = inner.document, root = page.documentElement;
-  page.querySelectorAll("details").forEach((each) => (each.open = true));
-  const all = (query) => [...page.querySelectorAll(query)];
-  document.documentElement.dataset.found = JSON.stringify({{
-    scroll: root.scrollWidth, client: root.clientWidth, pwned: String(window.pwned),
-    resources: inner.performance.getEntriesByType("resource").length, scripts: all("script, img").length,
-    figures: all("section").map((each) => [each.id, each.querySelectorAll("figure").length]),
+MORE = """
     texts: all("pre").map((each) => each.textContent), targets: all(".t").length,
-    links: all("table a").every((each) => page.getElementById(each.getAttribute("href").slice(1))),
-    colors: [...new Set(all("pre .t").map((each) => inner.getComputedStyle(each).backgroundColor))],
-  }});
-}};
-</script>"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    program = shutil.which("chromium-headless-shell")
-    if program is None:
-        pytest.skip("the page is not tested in a browser: install Debian's chromium-headless-shell")
-    return program
+    colors: [...new Set(all("pre .t").map((each) => inner.getComputedStyle(each).backgroundColor))],"""
 
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_in_a_browser(page, datasets, browser, tmp_path, width):
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
-    address = (tmp_path / "frame.html").as_uri()
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    done = subprocess.run([browser, *options, profile, address], capture_output=True, text=True, timeout=120)
-    found = json.loads(unescape(re.search(r'data-found="([^"]*)"', done.stdout)[1]))
-    assert width - 20 < found["client"] == found["scroll"]  # but for the bar of the vertical scrolling
-    assert (found["pwned"], found["scripts"], found["resources"]) == ("undefined", 0, 0)
-    assert found["links"] is True
+    found = in_a_browser(browser, page, tmp_path, width=width, more=MORE)
     assert found["colors"] == ["rgb(11, 79, 158)"]
     last = datasets["tokens"].isel(seed=0, step=-1)
     expected = {head: examples(last.sel(head=head)) for head in last["head"].values.tolist()}

@@ -12,7 +12,7 @@ def test_what_is_added_where_it_is_asked_for_may_be_absent():
 
 def test_results_record_their_settings_under_the_name_of_the_section():
     assert {row.name: row.attribute for row in MEASURES if row.attribute != row.name} == {
-        "sample_heads": "sampling", "sample_full": "sampling", "sample_other": "sampling",
+        "sample_heads": "sampling", "sample_full": "sampling", "sample_other": "sampling", "token_losses": "highlights",
     }  # fmt: skip
 
 

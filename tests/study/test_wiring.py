@@ -23,6 +23,8 @@ ELSEWHERE = {
     "clusters": set(),
     "tokens": EXTENT | {"corpus"},
     "brackets": EXTENT | {"words_of"},
+    "token_losses": EXTENT | {"distribution", "setting", "length"},
+    "highlights": {"contexts", "batch_size"},
     "path_patching": EXTENT | {"words_of", "words", "sentences", "examples", "batch_size"},
 }
 

@@ -12,7 +12,7 @@ rule page:
         page=report(
             AT.page(),
             caption="../report/page.rst",
-            category="tokens",
+            category=lambda wildcards: PAGES[wildcards.page].category,
             labels={"figure": "{page}", "experiment": "{experiment}"},
         ),
     log:

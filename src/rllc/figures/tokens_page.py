@@ -1,6 +1,6 @@
 """Tokens in context as a page to read: every example with its text, in one static file without a script."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import escape
 
 import numpy as np
@@ -12,30 +12,10 @@ from rllc.figures.captions import recorded
 from rllc.figures.drawing import Datasets, Seeds
 from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads.tokens import ORANGES, PATTERNS
+from rllc.figures.page import END, GAP, INK, WIDE, head, marked, percent, plain
 
 ROOM = 420  # characters of the context before the target
-INK = "#1a1a1a"  # on every orange, in the light and in the dark scheme
 TARGET = ("#ffffff", "#0b4f9e")
-SCHEMES = {  # light and dark
-    "ink": ("#1a1a1a", "#e8e8e8"),
-    "paper": ("#ffffff", "#16181c"),
-    "soft": ("#595959", "#b0b0b0"),
-    "line": ("#d0d0d0", "#44484f"),
-    "link": ("#0b4f9e", "#8ab8ff"),
-    "box": ("#f6f6f6", "#1f2228"),
-}
-HEAD = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>"""
 INTRODUCTION = """<p>What is each attention head needed for at training step {step}? Its output is replaced
 by its mean, and {top} whose loss rises most{searched} are looked at: its <em>tokens in context</em>.
 The first of these patterns that holds explains a token: induction, brackets (Dyck), skip n-grams,
@@ -74,35 +54,17 @@ def tokens_in_context(datasets: Datasets, *, title: str = "", seeds: Seeds = Non
     ]
     several = last.sizes["seed"] > 1
     lines = [
-        HEAD.format(title=escape(named), style=_css()),
+        head(named, _style()),
         _introduction(datasets["tokens"], step),
         *_table(cells, step, several),
         *(line for seed, cell in cells for line in _section(seed, cell, several)),
     ]
-    return "\n".join([*lines, "</main>", "</body>", "</html>", ""])
+    return "\n".join([*lines, *END])
 
 
-def _css() -> str:
-    def scheme(which: int) -> str:
-        return "".join(f"--{name}:{colors[which]};" for name, colors in SCHEMES.items())
-
+def _style() -> str:
     steps = "".join(f".a{n}{{background:{color};color:{INK}}}" for n, color in enumerate(ORANGES) if n)
     return (
-        f":root{{color-scheme:light dark;{scheme(0)}}}"
-        f"@media(prefers-color-scheme:dark){{:root{{{scheme(1)}}}}}"
-        "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
-        "main{max-width:60rem;margin:0 auto;padding:1rem}"
-        "a{color:var(--link)}h1{font-size:1.6rem}h2{font-size:1.25rem;margin:2.2rem 0 .4rem}"
-        ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}"
-        "caption{text-align:left;padding:.3rem 0}"
-        "th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}"
-        "td{white-space:nowrap}"
-        "th:first-child,th.w,td.w{text-align:left}"
-        "summary{cursor:pointer;padding:.3rem 0}details{border-top:1px solid var(--line)}"
-        "figure{margin:.6rem 0 1.2rem}figcaption{font-size:.9rem;margin-bottom:.3rem;overflow-wrap:anywhere}"
-        "pre{margin:0;padding:.6rem;background:var(--box);font:.85rem/1.6 ui-monospace,monospace;"
-        "white-space:pre-wrap;overflow-wrap:anywhere}"
-        "code{font-family:ui-monospace,monospace;background:var(--box);overflow-wrap:anywhere;white-space:pre-wrap}"
         f".t{{background:{TARGET[1]};color:{TARGET[0]};font-weight:bold}}"
         "mark{background:none;color:inherit;outline:2px solid currentColor}"
         f"{steps}mark{{outline-color:var(--ink)}}"
@@ -130,7 +92,7 @@ def _anchor(seed: int, cell: xr.Dataset) -> str:
 
 
 def _table(cells: list, step: int, several: bool) -> Iterator[str]:
-    yield '<div class="wide" role="region" aria-label="All heads" tabindex="0"><table>'
+    yield WIDE.format(label="All heads")
     of = "Share of each head's tokens in context that a pattern explains"
     yield f"<caption>{of}, at step {step:,}</caption>"
     patterns = "".join(f'<th scope="col">{escape(label)}</th>' for label, _ in PATTERNS.values())
@@ -139,7 +101,7 @@ def _table(cells: list, step: int, several: bool) -> Iterator[str]:
         f'<th scope="col">tokens</th>{patterns}</tr></thead><tbody>'
     )
     for seed, cell in cells:
-        shares = "".join(f"<td>{_percent(cell['share'].sel(pattern=p).item())}</td>" for p in PATTERNS)
+        shares = "".join(f"<td>{percent(cell['share'].sel(pattern=p).item())}</td>" for p in PATTERNS)
         link = f'<a href="#{_anchor(seed, cell)}">{escape(_name(seed, cell, several))}</a>'
         kind = escape(cell["token_class"].item())
         yield (
@@ -147,10 +109,6 @@ def _table(cells: list, step: int, several: bool) -> Iterator[str]:
             f"<td>{int(cell['tokens'].fillna(0).item()):,}</td>{shares}</tr>"
         )
     yield "</tbody></table></div>"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %") if np.isfinite(share) else "–"
 
 
 def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
@@ -167,7 +125,7 @@ def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
             continue
         unique = cell["unique"].sel(pattern=pattern).item()
         forms = f", {int(unique):,} different" if np.isfinite(unique) else ""
-        share = _percent(cell["share"].sel(pattern=pattern).item())
+        share = percent(cell["share"].sel(pattern=pattern).item())
         said = f"{escape(label)}: {share} of {count:,} tokens{forms}; {len(here)} shown"
         yield f'<details data-pattern="{pattern}"{" open" if first else ""}><summary>{said}</summary>'
         first = False
@@ -185,45 +143,30 @@ def _figure(example: Example) -> str:
     said = (
         f"Rank {example.rank + 1}: without the head the loss of {_code(example, example.target)} at position "
         f"{example.target} rises by {example.rise:.1f} nats. The head attends most to "
-        f"{_code(example, example.attended)} at position {example.attended} ({_percent(weight)})"
+        f"{_code(example, example.attended)} at position {example.attended} ({percent(weight)})"
         f"{f'; {matched}' if matched else ''}."
     )
     parts = []
     for place in shown(example, ROOM):
-        parts.append('<span class="g"> … </span>' if place is None else _token(example, place))
+        parts.append(GAP if place is None else _token(example, place))
     return f"<figure><figcaption>{said}</figcaption><pre>{''.join(parts)}</pre></figure>"
 
 
 def _code(example: Example, place: int) -> str:
-    return f"<code>{_marked(example.text[place])}</code>"
+    return f"<code>{marked(example.text[place])}</code>"
 
 
 def _token(example: Example, place: int) -> str:
     """A token: plain text, or marked by what it is to the example."""
     text = example.text[place]
     if place == example.target:
-        return f'<b class="t">{_marked(text)}</b>'
+        return f'<b class="t">{marked(text)}</b>'
     if place > example.target:
-        return f"<i>{_plain(text)}</i>"
+        return f"<i>{plain(text)}</i>"
     step = level(float(example.attention[place]))
     name = f' class="a{step}"' if step else ""
     if place == example.attended:
-        return f"<mark{name}>{_marked(text)}</mark>"
+        return f"<mark{name}>{marked(text)}</mark>"
     if place == example.matched:
-        return f"<u{name}>{_marked(text)}</u>"
-    return f"<span{name}>{_marked(text)}</span>" if step else _plain(text)
-
-
-def _plain(text: str) -> str:
-    """Ends of lines and tabs have a sign beside them; not read aloud."""
-    return _signed(text, lambda sign, kept: f'<span class="n" aria-hidden="true">{sign}</span>{kept}')
-
-
-def _marked(text: str) -> str:
-    """The same with spaces as dots."""
-    return _signed(text, lambda sign, kept: f"{sign}{kept}").replace(" ", "·")
-
-
-def _signed(text: str, sign: Callable[[str, str], str]) -> str:
-    signs = {"\n": "↵", "\t": "⇥"}
-    return "".join(sign(signs[c], c) if c in signs else escape(c) for c in text)
+        return f"<u{name}>{marked(text)}</u>"
+    return f"<span{name}>{marked(text)}</span>" if step else plain(text)

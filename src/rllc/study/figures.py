@@ -133,7 +133,10 @@ CALIBRATION: dict[str, FigureRow] = {
 }
 
 PAGES: dict[str, FigureRow] = {
-    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("heads",), "tokens")
+    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("heads",), "tokens"),
+    "text_highlights": FigureRow(
+        _at("highlights_page:text_highlights"), ("highlights",), ("stages",), "stages"
+    ),
 }
 
 FIGURES: dict[str, FigureRow] = {
@@ -169,6 +172,9 @@ FIGURES: dict[str, FigureRow] = {
     "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
     "stage_fig4a_behaviour": FigureRow(
         _at("behaviour:stage_fig4a_behaviour"), ("ngrams", "positions"), ("stages",), "stages"
+    ),
+    "stage_fig5_text_highlights": FigureRow(
+        _at("highlights:stage_fig5_text_highlights"), ("highlights",), ("stages",), "stages"
     ),
     "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),

@@ -6,12 +6,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
 from rllc.figures.excerpt import Example, examples, level, one_line, shown, visible
+from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
 from rllc.figures.panels import by_seed
 
 # Colours that stay apart under the common colour-vision deficiencies; induction as the type of head.
@@ -30,8 +31,6 @@ ABLATED = (
 ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
 BLUE = "#0b4f9e"
 TABLE = 9.0  # inches
-COLUMNS, LINES = 44, 7  # characters and lines of an example
-WIDTH, HEIGHT = 0.0755, 0.165  # inches of a character
 
 
 @style.styled
@@ -182,33 +181,18 @@ def _write(ax: Axes, example: Example, left: float, top: float) -> None:
     cells = []
     for place in _tail(example):
         text = " … " if place is None else visible(example.text[place])
-        text = "".join(c if c.isprintable() and ord(c) < 0x3000 else "□" for c in text)
-        cells += [(character, place) for character in text]
-    for n, (character, place) in enumerate(cells[-COLUMNS * LINES :]):
-        row, column = divmod(n, COLUMNS)
-        x, y = left + column * WIDTH, top + 0.12 + row * HEIGHT
-        ink, paper = "black", None
-        if place == example.target:
-            ink, paper = "white", BLUE
-        elif place is None or place > example.target:
-            ink = "#8a8a8a"
-        elif step := level(float(example.attention[place])):
-            paper = ORANGES[step]
-        if paper:
-            ax.add_patch(Rectangle((x, y), WIDTH * 1.02, HEIGHT * 0.92, facecolor=paper, linewidth=0))
-        if place == example.attended:
-            ax.plot(
-                [x, x + WIDTH], [y + HEIGHT * 0.9] * 2, color="black", linewidth=1.0, solid_capstyle="butt"
-            )
-        look = {
-            "fontfamily": "DejaVu Sans Mono",
-            "fontsize": 6.9,
-            "color": ink,
-            "ha": "center",
-            "va": "center",
-        }
-        if character != " ":
-            ax.text(x + WIDTH / 2, y + HEIGHT * 0.46, character, **look)
+        cells += [Letter(c, *_look(example, place)) for c in legible(text)]
+    write(ax, cells[-COLUMNS * LINES :], left, top + 0.12)
+
+
+def _look(example: Example, place: int | None) -> tuple[str, str | None, bool]:
+    """Colour of a token, that below it, and whether it is underlined."""
+    if place is None or place > example.target:
+        return "#8a8a8a", None, False
+    if place == example.target:
+        return "white", BLUE, place == example.attended
+    step = level(float(example.attention[place]))
+    return "black", ORANGES[step] if step else None, place == example.attended
 
 
 def _tail(example: Example) -> list[int | None]:

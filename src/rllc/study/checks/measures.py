@@ -74,7 +74,7 @@ def _section(name: str, dataset: Dataset) -> str:
     if dataset.row.attribute == BASE_SETTING:
         setting = name.partition(".")[2]
         return f"settings.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
-    return "calibration.dependence" if name == "dependence" else name
+    return "calibration.dependence" if name == "dependence" else dataset.row.attribute
 
 
 def _extent(place: str, experiment: Experiment, dataset: Dataset, known: list[int]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from rllc.study.measures import (
     curvature,
     heads,
     hessian_rank,
+    highlights,
     interventions,
     recommendation,
     regression,
@@ -23,6 +24,7 @@ MEASURES: tuple[Measure, ...] = (
     *tokens.ROWS,
     *interventions.ROWS,
     *behaviour.ROWS,
+    *highlights.ROWS,
     *regression.ROWS,
     *calibration.ROWS,
 )
@@ -31,5 +33,6 @@ ANALYSES: tuple[Analysis, ...] = (
     *tokens.ANALYSES,
     *interventions.ANALYSES,
     *stages.ANALYSES,
+    *highlights.ANALYSES,
     *recommendation.ANALYSES,
 )

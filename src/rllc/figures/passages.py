@@ -1,0 +1,108 @@
+"""Passages of text whose tokens are coloured by how far their loss falls in a stage of development."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.highlights import DRAWN, EXCERPTS, GREATEST, REPEATS
+from rllc.figures.captions import recorded
+
+STEPS = 5  # of either colour; the last is from the scale's end on
+BETTER = ("#fde8e2", "#fbcdc0", "#f8ac99", "#f38a73", "#ec6650")  # dark letters can be read on each
+WORSE = ("#e4eef9", "#c6dcf2", "#a0c4e8", "#76a8dc", "#4f8ccf")
+CHOSEN = {
+    DRAWN: "drawn at random, the same in all stages",
+    GREATEST: "greatest mean gain",
+    REPEATS: "greatest gain of repeats against the rest",
+}
+KINDS = {
+    "all": "all tokens",
+    "second": "second tokens of words",
+    "repeated": "repeats",
+    "other": "neither",
+}
+READING = (
+    "Red: the loss of the token falls from the start of the stage to its end; blue and underlined: it rises. "
+    "The last of {steps} steps of either colour is from the 99 % quantile of |gain| in the stage on."
+)
+REPEAT = (
+    "A repeat is a token that came before in its context after the same token; tokens that share a character "
+    "are drawn as one, with the sum of their gains."
+)
+
+
+class Passage(NamedTuple):
+    """An excerpt: why it was chosen, where it is, its score, and its texts with their gains in nats."""
+
+    chosen: str
+    context: int
+    start: int
+    score: float
+    parts: list[tuple[str, float]]
+
+
+def passages(one: xr.Dataset) -> Iterator[Passage]:
+    """The excerpts of one stage of one seed that there are.
+
+    one  ``highlights`` without the dims seed and stage
+    """
+    for chosen in EXCERPTS:
+        cell = one.sel(excerpt=chosen)
+        if not np.isfinite(cell["excerpt_context"]):
+            continue
+        context, start = int(cell["excerpt_context"]), int(cell["excerpt_start"])
+        window = slice(start, start + int(one.attrs["length"]))
+        row = one[["gain", "text", "joined"]].sel(context=context).isel(position=window)
+        gains: dict[int, float] = {}
+        for place, gain in zip(row["joined"].values.tolist(), row["gain"].values.tolist(), strict=True):
+            if place >= start:  # else its text began before the excerpt
+                gains[place] = gains.get(place, 0.0) + gain
+        parts = [(str(row["text"].sel(position=place).item()), gain) for place, gain in gains.items()]
+        yield Passage(chosen, context, start, float(cell["excerpt_score"]), parts)
+
+
+def shade(gain: float, scale: float) -> int:
+    """The step of a gain's colour: 1 to ``STEPS`` better, the same negative worse, 0 none."""
+    if not scale > 0:
+        return 0
+    return int(np.clip(np.round(gain / scale * STEPS), -STEPS, STEPS))
+
+
+def color(step: int) -> str | None:
+    """The colour of a step; None of 0."""
+    return None if step == 0 else (BETTER if step > 0 else WORSE)[abs(step) - 1]
+
+
+def stages_of(one: xr.Dataset) -> list[xr.Dataset]:
+    """The stages that one seed has; ``one``: ``highlights`` without the dim seed."""
+    return [one.sel(stage=n) for n in one["stage"].values[np.isfinite(one["stage_start"].values)].tolist()]
+
+
+def called(stage: xr.Dataset) -> str:
+    """ "Stage 2, steps 900 to 6,500"."""
+    start, end = (int(stage[name]) for name in ("stage_start", "stage_end"))
+    return f"Stage {int(stage['stage'])}, steps {start:,} to {end:,}"
+
+
+def ended(stage: xr.Dataset) -> str:
+    """What ends it: a boundary, determined or possible, or the training."""
+    sure = float(stage["end_determined"])
+    return "the end of training" if np.isnan(sure) else f"a {'determined' if sure else 'possible'} boundary"
+
+
+def mean_gain(stage: xr.Dataset, kind: str) -> str:
+    """ "0.83 ± 0.02", a dash where there is no such token."""
+    mean, error = (float(stage[name].sel(tokens=kind)) for name in ("mean_gain", "mean_gain_se"))
+    if not np.isfinite(mean):
+        return "–"
+    digits = 2 if not error < 0.005 else 3
+    return f"{mean:.{digits}f} ± {error:.{digits}f}" if np.isfinite(error) else f"{mean:.2f}"
+
+
+def of_curve(data: xr.Dataset) -> str:
+    """Which LLC curve has the stages: "LLC on the training mixture, setting published"."""
+    setting = recorded(data, "highlights").get("setting", "")
+    base = setting in ("", "sampling")
+    return f"LLC on {data.attrs['text_of']}" + ("" if base else f", setting {setting}")
