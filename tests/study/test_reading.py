@@ -120,7 +120,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "hessian_rank", "fisher", "ablation", "heads", "tokens",
+        "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "hessian_rank", "ablation", "heads", "tokens",
         "brackets", "icl", "metrics",
         "ngrams", "positions", "clusters", "refinement", "classification", "path_patching", "staggered", "stages",
     ]  # fmt: skip
