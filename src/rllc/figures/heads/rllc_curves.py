@@ -170,7 +170,7 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
 
     apart  contrasts of one distribution with each other one (distribution, ...): further rows, by layer
     """
-    labels = {name: style.short(label, 14) for name, label in inputs.distribution_labels(data).items()}
+    labels = {name: style.short(label, 16) for name, label in inputs.distribution_labels(data).items()}
     rings, rows, upper = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], []
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])

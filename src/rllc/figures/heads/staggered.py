@@ -8,6 +8,10 @@ from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
 
 PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "x", "linestyle": ":"}
+SIDES = (
+    "Left, the score of a head is that with all other induction heads replaced by their mean outputs. "
+    "Right, all induction heads' joint refined LLC, where it is sampled."
+)
 
 
 @style.styled
@@ -54,8 +58,7 @@ def rllc_fig10_staggered_induction(
         figure,
         data,
         *findings,
-        "Left, the score of a head is that with all other induction heads replaced by their mean outputs. "
-        "Right, all induction heads' joint refined LLC, where it is sampled.",
+        *([SIDES] if any(len(row.panels) > 1 for row in rows) else []),
         conditions=[
             f"On {inputs.one_label(icl, name)}. Bands: one standard error.",
             captions.setting(rllc),
@@ -74,12 +77,12 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
     alone = [(others(heads, head), looks[head]) for head in heads] if len(heads) > 1 else plain
     left = [
         Panel(
-            f"each induction head{suffix}" if heads else f"no induction head{suffix}",
+            f"{('no', 'the', 'each')[min(len(heads), 2)]} induction head{suffix}",
             [curve(of_head.sel(head=head), "rllc", looks[head]) for head in heads],
             steps=of_head["step"].values,
         ),
         Panel(
-            "without the others" if len(heads) > 1 else "as it is, and without all" if heads else "as it is",
+            "without the others" if len(heads) > 1 else "as it is, and without it" if heads else "as it is",
             [curve(score.sel(ablated=name), "icl_score", look) for name, look in alone],
             over=level(),
             steps=score["step"].values,
@@ -98,9 +101,9 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
         ),
     ]
     keys = [style.key(head, **looks[head]) for head in heads]
-    keys.append(style.key("all, or as it is", **PLAIN))
-    keys += [style.key("all ablated", **GONE)] if heads else []
     two = len(heads) > 1
+    keys.append(style.key("all, or as it is" if two else "as it is", **PLAIN))
+    keys += [style.key("all ablated" if two else "ablated", **GONE)] if heads else []
     return [
         Row("refined LLC", [left[0], *([right[0]] if two else [])], keys),
         Row("ICL score (nats/token)", [left[1], *([right[1]] if two else [])]),
