@@ -190,12 +190,13 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
     )  # fmt: skip
     optional = (f"{name}_centred", f"{name}_centred_se", f"{name}_se_data", "coupling", "variance_removed")
     asked = {variable: Variable("", "", dims, optional="where asked for") for variable in optional}
-    asked[f"{name}_reduced_chain"] = Variable("", "", (*dims, "chain"), optional="where asked for")
+    reduced = Variable("", "", (*dims, "chain"), optional="where asked for")
     return (
         {variable: Variable("", "", dims) for variable in each}
         | asked
         | {"init_loss": Variable("", "")}
         | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
+        | {f"{name}_reduced_chain": reduced}
     )
 
 
