@@ -82,7 +82,7 @@ def test_every_job_that_a_chunk_has_counts(config):
     study = read(config)
     rules = {rule for rule, _ in chunks.jobs(study.experiments["language"])}
     assert rules == {
-        "train", "sample_heads", "sample_full", "hessian", "hessian_rank", "fisher", "ablation", "metrics", "heads", "ngrams",
+        "train", "sample_heads", "sample_full", "hessian", "fisher", "ablation", "metrics", "heads", "ngrams",
         "positions", "brackets", "icl",
     }  # fmt: skip
     assert chunks.slowest(study, "language", 0)[1] == "sample_full"
