@@ -58,5 +58,6 @@ def test_a_segment_of_imported_checkpoints_trains_nothing(config, tmp_path):
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
     config["experiments"]["theirs"] = {
         "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None, "classification": None,
+        "hessian_rank": None,
     }  # fmt: skip
     assert segment(read(config), "theirs", 0) == {"experiment": "theirs", "chunk": [0, 7], "context": 128}

@@ -27,6 +27,7 @@ def test_the_published_schedule_has_107_checkpoints(config):
     config["experiments"]["language"]["training"]["steps"] = 50000
     config["experiments"]["language"] |= {"calibration": None, "settings": {}}
     config["experiments"]["language"]["tokens"]["checkpoints"] = [200, 50000]
+    config["experiments"]["language"]["hessian_rank"]["checkpoints"] = None
     experiment = language(config, ratio=None, extra=[100], ranges=ranges)
     assert len(steps(experiment)) == 107
 

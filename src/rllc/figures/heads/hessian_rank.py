@@ -103,7 +103,7 @@ def _finding(data: xr.Dataset) -> str:
         counted, zeros = float(rank.sel(rank_method="chebyshev")), float(offset.sel(rank_method="chebyshev"))
         lanczos = f"Lanczos: {float(rank.sel(rank_method='lanczos')):,.0f}"
         if np.isfinite(counted):
-            leaks.append(zeros > counted / 2)
+            leaks.append(abs(zeros) > abs(counted) / 2)
             said.append(f"{counted:,.0f} on the {label} range (zeros alone: {zeros:,.0f}; {lanczos})")
         else:
             said.append(f"no count on the {label} range, which does not hold every eigenvalue ({lanczos})")
