@@ -134,3 +134,14 @@ def test_claims_that_name_no_experiment_are_refused(sorting):
         claims_sorting({"claims": claims})
     with pytest.raises(ValueError, match="has no passes"):
         claims_sorting({"claims": claims.drop_vars("passes")})
+
+
+def test_what_others_found_stands_beside_the_verdict_where_it_is_known(sorting):
+    claims = sorting.claims()
+    without = claims_sorting({"claims": claims.assign(published=("claim", [""] * claims.sizes["claim"]))})
+    assert "their own data" not in texts(without)
+    said = ["five, of which three are determined", *[""] * (claims.sizes["claim"] - 1)]
+    drawing = claims_sorting({"claims": claims.assign(published=("claim", said))})
+    assert {"their own data", "five, of which three are", "determined"} <= set(texts(drawing))
+    assert "Their own data: the same statistic" in words(drawing)
+    assert drawing.figure.get_figwidth() > without.figure.get_figwidth()

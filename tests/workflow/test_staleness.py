@@ -44,7 +44,8 @@ def test_a_figure_edit_draws_that_figure(checkout):
 
 def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
     checkout.edit("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ")
-    assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING | {"stages"}
+    of_stages = {"stages", "highlights", "milestones", "page"}
+    assert rules(checkout.plan()) == SAMPLING | AFTER_SAMPLING | of_stages
 
 
 def test_an_edit_of_the_head_path_leaves_the_whole_model_alone(checkout, rules):

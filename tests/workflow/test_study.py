@@ -81,6 +81,11 @@ DATASETS = {
         "llc_smooth": ("setting", "distribution", "seed", "step"),
         "llc_loss_correlation": ("setting", "distribution", "seed"),
     },
+    "highlights": {
+        "gain": ("seed", "stage", "context", "position"),
+        "mean_gain": ("seed", "stage", "tokens"),
+    },
+    "milestones": {"in_order": ("seed", "step"), "first_boundary": ("seed", "step")},
 }
 
 

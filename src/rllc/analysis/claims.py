@@ -33,7 +33,8 @@ def judge(
     claims     name -> ``text``, ``source``, ``experiment``, ``statistic``, ``at_least`` and/or ``at_most``
                (bounds included), and where wanted ``versus`` (an experiment whose mean over seeds is
                subtracted, or with ``ratio`` divides), ``reached`` (step that the training must have come to),
-               ``given`` (a claim, without one of its own, that this one presupposes)
+               ``given`` (a claim, without one of its own, that this one presupposes), ``published`` (what
+               the claimants' own data give, in words: it is in no verdict)
     summaries  experiment -> what ``rllc.analysis.statistics.summarise`` returns
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 

@@ -39,6 +39,7 @@ TEXTS = {
     "source": ("who claims it", "1"),
     "experiment_of_claim": ("experiment that the claim is about", "1"),
     "versus": ("experiment that it is compared with", "1"),
+    "published": ("what the claimants' own data give for the statistic", "1"),
     "given": ("claim that this one presupposes, seed by seed", "1"),
     "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
     "statistic": ("statistic that the claim is judged by", "1"),

@@ -38,6 +38,7 @@ WIDTHS = {
     "seed": 0.78,
     "error": 0.45,
     "verdict": 1.15,
+    "published": 1.75,
 }  # inches
 COUNTED = {
     "holds": "hold",
@@ -47,10 +48,11 @@ COUNTED = {
     "not reached": "not reached",
 }
 OF_SEED = {1: "holds", 0: "does not", -1: "not reached", -2: "undecided"}  # by ``passes``
-LETTERS, WORDS = 72, 38  # letters of a claim, and of a statistic, on one line
+LETTERS, WORDS, THEIRS = 72, 38, 27  # letters of a claim, a statistic and others' value on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 NEEDED = ("text", "statistic", "at_least", "at_most", "value", "passes", "verdict")
-OPTIONAL = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached", "given")
+OPTIONAL = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached", "given", "published")
+CALLED = {"threshold": "expected", "published": "their own data"}  # columns
 PLAIN = {"fontsize": 8.5, "va": "center"}
 SHADED = {"color": "#F6F6F6", "linewidth": 0, "zorder": 0}  # every second row
 BOLD = PLAIN | {"fontweight": "bold"}
@@ -81,14 +83,18 @@ def claims_sorting(
     worded = _in_words(data, claims)
     errors = "value_se" in data and bool(data["value_se"].notnull().any())
     columns = _columns(data["seed"].values.tolist(), WIDTHS["seed"] + errors * WIDTHS["error"])
-    width = columns["verdict"] + WIDTHS["verdict"] + 0.2
+    theirs = "published" in data and any(data["published"].values.tolist())
+    if theirs:
+        columns["published"] = columns["verdict"] + WIDTHS["verdict"] + 0.1
+    last = "published" if theirs else "verdict"
+    width = columns[last] + WIDTHS[last] + 0.2
     figure = Figure()
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_axis_off()
     ax.text(0.2, 0.27, title, fontsize=12, fontweight="bold", va="center")
     for name, at in columns.items():
         side = "right" if name.startswith("seed") else "left"
-        text = "expected" if name == "threshold" else name
+        text = CALLED.get(name, name)
         ax.text(at, 0.62, text, **PLAIN, color="#555555", ha=side)
     named, top, rows = data[group].values.tolist(), 0.78, 0
     order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
@@ -138,7 +144,9 @@ def _draw(
     claimed = textwrap.wrap(str(claim["text"].item()), LETTERS) or [""]
     measured = statistic(claim, called)
     grey = PLAIN | {"color": "#333333"}
-    for name, lines, look in (("claim", claimed, PLAIN), ("statistic", measured, grey)):
+    theirs = textwrap.wrap(str(claim["published"].item()), THEIRS) if "published" in columns else []
+    texts = {"claim": (claimed, PLAIN), "statistic": (measured, grey), "published": (theirs, grey)}
+    for name, (lines, look) in texts.items():
         for n, line in enumerate(lines):
             ax.text(columns[name], first + n * LINE, line, **look)
     ax.text(columns["threshold"], first, threshold(claim), **grey)
@@ -153,7 +161,7 @@ def _draw(
         text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
         ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
     _badge(ax, columns["verdict"], first, str(claim["verdict"].item()))
-    return LINE * max(len(claimed), len(measured)) + PAD
+    return LINE * max(len(lines) for lines, _ in texts.values()) + PAD
 
 
 def _badge(ax: Axes, left: float, middle: float, verdict: str) -> None:
@@ -216,6 +224,7 @@ def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
     results = data["verdict"].values.tolist()
     counts = [f"{results.count(name)} {words}" for name, words in COUNTED.items() if name in results]
     doubted = "untrusted" in data and bool((data["untrusted"] > DOUBTED).any())
+    theirs = "published" in data and any(data["published"].values.tolist())
     compared = "versus" in data and any(data["versus"].values.tolist())
     return captions.compose(
         f"{len(results)} claims: {', '.join(counts)}.",
@@ -226,6 +235,7 @@ def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
             "Minus, or over, that of another experiment: of the mean over its seeds." if compared else "",
             "±: the standard error of the value by those of the estimates." if errors else "",
             doubts("†") if doubted else "",
+            "Their own data: the same statistic of what the claimants published." if theirs else "",
             captions.seeds(data),
         ],
         details=[

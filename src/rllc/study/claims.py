@@ -91,6 +91,11 @@ class Claim(Section):
     given: Name | None = key(
         "a claim that this one presupposes: undecided in a seed in which that does not pass", default=None
     )
+    published: str | None = key(
+        "what the claimants' own data give for the statistic, in words; null: not said",
+        min_length=1,
+        default=None,
+    )
     reached: Step = key(
         "shorter trainings are not judged: the claim speaks of this step", unit="steps", default=0
     )

@@ -8,6 +8,7 @@ from rllc.study.measures import (
     hessian_rank,
     highlights,
     interventions,
+    milestones,
     recommendation,
     regression,
     sampling,
@@ -34,5 +35,6 @@ ANALYSES: tuple[Analysis, ...] = (
     *interventions.ANALYSES,
     *stages.ANALYSES,
     *highlights.ANALYSES,
+    *milestones.ANALYSES,
     *recommendation.ANALYSES,
 )
