@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.study.measures.table import ANALYSES
+
 CELL = ("seed", "step", "distribution")
 
 
@@ -103,7 +105,8 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
         assert "units" in dataset[variable].attrs or variable in ("status", "cluster"), variable
     assert dataset["seed"].values.tolist() == [0]
     if "step" in dataset.dims:
-        assert dataset["step"].values.tolist() == [0, 4, 8, 16, 32, 60]
+        steps = {"hessian_rank": [0, 16, 60], "milestones": [60]}.get(name, [0, 4, 8, 16, 32, 60])
+        assert dataset["step"].values.tolist() == steps
     if "head" in dataset.dims:
         assert dataset["head"].values.tolist() == ["0:0", "0:1", "1:0", "1:1"]
         assert dataset["layer"].values.tolist() == [0, 0, 1, 1]
@@ -116,8 +119,16 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
     sections = {"llc": "sampling", "rllc": "sampling", "rllc.likelihood": "sampling", "components": "sampling",
                 "traces": "sampling", "heads": "heads", "clusters": "clusters"}  # fmt: skip
     assert json.loads(dataset.attrs[sections.get(name, name)])
-    if name not in ("clusters", "stages"):
+    if name not in (row.name for row in ANALYSES):
         assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}
+
+
+def test_every_variable_of_an_analysis_has_its_words(finished):
+    made = [row.name for row in ANALYSES if (finished.root / f"results/ci/language/{row.name}.nc").exists()]
+    assert {"clusters", "path_patching", "staggered", "milestones"} <= set(made)
+    for name in made:
+        without = [each for each, data in opened(finished, name).items() if not data.attrs.get("long_name")]
+        assert not without, name
 
 
 def test_what_a_notebook_does(finished):

@@ -64,6 +64,13 @@ for row in ANALYSES:
             analysis=row.function,
             names=names_for(row),
             settings=settings_of(row),
+            words=as_json(
+                {
+                    name: variable[:2]
+                    for name, variable in row.variables.items()
+                    if variable.long_name
+                }
+            ),
             stream=derive(STUDY.seed, row.stream) % 2**32 if row.stream else 0,
         message:
             f"{row.name} of {{wildcards.experiment}}: {row.about}"
@@ -71,6 +78,6 @@ for row in ANALYSES:
             command(
                 "analyse",
                 input="datasets",
-                params="analysis names settings stream",
+                params="analysis names settings words stream",
                 output="output",
             )

@@ -7,6 +7,7 @@ from rllc.job.stage import run
 from rllc.store.datasets import write_dataset
 from rllc.store.named import read_named
 from rllc.store.provenance import attributes, stamp
+from rllc.vocabulary import describe
 
 
 def main(
@@ -14,13 +15,17 @@ def main(
     names: dict,
     datasets: list[Path],
     settings: dict,
+    words: dict,
     stream: int,
     code: str,
     output: Path,
 ) -> None:
-    """Call the analysis with the datasets; ``names`` names them and the settings."""
+    """Call the analysis with the datasets; ``names`` names them and the settings.
+
+    words  long name and unit of the variables that the analysis does not describe itself
+    """
     read, inputs = read_named(names["datasets"], datasets)
-    made = analysis(read, random_seed=stream, **settings)
+    made = describe(analysis(read, random_seed=stream, **settings), words)
     facts = attributes(**{names["attribute"]: settings}, code=code, inputs=inputs)
     write_dataset(made.assign_attrs(facts, **stamp()), output)
 
