@@ -45,6 +45,8 @@ GENERATED_WITHIN = 1000
 REPEATED_SHARE = 0.5
 MINIMUM_LINE = 16
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+# Where statements stand in a node, and so all that can have a docstring: expressions, most of a tree, hold none.
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
 
@@ -209,7 +211,18 @@ def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
         return None
     found = [
         (node.body[0], len(node.body) == 1 and not isinstance(node, ast.Module))
-        for node in ast.walk(tree)
+        for node in _with_blocks(tree)
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
     ]
     return sorted(found, key=lambda item: item[0].lineno)
+
+
+def _with_blocks(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, handler and case of a tree, and the tree itself."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for block in BLOCKS:
+            # The body of a lambda or of a conditional expression is no list, and neither is reached from here.
+            waiting += getattr(node, block, ())
