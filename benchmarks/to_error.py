@@ -39,7 +39,10 @@ from rllc.tasks.batch import batches_of
 
 HERE = Path(__file__).parent
 ERRORS = (0.02, 0.01, 0.005)
-DRAWS, BURN_IN, LEAST = 30, 10, 4
+LEAST = 4
+# draws, burn-in, heads of each layer, chains and draws of devinterp: fewer where a draw takes seconds
+EXTENT = {"text_1024": (12, 4, 1, 1, 4)}
+USUAL = (30, 10, 2, 2, 6)
 
 
 def study(results: Path) -> tuple[dict, Architecture, list]:
@@ -53,7 +56,7 @@ def study(results: Path) -> tuple[dict, Architecture, list]:
     return (
         weights,
         architecture,
-        list(batches_of(held_out, batch_size=8, count=DRAWS, scored=32, random=random)),
+        list(batches_of(held_out, batch_size=8, count=USUAL[0], scored=32, random=random)),
     )
 
 
@@ -68,13 +71,14 @@ def plans(options: argparse.Namespace) -> Iterator[tuple[str, list[str], Setting
         else:
             weights, architecture, batches, _ = read(options.work / case)
             settings = {"heads": (30, 200, 1e-3), "full": (30, 200, 1e-3)}
-        layers, count = range(architecture.n_layers), min(architecture.n_heads, 2)
+        draws, burn_in, count, _, _ = EXTENT.get(case, USUAL)
+        layers = range(architecture.n_layers)
         heads = [f"{layer}:{head}" for layer in layers for head in range(count)]
         for kind, names in (("heads", heads), ("full", ["full"])):
             n_beta, localization, step_size = settings[kind]
             setting = Setting(
-                n_beta=n_beta, localization=localization, step_size=step_size, chains=options.chains,
-                draws=DRAWS, burn_in=BURN_IN,
+                n_beta=n_beta, localization=localization, step_size=step_size,
+                chains=LEAST if case in EXTENT else options.chains, draws=draws, burn_in=burn_in,
             )  # fmt: skip
             if kind == "heads":
                 at = (weights, architecture, batches)
@@ -108,16 +112,24 @@ def measured(names: list[str], setting: Setting, chains: Callable, pairs: Callab
     off, seconds_off = timed(lambda: chains(setting=replace(setting, gradient=False), at_center=on.at_center))
     with_pairs = replace(setting, chains=LEAST, pairs=2)
     found, seconds_pairs = timed(lambda: pairs(setting=with_pairs))
-    x, y = (setting.n_beta * (each.loss - on.at_center)[..., BURN_IN:].mean(-1).numpy() for each in (on, off))
+    x, y = (
+        setting.n_beta * (each.loss - on.at_center)[..., setting.burn_in :].mean(-1).numpy()
+        for each in (on, off)
+    )
     count = len(names) * setting.chains
     rise = setting.n_beta * found.rise
     return [
         {
             "component": name,
-            "llc": x[row].mean(),
-            "chain": (seconds_on / count, x[row].var(ddof=1)),
-            "coupled": ((seconds_on + seconds_off) / count, (x[row] - y[row]).var(ddof=1)),
-            "pair": (seconds_pairs / (len(names) * rise[row].size), rise[row].var(1, ddof=1).mean()),
+            "draws": setting.draws,
+            "x": x[row].tolist(),
+            "y": y[row].tolist(),
+            "spread": rise[row].var(1, ddof=1).mean(),
+            "seconds": {
+                "chain": seconds_on / count,
+                "control": seconds_off / count,
+                "pair": seconds_pairs / (len(names) * rise[row].size),
+            },
         }
         for row, name in enumerate(names)
     ]
@@ -182,11 +194,12 @@ def main() -> None:
     options.cases = options.cases or ["study", "lists", "text_128"]
     torch.set_num_threads(1)
     rows = []
-    for case, names, setting, (chains, pairs) in plans(options):
-        for row in measured(names, setting, chains, pairs):
+    for case, names, setting, (chains_of, pairs_of) in plans(options):
+        for row in measured(names, setting, chains_of, pairs_of):
             row |= {"case": case, "peer": None}
             if options.peer and case != "study":
-                extent = ["--component", row["component"], "--chains", "2", "--draws", "6"]
+                chains, draws = map(str, EXTENT.get(case, USUAL)[3:])
+                extent = ["--component", row["component"], "--chains", chains, "--draws", draws]
                 row["peer"] = called(options.peer, "peer.py", options.work / case, *extent)["ms_per_draw"]
             rows.append(row)
         options.output.write_text(table(rows, options))

@@ -6,6 +6,7 @@ operating systems, and between the CPU and CUDA wheels of torch; the manifest's 
 """
 
 import ast
+import gc
 import hashlib
 import importlib.metadata
 import os
@@ -203,12 +204,17 @@ def without_docstrings(source: str) -> str | None:
 
 def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
     """Each docstring, and whether it is all of its body; None where ``source`` is not Python."""
+    collecting = gc.isenabled()
+    gc.disable()  # a tree has no cycles, and thousands of nodes that would be looked through for some
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    finally:
+        if collecting:
+            gc.enable()
     found = [
         (node.body[0], len(node.body) == 1 and not isinstance(node, ast.Module))
         for node in _with_blocks(tree)
