@@ -46,7 +46,7 @@ GENERATED_WITHIN = 1000
 REPEATED_SHARE = 0.5
 MINIMUM_LINE = 16
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-# Where statements stand in a node, and so all that can have a docstring: expressions, most of a tree, hold none.
+# Where statements stand in a node, and so all that can have a docstring: expressions hold none.
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
@@ -230,5 +230,5 @@ def _with_blocks(tree: ast.Module) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         for block in BLOCKS:
-            # The body of a lambda or of a conditional expression is no list, and neither is reached from here.
+            # The body of a lambda is no list, and neither that nor another expression is reached from here.
             waiting += getattr(node, block, ())
