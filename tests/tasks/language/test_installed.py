@@ -194,3 +194,28 @@ def test_the_language_reference_is_one_document_per_topic():
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         documents(**{"kind": "code", "packages": ["numpy"], "megabytes": 1, **settings})
+
+
+BLOCKS = """if a:
+    pass
+else:
+    {}
+try:
+    pass
+except ValueError:
+    {}
+finally:
+    {}
+match a:
+    case 1:
+        {}
+for b in a:
+    with b:
+        {}
+"""
+
+
+def test_docstrings_are_found_in_every_kind_of_block():
+    """Of a function in an else, a handler, a finally, a case and a with in a loop."""
+    with_them = BLOCKS.format(*['def f(): "said"; return 1'] * 5)
+    assert without_docstrings(with_them) == BLOCKS.format(*["def f(): pass; return 1"] * 5)
