@@ -58,6 +58,11 @@ def _of_experiment(
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
         yield from _distributions(f"{place}.options", figure, row, drawn, experiment)
+        if len(experiment.seeds) < row.seeds and not figure.options.keys() & {"seed", "seeds"}:
+            yield (
+                f"{place}: '{drawn}' is of training seed number {row.seeds}, and '{figure.experiment}' has "
+                f"{experiment.seeds}; give more seeds, or take the figure out"
+            )
         setting = figure.options.get("setting")
         if isinstance(setting, str) and "setting" in options(row):
             parts = [name.partition(".") for name in made]

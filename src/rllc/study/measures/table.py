@@ -3,6 +3,7 @@
 from rllc.study.measures import (
     behaviour,
     calibration,
+    clusters,
     curvature,
     heads,
     hessian_rank,
@@ -30,6 +31,7 @@ MEASURES: tuple[Measure, ...] = (
     *calibration.ROWS,
 )
 ANALYSES: tuple[Analysis, ...] = (
+    *clusters.ANALYSES,
     *heads.ANALYSES,
     *tokens.ANALYSES,
     *interventions.ANALYSES,
