@@ -176,6 +176,9 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig23_other_seeds": FigureRow(
         _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("heads",), "clusters", seeds=2
     ),
+    "rllc_fig12_drllc_datasets": FigureRow(
+        _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
+    ),
     "stage_fig1a_lm": FigureRow(
         _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
     ),

@@ -10,7 +10,8 @@ from rllc.study.rows import FigureRow
 from rllc.study.section import nearest
 from rllc.study.study import Animation, Experiment, Figure, Study
 
-OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
+# options of figures; a table is by distribution
+OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated", "families")
 
 
 def figure_problems(study: Study) -> Iterator[str]:
@@ -117,7 +118,7 @@ def _distributions(
     for name, default in told.items():
         value = figure.options.get(name)
         if value is not None:
-            for distribution in value if isinstance(value, list) else [value]:
+            for distribution in value if isinstance(value, list | dict) else [value]:
                 yield from refer(f"{place}.{name}", distribution, present, f"distribution of {files}")
         elif name not in figure.options and isinstance(default, str) and default not in present:
             yield (
