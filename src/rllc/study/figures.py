@@ -163,6 +163,22 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
+    **{
+        f"rllc_fig{20 + n}_cluster_transfer": FigureRow(
+            _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
+            ("transfer", "rllc"),
+            ("heads",),
+            "clusters",
+            seeds=2 + n,
+        )
+        for n in range(3)
+    },
+    "rllc_fig23_other_seeds": FigureRow(
+        _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("heads",), "clusters", seeds=2
+    ),
+    "rllc_fig12_drllc_datasets": FigureRow(
+        _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
+    ),
     "stage_fig1a_lm": FigureRow(
         _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
     ),

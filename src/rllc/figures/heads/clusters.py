@@ -1,10 +1,12 @@
 """Clusters of heads by algorithm and k: a table, and their curves (arXiv 2410.02984, Figs. 18, 19)."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from rllc.figures import captions, inputs, style
@@ -83,11 +85,8 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
     one, data = _selected(datasets, scope, distribution, seed, vectors)
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
-    lines = max(_words(each)[1] for each in clusterings)
-    title_look = {"fontsize": 8, "pad": 5 + 9 * lines}  # points, for the names of the heads
-    keys = [style.key(f"cluster {i}", **_look(i)) for i in range(int(one["cluster"].max()) + 1)]
-    if (one["cluster"] < 0).any():
-        keys.append(style.key("not clustered", **_look(-1)))
+    look = title_look(clusterings)
+    keys = cluster_keys(one["cluster"])
     keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
     rows = []
     for algorithm in algorithms:
@@ -95,9 +94,16 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
         for k in numbers:
             cell = data.sel(algorithm=algorithm, n_clusters=k)
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
-            curves = [curve(cell.sel(head=head), "rllc", _look(cluster)) for head, cluster in heads]
+            curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
             title = f"{NAMES.get(algorithm, algorithm)}, k = {k}"
-            panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
+            panels.append(
+                Panel(
+                    title,
+                    curves,
+                    look,
+                    over=partial(name_clusters, cluster=cell["cluster"], note=_silhouette(cell)),
+                )
+            )
         rows.append(Row("refined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
     return _drawing(datasets, figure, one, data, scope, vectors)
@@ -207,7 +213,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
         for x, index in enumerate(row):
             number = order.index(index) if index >= 0 else -1
             ax.add_patch(
-                Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=_look(number)["color"], alpha=0.75)
+                Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=look_of(number)["color"], alpha=0.75)
             )
             word = number + 1 if index >= 0 else "–"
             ax.text(x, y, word, ha="center", va="center", fontsize=8, color="white", fontweight="bold")
@@ -224,7 +230,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     ax.set_title("silhouette", loc="right", fontsize=7)
 
 
-def _look(cluster: int) -> dict:
+def look_of(cluster: int) -> dict:
     """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
     if cluster < 0:
         return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
@@ -232,16 +238,29 @@ def _look(cluster: int) -> dict:
     return look | {"markersize": 3.5, "markevery": 0.15, "linewidth": 1.2}
 
 
-def _name_clusters(ax: Axes, data: xr.Dataset) -> None:
-    """The heads of each cluster above the panel, a bar between clusters, and the silhouette in it."""
-    placed, lines = _words(data["cluster"])
+def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
+    """The legend of clusters, and of heads that are in none where there are any."""
+    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
+    return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
+
+
+def name_clusters(ax: Axes, cluster: xr.DataArray, note: str) -> None:
+    """The heads of each cluster above the panel, a bar between clusters, and a note in it."""
+    placed, lines = _words(cluster)
     for x, line, word, color in placed:
         height = 1.03 + 0.08 * (lines - 1 - line)
         ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
-    silhouette = float(data["score"].sel(index="silhouette"))
-    if np.isfinite(silhouette):
-        words = f"silhouette {round(silhouette, 2) + 0.0:.2f}"
-        ax.text(0.03, 0.97, words, transform=ax.transAxes, va="top", fontsize=7)
+    ax.text(0.03, 0.97, note, transform=ax.transAxes, va="top", fontsize=7)
+
+
+def title_look(clusterings: Sequence[xr.DataArray]) -> dict[str, float]:
+    """Of the titles of panels: room for the lines that the names of the heads of each cluster take."""
+    return {"fontsize": 8, "pad": 5 + 9 * max(_words(each)[1] for each in clusterings)}
+
+
+def _silhouette(cell: xr.Dataset) -> str:
+    silhouette = float(cell["score"].sel(index="silhouette"))
+    return f"silhouette {round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else ""
 
 
 def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:
@@ -255,7 +274,7 @@ def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], in
     words: list[tuple[str, str]] = []
     for index, heads in _groups(cluster).items():
         words += [("|", "#333333")] if words else []
-        words += [(head, _look(index)["color"]) for head in heads]
+        words += [(head, look_of(index)["color"]) for head in heads]
     placed, x, line = [], 0.0, 0
     for word, color in words:
         width = 0.04 if word == "|" else 0.02 + 0.0285 * len(word)
