@@ -47,7 +47,7 @@ def stage_fig1b_lr(
             if estimate.size:
                 peak = at(most(estimate), ".1f")
                 said += f", the LLC ({each}) peaks at {peak} and ends at {float(estimate[-1]):.1f}"
-        findings.append(f"{captions.sentence(said)}")
+        findings.append(captions.sentence(said))
     keys = [style.key(label, **look) for label, _, look in lines]
     rows.append(Row("mean squared error", losses, [style.key("model", **LOSS), *keys]))
     chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
