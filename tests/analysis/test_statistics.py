@@ -289,6 +289,11 @@ def test_the_spread_over_seeds_has_the_error_of_one_by_the_others():
     found = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
     draws = np.random.default_rng(1).normal([8, 3, 1], [0.3, 0.4, 0.5], (20_000, 3))
     np.testing.assert_allclose(found["it_se"], np.std(draws, axis=1, ddof=1).std(), rtol=0.08)
+    for name in ("llc", "llc_se"):  # of two seeds, where one has no value
+        given["llc"][name].loc[{"seed": 9, "step": 100}] = NAN
+    two = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
+    np.testing.assert_allclose(two["it"], [np.std([8, 3], ddof=1)] * 2 + [NAN])
+    np.testing.assert_allclose(two["it_se"][:2], np.hypot(0.3, 0.4) / 2**0.5, rtol=0.08)
     given["llc"]["llc_se"].loc[{"seed": 9, "step": 0}] = NAN
     unknown = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
     assert np.isnan(unknown["it_se"]).all()
