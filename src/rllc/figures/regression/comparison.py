@@ -26,6 +26,7 @@ PANELS = {
     "least_share": ("least direction of W_E", "share", "structure", "embedding_share", {"direction": -1}),
 }
 LOGARITHMIC = ("mean_square", "weight_norm", "hessian_trace", "least_share")
+WITHIN_A_DECADE = ("weight_norm", "least_share")  # whose axes have other numbers than powers of ten
 COLUMNS = 4
 LEARNED = 3.0  # a loss between that of predicting 0 and the Bayes predictor's: half of what can be learned
 MORE_THAN_RATES = (
@@ -80,8 +81,9 @@ def regression_published_curves(
     rows = [Row(units[first], panels[first : first + COLUMNS]) for first in firsts]
     rows[0] = rows[0]._replace(keys=keys)
     figure, axes = sheet(rows, panel=(2.6, 2.0), margin=1.5)
-    norms = axes.flat[list(PANELS).index("weight_norm")]
-    style.label_decades(norms.yaxis, *norms.get_ylim(), (1, 2, 3, 5))
+    for ax, quantity in zip(axes.flat, drawn, strict=False):
+        if quantity in WITHIN_A_DECADE:
+            style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 2, 3, 5))
     found = [_found("published", theirs), *(_found(f"seed {s}", data.sel(seed=s)) for s in every)]
     beside = theirs[[*drawn, RATE]]
     beside = beside.rename({each: f"published_{each}" for each in (*beside.data_vars, "step")})
