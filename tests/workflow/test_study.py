@@ -83,6 +83,10 @@ DATASETS = {
         "llc_smooth": ("setting", "distribution", "seed", "step"),
         "llc_loss_correlation": ("setting", "distribution", "seed"),
     },
+    "hessian_stages": {
+        "trace_smooth": ("seed", "distribution", "step"),
+        "at_boundary": ("seed", "distribution", "step", "kind"),
+    },
     "highlights": {
         "gain": ("seed", "stage", "context", "position"),
         "mean_gain": ("seed", "stage", "tokens"),

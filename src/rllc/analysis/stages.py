@@ -116,14 +116,14 @@ def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, ran
     }
     made = xr.Dataset(
         {name: ("step", values) for name, values in along.items()}
-        | {"at_boundary": (("step", "kind"), _marks(boundaries, step.size))},
+        | {"at_boundary": (("step", "kind"), marks(boundaries, step.size))},
         coords={"step": curve["step"].values, "kind": _text(COUNTED)},
     )
     made = made.reindex(step=data["step"].values).merge(_listed(boundaries, step))
     return made.merge(against_loss(data["llc"], data["init_loss"], n_beta=n_beta))
 
 
-def _marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
+def marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
     """``POSSIBLE`` or ``DETERMINED`` where a boundary is, of its kind and of any: [checkpoints, kind]."""
     marks = np.full((checkpoints, len(COUNTED)), float(NONE))
     for each in boundaries:

@@ -2,9 +2,10 @@
 
 An entry says which curve and what is read off it, in this order: the variable (``of``, at the labels ``at``,
 of the heads of a ``layer``, over heads as ``over_heads`` says), its finite checkpoints from ``from_step`` to
-``to_step``, a running mean over ``window`` of them, one of the functions of ``rllc.analysis.curves``, and of
-the numbers that it gives for each head the one that ``of_heads`` says. Where the curve has standard errors,
-the statistic has one: its spread when every checkpoint of every head is drawn anew.
+``to_step``, with ``over_seeds`` the spread between seeds there, a running mean over ``window`` of them, one
+of the functions of ``rllc.analysis.curves``, and of the numbers that it gives for each head the one that
+``of_heads`` says. Where the curve has standard errors, the statistic has one: its spread when every
+checkpoint of every head is drawn anew.
 """
 
 import json
@@ -33,8 +34,9 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
 
     statistics  name -> ``of`` ("llc.llc": dataset and variable), ``statistic``, ``label``, ``unit``, and
                 where wanted ``at`` (dim -> label; a dim with one label needs none), ``layer``,
-                ``over_heads`` or ``of_heads``, ``from_step``, ``to_step``, ``window`` and the options of the
-                function (``against``: as ``of``, at ``against_at`` if that is given, else at ``at``)
+                ``over_heads`` or ``of_heads``, ``over_seeds``, ``from_step``, ``to_step``, ``window`` and the
+                options of the function (``against``: as ``of``, at ``against_at`` if that is given, else at
+                ``at``)
     datasets    name -> dataset with dims seed and step
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; where the
@@ -134,12 +136,33 @@ def _curves(of: str, entry: Entry, datasets: Datasets) -> dict[int, Curve]:
     tables = [read(of, entry, datasets) for read in (_table, _errors, _faults)]
     step, late = tables[0]["step"].values, entry.get("to_step")
     within = (step >= entry.get("from_step", 0)) & (step <= (np.inf if late is None else late))
+    if entry.get("over_seeds"):
+        tables = _over_seeds(*tables)
     curves = {}
     for row, seed in enumerate(tables[0]["seed"].values.tolist()):
         values, *others = (None if table is None else table.values[row] for table in tables)
         inside = within & np.isfinite(values).reshape(step.size, -1).any(-1)
         curves[seed] = Curve(*(None if v is None else v[inside] for v in (step, values, *others)))
     return curves
+
+
+def _over_seeds(
+    values: xr.DataArray, errors: xr.DataArray | None, faults: xr.DataArray | None
+) -> list[xr.DataArray | None]:
+    """Standard deviations (ddof 1) over the seeds that have a value, the same for each of these.
+
+    Their errors to first order, sqrt(sum ((v - mean) e)^2) / ((n - 1) sd): that the noise of n values makes
+    their spread larger is in none of them. A fault of one seed is a fault.
+    """
+    count = values.count("seed")
+    spread = values.std("seed", ddof=1).where(count > 1)
+    found: list[xr.DataArray | None] = [spread]
+    if errors is not None:
+        apart = ((values - values.mean("seed")) * errors).where(values.notnull(), 0.0)
+        errors = np.sqrt((apart**2).sum("seed", skipna=False)) / ((count - 1) * spread)
+    found.append(errors)
+    found.append(None if faults is None else faults.max("seed"))
+    return [None if each is None else each.where(values.notnull()).transpose(*values.dims) for each in found]
 
 
 def _errors(of: str, entry: Entry, datasets: Datasets) -> xr.DataArray | None:

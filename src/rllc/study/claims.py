@@ -27,6 +27,10 @@ class Statistic(Section):
     of_heads: Literal["max", "min", "mean"] | None = key(
         "the number is read off the curve of every head; one value of all these", default=None
     )
+    over_seeds: Literal["sd"] | None = key(
+        "the curve is their standard deviation over seeds at each checkpoint, the same for all of them",
+        default=None,
+    )
     from_step: Step = key("earlier checkpoints are left out", unit="steps", default=0)
     to_step: Step | None = key(
         "later checkpoints are left out; none, or a shorter training: to its end", unit="steps", default=None

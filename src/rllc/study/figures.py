@@ -120,8 +120,7 @@ ANIMATIONS: dict[str, FigureRow] = {
     )
 }
 
-# Of any experiment with `calibration`. A work's own figure of this kind, as stage_figD3 of a regression
-# transformer, is one more row of FIGURES with the same value.
+# Of any experiment with `calibration`.
 CALIBRATION: dict[str, FigureRow] = {
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "calibration_grid": _calibration("sweep:calibration_grid", "calibration", "recommendation"),
@@ -130,6 +129,16 @@ CALIBRATION: dict[str, FigureRow] = {
     "calibration_dataset_size": _calibration("dependence:calibration_dataset_size", "dependence"),
     "calibration_batch_size": _calibration("dependence:calibration_batch_size", "dependence"),
     "calibration_noise_seeds": _calibration("dependence:calibration_noise_seeds", "dependence"),
+}
+
+# Those of arXiv 2402.02364, which claims of the regression are about, so that they are part of its study.
+OF_REGRESSION = {
+    "stage_figA1": "calibration_running_estimates",
+    "stage_figD3": "calibration_dataset_size",
+    "stage_figD4": "calibration_batch_size",
+    "stage_figD5": "calibration_noise_seeds",
+    "stage_figD6": "calibration_grid",
+    "stage_figD7": "calibration_failure_modes",
 }
 
 PAGES: dict[str, FigureRow] = {
@@ -208,6 +217,7 @@ FIGURES: dict[str, FigureRow] = {
     SUMMARY: _sorting("summary:sort_summary", *OF_CLAIMS),
     "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
     **CALIBRATION,
+    **{name: CALIBRATION[draws]._replace(target="all") for name, draws in OF_REGRESSION.items()},
     "validation_quadratic": _validation("quadratic"),
     "validation_potentials": _validation("potentials"),
     "validation_reduced_rank": _validation("reduced_rank"),
