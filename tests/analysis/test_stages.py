@@ -6,7 +6,8 @@ import pytest
 import xarray as xr
 from scipy.special import expit
 
-from rllc.analysis.stages import against_loss, stages
+from rllc.analysis.against_loss import against_loss
+from rllc.analysis.stages import stages
 
 STEP = np.array([0, *np.geomspace(100, 50_000, 40).astype(int)])
 DIMS = ("seed", "step", "distribution")

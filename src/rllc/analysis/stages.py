@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.against_loss import against_loss
 from rllc.analysis.plateaus import FEWEST, KINDS, START, Boundary, plateaus
 from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
@@ -19,7 +20,6 @@ COUNTED = (
     *(kind for kind in KINDS if kind != START),
 )  # labels of ``kind``: ``start`` divides no two stages
 NONE, POSSIBLE, DETERMINED = range(3)
-FIRST = 0.01  # share of training from which on the LLC is compared with the loss
 VARIABLES = {
     "llc_smooth": ("LLC smoothed by a Gaussian process", "1"),
     "llc_smooth_se": ("posterior standard deviation of the smoothed LLC", "1"),
@@ -148,28 +148,6 @@ def _listed(boundaries: list[Boundary], step: np.ndarray) -> xr.Dataset:
     numbers = {name: ("boundary", np.asarray(values, dtype=float)) for name, values in columns.items()}
     kinds = {"boundary_kind": ("boundary", _text(b.kind for b in boundaries))}
     return xr.Dataset(numbers | kinds, coords={"boundary": np.arange(len(boundaries))})
-
-
-def against_loss(llc: xr.DataArray, loss: xr.DataArray, *, n_beta: float) -> xr.Dataset:
-    """Whether an LLC curve (step) is a loss curve turned over.
-
-    Chains that leave the checkpoint for one and the same loss c have the estimate n_beta (c - loss), which
-    falls where the loss rises and says nothing else. ``sampled_loss`` = loss + llc / n_beta is what they came
-    to, its median over the checkpoints from 1 % of training on is c, and ``llc_loss_correlation`` is over the
-    same; NaN with fewer than 3.
-    """
-    sampled = loss + llc / n_beta
-    late = (llc["step"] >= FIRST * llc["step"].max()) & np.isfinite(llc) & np.isfinite(loss)
-    enough = int(late.sum()) >= 3
-    alike = np.corrcoef(llc.values[late.values], loss.values[late.values])[0, 1] if enough else np.nan
-    return xr.Dataset(
-        {
-            "loss": loss,
-            "sampled_loss": sampled,
-            "llc_of_loss": n_beta * (sampled.where(late).median("step") - loss),
-            "llc_loss_correlation": alike,
-        }
-    )
 
 
 def _text(values: Iterable[object]) -> np.ndarray:
