@@ -107,6 +107,11 @@ def test_without_a_boundary_training_is_one_stage(datasets):
 # --- the page
 
 
+def test_the_page_says_whether_the_stages_are_the_loss(datasets):
+    said = "LLC: correlation with the loss -0.990 to 0.500, mean loss of the chains 7.00 to 8.00"
+    assert said in text_highlights(datasets)
+
+
 @pytest.fixture(scope="module")
 def page(datasets):
     return text_highlights(datasets, title="<language> & more")

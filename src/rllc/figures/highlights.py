@@ -10,7 +10,6 @@ from rllc.figures.drawing import Datasets, Drawing, Seed
 from rllc.figures.excerpt import visible
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
 from rllc.figures.passages import BETTER, CHOSEN, KINDS, STEPS, WORSE, Passage
-from rllc.figures.stage_bands import BASE, Cells, curves_of, of_llc
 
 ACROSS = COLUMNS * WIDTH + 0.3  # inches of a passage with the room beside it
 TOP, ABOVE, BELOW, KEY = 0.18, 0.3, 0.22, 0.25
@@ -48,7 +47,7 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
         figure,
         data.drop_vars(["logit_gain"]).sel(context=shown).expand_dims(seed=[int(data["seed"])]),
         *(_said(stage) for stage in stages),
-        *of_llc(_curve(datasets, data)),
+        *passages.of_llc(datasets, data),
         captions.when(len(stages) == 1, "The LLC has no boundary: all of training is one stage."),
         conditions=[
             f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts; ± one "
@@ -56,12 +55,6 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
         ],
         details=[passages.READING.format(steps=STEPS), passages.REPEAT, *map(_pairs, stages)],
     )
-
-
-def _curve(datasets: Datasets, data: xr.Dataset) -> Cells:
-    """What ``stages`` has of the LLC curve whose stages these are."""
-    asked = captions.recorded(data, "highlights")
-    return curves_of(datasets, data["seed"], asked.get("distribution"), asked.get("setting", BASE))
 
 
 def _letters(passage: Passage, scale: float) -> list[Letter]:
