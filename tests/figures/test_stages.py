@@ -10,7 +10,7 @@ from rllc.analysis.stages import stages
 from rllc.figures.development import stage_figB1a, stage_figB2
 from rllc.figures.heads.composition import stage_figB5
 from rllc.figures.stage_bands import OF_LOSS, of_llc
-from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
+from rllc.figures.stages import OFF, stage_fig1a_lm, stage_fig4b_heads
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
 
@@ -83,6 +83,19 @@ def test_every_figure_of_stages_says_whether_they_are_the_loss(datasets, draw):
     bare = {name: each for name, each in datasets.items() if name != "stages"}
     drawing = draw(bare, setting="published")
     assert "correlation" not in drawing.caption and "orange" not in drawing.details
+
+
+def test_the_control_is_drawn_and_its_share_is_said(datasets):
+    llc = datasets["llc"]["llc"]
+    off = llc * xr.where(llc["step"] > 1000, 1.25, 2.0)
+    with_control = datasets | {"llc": datasets["llc"].assign(llc_gradient_off=off)}
+    drawing = stage_fig1a_lm(with_control, seeds=[1])
+    said = "LLC, sampling: 0.50 to 0.80 of its control without gradient."
+    assert said in f"{drawing.caption} {drawing.details}"
+    ax = drawing.figure.axes[1]
+    dotted = [line for line in ax.lines if line.get_color() == OFF["color"]]
+    assert np.allclose(dotted[0].get_ydata(), off.sel(distribution="mixture", seed=1))
+    assert ax.get_ylim()[1] > float(off.sel(distribution="mixture").max())
 
 
 def test_of_several_seeds_the_extremes_are_said(datasets):

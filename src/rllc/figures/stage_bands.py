@@ -91,9 +91,10 @@ def of_loss(one: xr.Dataset | None) -> list[Curve]:
 
 
 def within(level: xr.Dataset) -> Callable[[Axes], object]:
-    """Keeps a panel to the LLC and its errors: what the loss would make of it may be far off."""
+    """Keeps a panel to the LLC, its errors and its control: what the loss would make of it may be far off."""
     error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
-    low, high = float((level["llc"] - error).min()), float((level["llc"] + error).max())
+    shown = [level["llc"] - error, level["llc"] + error, level.get("llc_gradient_off", level["llc"])]
+    low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
     room = 0.08 * (high - low) or 1.0
     limits = {"bottom": low - room, "top": high + room} if np.isfinite(low) else {}
     return partial(Axes.set_ylim, **limits)

@@ -23,6 +23,8 @@ from rllc.figures.stage_bands import (
 )
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
+OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
+OFF_OF = "llc_gradient_off"
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
@@ -62,13 +64,15 @@ def stage_fig1a_lm(
         panels, cells = [], shown[each]
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
-            drawn = [curve(one, "llc", LLC), *of_loss(cells[seed])]
+            off = [Curve(one[OFF_OF], OFF)] if OFF_OF in one else []
+            drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
             title = f"full-model LLC{at} on {style.short(label)}{suffix}"
             frame = {"under": bands(cells[seed], said=True), "over": within(level)}
             panels.append(Panel(title, drawn, **frame, steps=steps))
-        said.append(of_llc(cells, f"LLC{at}"))
+        said.append([*_of_control(level, f"LLC{at}"), *of_llc(cells, f"LLC{at}")])
         rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
-        rows.append(Row("LLC", panels, keys(*cells.values()) + rings))
+        off = [style.key("gradient off", **OFF)] if OFF_OF in level else []
+        rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
     findings = [text for texts in zip_longest(*said, fillvalue="") for text in texts] + ranges
     findings.append(f"Held-out loss{'' if not every else ' and LLC of the full model'} on {label}.")
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
@@ -99,9 +103,17 @@ def _setting(dataset: str) -> str:
 
 def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
     """What is drawn of one setting: seed, step."""
-    kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
+    kept = [variable for variable in ("llc", "llc_se", OFF_OF, "status", "verdict") if variable in llc]
     one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
     return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
+
+
+def _of_control(level: xr.Dataset, named: str) -> Iterator[str]:
+    """How much of the LLC is there without the gradient."""
+    if OFF_OF in level:
+        share = level["llc"] / level[OFF_OF]
+        low, high = float(share.min()), float(share.max())
+        yield f"{named}: {low:.2f} to {high:.2f} of its control without gradient."
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:
