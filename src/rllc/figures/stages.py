@@ -54,8 +54,7 @@ def stage_fig1a_lm(
     losses, ranges, said = [], [], []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(shown[setting][seed]), "steps": steps}
-        title = f"held-out loss on {style.short(label)}{suffix}"
-        losses.append(Panel(title, [Curve(one["loss"], LOSS)], **frame))
+        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
         level = levels[BASE].sel(seed=seed) if BASE in levels else None
         both = [one["loss"], *([] if level is None else [level["llc"]])]
         ranges.append(_range(xr.merge(both, join="outer", compat="override")))
@@ -66,15 +65,13 @@ def stage_fig1a_lm(
         for seed, suffix, one in by_seed(level):
             off = [Curve(one[OFF_OF], OFF)] if OFF_OF in one else []
             drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
-            title = f"full-model LLC{at} on {style.short(label)}{suffix}"
             frame = {"under": bands(cells[seed], said=True), "over": within(level)}
-            panels.append(Panel(title, drawn, **frame, steps=steps))
+            panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
         said.append([*_of_control(level, f"LLC{at}"), *of_llc(cells, f"LLC{at}")])
         rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
         off = [style.key("gradient off", **OFF)] if OFF_OF in level else []
         rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
     findings = [text for texts in zip_longest(*said, fillvalue="") for text in texts] + ranges
-    findings.append(f"Held-out loss{'' if not every else ' and LLC of the full model'} on {label}.")
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
@@ -92,9 +89,14 @@ def stage_fig1a_lm(
         compat="override",
         combine_attrs="drop",
     )
-    return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=[
-        *details, captions.joined(*dict.fromkeys(explained(OF_STAGES, cells) for cells in shown.values())),
-    ])  # fmt: skip
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        contexts,
+        conditions=[f"Measured on {label}.", *conditions],
+        details=[*details, *dict.fromkeys(explained(OF_STAGES, cells) for cells in shown.values())],
+    )
 
 
 def _setting(dataset: str) -> str:
