@@ -69,6 +69,18 @@ def test_what_was_not_sampled_is_missing_and_what_has_no_plateau_has_no_boundary
     assert np.isnan(line["llc_smooth"].sel(step=STEP[1::2])).all()
 
 
+def test_the_control_without_gradient_has_boundaries_of_its_own():
+    data = llc(30.0, [0], ["mixture"], fall_and_rise)
+    line = 0 * data["llc"] + 20 * np.log(np.maximum(data["step"], 1)) + 1
+    found = stages({"llc.far": data.assign(llc_gradient_off=line)}, tolerance=8.0).squeeze()
+    assert found["setting"].values.tolist() == ["far", "far_gradient_off"]
+    count = (found["at_boundary"].sel(kind="any") > 0).sum("step")
+    assert count.values[0] >= 2 and count.values[1] == 0
+    off = found.sel(setting="far_gradient_off").sel(step=STEP[1:])
+    assert off["llc_smooth"].values == pytest.approx(line.squeeze().values[1:], abs=0.5)
+    assert off["sampled_loss"].values == pytest.approx((data["init_loss"] + line / 30).squeeze().values[1:])
+
+
 def test_it_comes_back_from_its_file(made, tmp_path):
     made.to_netcdf(tmp_path / "stages.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "stages.nc"), made)

@@ -13,6 +13,7 @@ from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
 
 BASE = "sampling"  # what the base setting is called beside others
+CONTROL = "_gradient_off"  # ending of a setting, where it stands for the control without gradient
 CELL = ("setting", "distribution", "seed")
 ANY = "any"
 COUNTED = (
@@ -54,7 +55,11 @@ def stages(
 ) -> xr.Dataset:
     """Boundaries of every LLC curve: one per sampling setting, distribution and training seed.
 
-    datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution)
+    What has a control without gradient has the boundaries of that too, as of a setting of its own, whose name
+    ends in ``CONTROL``: boundaries that it shares are those of the loss under noise, no sampler needed.
+
+    datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution); where there
+               is one ``llc_gradient_off``
     from_step  earlier checkpoints are left out
     tolerance  of the published rule
     chance     loss of predictions that know nothing, which are the ``guess``; both are recorded
@@ -67,10 +72,12 @@ def stages(
     keys, cells = [], []
     for name, data in datasets.items():
         n_beta = float(json.loads(data.attrs["sampling"])["n_beta"])
-        for distribution, seed in product(data["distribution"].values.tolist(), data["seed"].values.tolist()):
-            curve = data[["llc", "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
-            keys.append((name.partition(".")[2] or BASE, distribution, seed))
-            cells.append(_cell(curve, n_beta, from_step, tolerance, random_seed))
+        setting, where = name.partition(".")[2] or BASE, [data[dim].values.tolist() for dim in CELL[1:]]
+        curves = {f"{setting}{end}": f"llc{end}" for end in ("", CONTROL) if f"llc{end}" in data}
+        for (called, variable), distribution, seed in product(curves.items(), *where):
+            one = data[[variable, "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
+            keys.append((called, distribution, seed))
+            cells.append(_cell(one.rename({variable: "llc"}), n_beta, from_step, tolerance, random_seed))
     table = _side_by_side(cells, keys)
     labels = {
         str(name): str(label)
