@@ -65,6 +65,7 @@ def test_the_caption_says_whether_it_is_the_loss(datasets):
     assert "LLC, published: correlation with the loss -1.000" in words
     assert "mean loss of the chains 11.00 to 11.00 nats/token, more than uniform predictions (8.50)" in words
     assert "LLC, sampling: boundaries peak" in words
+    assert "LLC, published: setting: n_beta 20." in words
     assert np.allclose(drawing.data["llc_of_loss"].sel(setting="published"), drawing.data["llc_published"])
 
 

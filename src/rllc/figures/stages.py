@@ -80,6 +80,10 @@ def stage_fig1a_lm(
         measured = measured.sel(step=levels[first]["step"].values).expand_dims(distribution=[name])
         measured = measured.assign_coords(distribution_label=("distribution", [label]))
         conditions, details = captions.of_estimates(every[first], measured, "llc", "loss")
+        for each in list(every)[1:]:
+            more = (captions.setting(every[each]), captions.trust(levels[each], "llc"))
+            conditions += [f"LLC, {each}: {captions.within(text)}" for text in more if text]
+            details.append(f"LLC, {each}: {captions.chains(every[each])}.")
     beside = any(row.keys for row in rows)
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", of=READ)
