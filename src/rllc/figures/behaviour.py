@@ -93,7 +93,8 @@ def _behaviour(
         grams.drop_vars(["ngram_loss", "ngram_baseline"], errors="ignore"),
         where[["loss", "ablated_loss"]],
     ]
-    data = xr.merge([each.sel(distribution=[name]) for each in drawn], join="outer", combine_attrs="drop")
+    data = xr.merge([each.sel(distribution=[name]) for each in drawn], join="outer", compat="override",
+                    combine_attrs="drop")  # fmt: skip
     label = inputs.one_label(data, name)
     looks = {n: style.numbered(i, color) for i, (n, color) in enumerate(
         zip(data["n"].values.tolist(), style.shades(data.sizes["n"]), strict=True))}  # fmt: skip
