@@ -9,12 +9,12 @@ from rllc.figures.stage_bands import (
     OF_BANDS,
     OF_STAGES,
     Cells,
+    among,
     bands,
     curves_of,
     estimates,
     explained,
     keys,
-    of_llc,
     of_loss,
     within,
 )
@@ -120,7 +120,7 @@ def _behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    return rows, data, cells, [*findings, *of_llc(cells)], captions.contexts(grams, "ngrams")
+    return rows, data, cells, among(findings, cells), captions.contexts(grams, "ngrams")
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
-from rllc.figures.stage_bands import OF_BANDS, bands, curves_of, explained, of_llc
+from rllc.figures.stage_bands import OF_BANDS, among, bands, curves_of, explained
 
 MEAN = {"color": "#CC3311", "linewidth": 1.8, "zorder": 5}
 SEVERAL = 6  # checkpoints of W_pos side by side
@@ -46,9 +46,8 @@ def stage_figB3(  # noqa: N802
         )
     figure, _ = sheet(rows, panel=(3.2, 2.6), entries=len(listed), sharex=True, sharey=True)
     return captions.drawing(
-        figure, data, *findings,
+        figure, data, *among(findings, cells),
         f"Loss on {label} of the prediction made at a position; position 0 is that of BOS.",
-        *of_llc(cells),
         conditions=[captions.contexts(held, "positions"), "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
     )  # fmt: skip

@@ -146,6 +146,12 @@ def of_llc(cells: Cells, named: str = "LLC") -> list[str]:
     return [captions.sentence(f"{named}: {text}") for text in said if text]
 
 
+def among(findings: list[str], cells: Cells) -> list[str]:
+    """Findings, after the first whether the LLC is the loss, and at the end its boundaries."""
+    alike, *parted = of_llc(cells) or [""]
+    return [*findings[:1], alike, *findings[1:], *parted]
+
+
 def is_it_the_loss(*shown: xr.Dataset | None) -> str:
     """How like the loss the LLC of these curves is, and what loss the chains came to."""
     there = [one for one in shown if one is not None and np.isfinite(one["llc_loss_correlation"])]

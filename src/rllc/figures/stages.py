@@ -13,6 +13,7 @@ from rllc.figures.stage_bands import (
     BASE,
     OF_BANDS,
     OF_STAGES,
+    among,
     bands,
     curves_of,
     explained,
@@ -200,11 +201,10 @@ def stage_fig4b_heads(
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *among(findings, cells),
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
         about,
-        *of_llc(cells),
         conditions=[contexts, "" if "icl_score_se" in data else "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
     )
