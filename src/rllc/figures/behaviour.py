@@ -15,6 +15,7 @@ from rllc.figures.stage_bands import (
     estimates,
     explained,
     keys,
+    of_llc,
     of_loss,
     within,
 )
@@ -41,7 +42,7 @@ def stage_fig4a_behaviour(
     rows, data, cells, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
     figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
     return captions.drawing(
-        figure, data, *findings, WHAT, conditions=[contexts, "No uncertainty is drawn."],
+        figure, data, *among(findings, cells), WHAT, conditions=[contexts, "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
     )  # fmt: skip
 
@@ -77,7 +78,7 @@ def stage_figB6(  # noqa: N802
     shown = data.sel(step=llc["step"].values)
     conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
     return captions.drawing(
-        figure, data, *findings, WHAT, conditions=[contexts, *conditions],
+        figure, data, *of_llc(cells), *findings, WHAT, conditions=[contexts, *conditions],
         details=[*details, explained(OF_STAGES, cells)],
     )  # fmt: skip
 
@@ -120,7 +121,7 @@ def _behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    return rows, data, cells, among(findings, cells), captions.contexts(grams, "ngrams")
+    return rows, data, cells, findings, captions.contexts(grams, "ngrams")
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:
