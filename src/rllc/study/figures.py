@@ -201,9 +201,9 @@ FIGURES: dict[str, FigureRow] = {
     "stage_fig5_text_highlights": FigureRow(
         _at("highlights:stage_fig5_text_highlights"), ("highlights",), ("stages",), "stages"
     ),
-    "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
-    "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),
-    "stage_figB5": FigureRow(_at("behaviour:stage_figB5"), ("heads",), (), "stages"),
+    "stage_figB3": FigureRow(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
+    "stage_figB4": FigureRow(_at("positions:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB5": _heads("composition:stage_figB5", "heads", uses=("stages",), category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),

@@ -50,7 +50,6 @@ def stage_fig1b_lr(
         findings.append(captions.sentence(said))
     keys = [style.key(label, **look) for label, _, look in lines]
     rows.append(Row("mean squared error", losses, [style.key("model", **LOSS), *keys]))
-    chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
     parted, alike, seen = [], [], []
     for each, color in zip(settings, SETTINGS, strict=False):
         look, end, source = {"color": color, "marker": "o"}, _end(each), settings[each]
@@ -61,7 +60,7 @@ def stage_fig1b_lr(
             cells.append(stages)
             if stages is not None:
                 parted.append(captions.sentence(f"LLC, {each}{suffix}: {words(stages)}"))
-                said = is_it_the_loss(stages, chance)
+                said = is_it_the_loss(stages)
                 alike.append(captions.when(said, captions.sentence(f"LLC, {each}{suffix}: {said}")))
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
