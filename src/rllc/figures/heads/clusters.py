@@ -85,9 +85,9 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
     lines = max(_words(each)[1] for each in clusterings)
     title_look = {"fontsize": 8, "pad": 5 + 9 * lines}  # points, for the names of the heads
-    keys = [style.key(f"cluster {i}", **_look(i)) for i in range(int(one["cluster"].max()) + 1)]
+    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(one["cluster"].max()) + 1)]
     if (one["cluster"] < 0).any():
-        keys.append(style.key("not clustered", **_look(-1)))
+        keys.append(style.key("not clustered", **look_of(-1)))
     keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
     rows = []
     for algorithm in algorithms:
@@ -95,7 +95,7 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
         for k in numbers:
             cell = data.sel(algorithm=algorithm, n_clusters=k)
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
-            curves = [curve(cell.sel(head=head), "rllc", _look(cluster)) for head, cluster in heads]
+            curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
             title = f"{NAMES.get(algorithm, algorithm)}, k = {k}"
             panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
         rows.append(Row("refined LLC", panels, [] if rows else keys))
@@ -207,7 +207,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
         for x, index in enumerate(row):
             number = order.index(index) if index >= 0 else -1
             ax.add_patch(
-                Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=_look(number)["color"], alpha=0.75)
+                Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=look_of(number)["color"], alpha=0.75)
             )
             word = number + 1 if index >= 0 else "–"
             ax.text(x, y, word, ha="center", va="center", fontsize=8, color="white", fontweight="bold")
@@ -224,7 +224,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     ax.set_title("silhouette", loc="right", fontsize=7)
 
 
-def _look(cluster: int) -> dict:
+def look_of(cluster: int) -> dict:
     """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
     if cluster < 0:
         return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
@@ -255,7 +255,7 @@ def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], in
     words: list[tuple[str, str]] = []
     for index, heads in _groups(cluster).items():
         words += [("|", "#333333")] if words else []
-        words += [(head, _look(index)["color"]) for head in heads]
+        words += [(head, look_of(index)["color"]) for head in heads]
     placed, x, line = [], 0.0, 0
     for word, color in words:
         width = 0.04 if word == "|" else 0.02 + 0.0285 * len(word)
