@@ -58,7 +58,7 @@ def rllc_fig1_overview(
     _below(axes[0], [style.key(" ".join(heads), **look_of(k)) for k, heads in groups.items()])
     _below(axes[1], [style.key(_called(h, own), **look) for h, look in by_type.items()])
     _memory(axes[2], one, layer)
-    figure.draw_without_rendering()  # the legends change the height, that the ticks, these the width of labels
+    figure.draw_without_rendering()  # legends change the height, so the ticks, so the width of their labels
     return _drawing(datasets, figure, one.expand_dims("seed"), own, groups, count)
 
 
