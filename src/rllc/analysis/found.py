@@ -70,8 +70,6 @@ def find(
 
 def _lacking(curves: Mapping[str, Curve], steps: Mapping[str, float | None], end: float) -> str:
     """Why there is no value."""
-    if not all(curve.step.size for curve in curves.values()):
-        return "nothing is measured"
     late = [steps[key] for key in ("step", "until") if steps[key] is not None and steps[key] > end]
     return f"training ends at step {end:,.0f}, before {max(late):,.0f}" if late else "it has no value"
 

@@ -88,7 +88,10 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     def has(read: str, at: Mapping[str, Any]) -> bool:
         if read not in made:
             return False
-        if read not in measured(experiment):  # an analysis, which has no distributions of its own
+        dataset = measured(experiment).get(read)
+        if (
+            dataset is None or not dataset.row.per_distribution
+        ):  # an analysis, or a measure of the model alone
             return True
         known = distributions(experiment, read)
         return at["distribution"] in known if "distribution" in at else len(known) <= 1

@@ -305,6 +305,8 @@ ANALYSES = (
         variables={
             "log2_ratio": Variable("", "", ("step", "head_group", "against")),
             "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_gradient_off": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_gradient_off_se": Variable("", "", ("step", "head_group", "against")),
             "verdict": Variable("", "", ("step", "head_group", "against")),
             "heads_of_group": Variable("", "", ("head_group",)),
         },
