@@ -34,7 +34,7 @@ def verdict(values, last_step=(100.0, 100), others=None, **bounds):
         ((1, 2), {"at_least": 1.2, "at_most": 1.8}, "does not"),
         ((1, NAN), {"at_least": 1}, "holds"),
         ((0, NAN), {"at_least": 1}, "does not"),
-        ((NAN, NAN), {"at_least": 1}, "not reached"),
+        ((NAN, NAN), {"at_least": 1}, "not judged"),
         ((1, 2), {"at_least": 1, "reached": 100}, "holds"),
         ((1, 2), {"at_least": 1, "reached": 101}, "not reached"),
     ],
@@ -73,7 +73,7 @@ def test_one_seed_that_passes_and_one_that_fails_are_half_whatever_the_third_is(
     flags = dict(
         zip(found["passes"].attrs["flag_meanings"].split(), found["passes"].attrs["flag_values"], strict=True)
     )
-    assert flags == {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2}
+    assert flags == {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2, "not_judged": -3}
 
 
 def test_estimates_most_of_which_cannot_be_trusted_decide_nothing():
@@ -121,7 +121,7 @@ def test_versus_is_the_mean_over_the_other_experiments_seeds():
     assert [found["comparison"].item() for found in (less, ratio)] == ["difference", "ratio"]
     assert verdict((5, 1), at_least=0)["comparison"].item() == ""
     nothing = {"b": summary(x=(NAN, NAN))}
-    assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not reached"
+    assert verdict((5, 1), others=nothing, at_least=0, versus="b")["verdict"].item() == "not judged"
 
 
 def test_errors_of_differences_and_ratios():
@@ -201,3 +201,30 @@ def test_what_is_not_there_is_named(wrong, said):
 def test_a_statistic_called_as_a_column_is_refused():
     with pytest.raises(ValueError, match="cannot be called value"):
         judge({}, {"a": summary(value=(1, 2))})
+
+
+def test_a_seed_without_a_value_is_not_judged_and_the_reason_is_told():
+    both = summary(x=(NAN, 2), seeds=(3, 4))
+    both["x"].attrs["not_judged"] = '{"3": "needs 2 induction heads, has 1"}'
+    found = judge({"c": claim(at_least=1)}, {"a": both})
+    assert found["passes"].values.tolist() == [[-3, 1]] and found["verdict"].item() == "holds"
+    assert found["reason"].item() == "seed 3: needs 2 induction heads, has 1"
+    none = both.isel(seed=[0])
+    none["x"].attrs |= both["x"].attrs
+    alone = judge({"c": claim(at_least=1)}, {"a": none})
+    assert (alone["verdict"].item(), alone["reason"].item()) == (
+        "not judged",
+        "needs 2 induction heads, has 1",
+    )
+    short = judge({"c": claim(at_least=1, reached=200)}, {"a": both})
+    assert short["verdict"].item() == "not reached" and short["reason"].item() == ""
+
+
+def test_the_control_is_judged_by_the_same_bounds():
+    table = summary(x=(2, 0.5), x_control=(2, 2), x_control_se=(0.1, 9))
+    found = judge({"c": claim(at_least=1)}, {"a": table})
+    assert found["verdict"].item() == "half" and found["control_verdict"].item() == "undecided"
+    assert found["control"].values.tolist() == [[2, 2]]
+    assert found["control_passes"].values.tolist() == [[1, -2]]
+    without = judge({"c": claim(at_least=1)}, {"a": summary(x=(2, 0.5))})
+    assert without["control_verdict"].item() == "" and without["control"].isnull().all()

@@ -69,6 +69,8 @@ def made(seeds=1, error=0.0, spread=0.0, steps=(10, 20)):
         {
             "rllc": ((*dims, "distribution"), values),
             "rllc_se": ((*dims, "distribution"), np.full((*shape, 2), error)),
+            "rllc_gradient_off": ((*dims, "distribution"), values),
+            "rllc_gradient_off_se": ((*dims, "distribution"), np.full((*shape, 2), error)),
         },
         where,
     )
@@ -155,6 +157,25 @@ def test_seeds_are_pooled_by_ranks_within_each():
     # layer 1: multigrams 40, 70, 80 and rLLC 1, 3, 3.5 in both seeds
     assert found["multigram_correlation"].values == pytest.approx([1.0, 1.0])
     assert 0 < found["multigram_correlation_p"].isel(seed=0) < 0.06  # 1 of 36 orders
+
+
+def test_numbers_of_the_control_are_those_of_its_refined_llcs():
+    datasets = made(seeds=2)
+    reverse = datasets["rllc"].assign(rllc=-datasets["rllc"]["rllc"])
+    off = {"rllc_gradient_off": reverse["rllc"], "rllc_gradient_off_se": reverse["rllc_se"]}
+    found = classified({**datasets, "rllc": datasets["rllc"].assign(off)}).isel(step=-1)
+    expected = classified({**datasets, "rllc": reverse}).isel(step=-1)
+    names = (
+        "induction_less_ngram",
+        "dyck_less_others",
+        "multigram_correlation",
+        "multigram_correlation_both",
+    )
+    for name in names:
+        np.testing.assert_allclose(found[f"{name}_gradient_off"], expected[name])
+        assert not np.allclose(found[name], expected[name])
+    without = datasets["rllc"].drop_vars(off)
+    assert "induction_less_ngram_gradient_off" not in classified({**datasets, "rllc": without})
 
 
 def test_a_step_or_a_distribution_without_estimates_is_refused():

@@ -22,6 +22,8 @@ def study(noise=0.0, chains=4, seeds=1):
         {
             "rllc": (dims, chain.mean(-1)),
             "rllc_chain": ((*dims, "chain"), chain),
+            "rllc_gradient_off": (dims, np.tile(level * [1, 1, 4], (seeds, 1, 1, 1))),
+            "rllc_gradient_off_se": (dims, np.tile(0.01 * level * [1, 1, 4], (seeds, 1, 1, 1))),
             "verdict": (dims, np.zeros(chain.shape[:-1], dtype=np.int16)),
         },
         coords={
@@ -42,6 +44,20 @@ def test_planted_ratios_are_found():
     np.testing.assert_allclose(made["log2_ratio"].sel(against="mixture"), [0.75, -0.2, 0.95], atol=1e-12)
     np.testing.assert_allclose(made["log2_ratio"].sel(against="english"), [1.75, 0.8, 0.95], atol=1e-12)
     assert made["heads_of_group"].sel(head_group=["induction", "multigram"]).values.tolist() == [2, 3]
+
+
+def test_the_control_has_its_own_ratio_and_error():
+    """Two octaves more on code; each estimate has an error of 1 %."""
+    made = of(study())
+    control = made["log2_ratio_gradient_off"].sel(against="mixture")
+    np.testing.assert_allclose(control, [2.75, 1.8, 0.95], atol=1e-12)
+    of_head = np.hypot(0.01, 0.01) / np.log(2)
+    expected = [
+        of_head / np.sqrt(2),
+        of_head / np.sqrt(3),
+        of_head * np.hypot(1 / np.sqrt(2), 1 / np.sqrt(3)),
+    ]
+    np.testing.assert_allclose(made["log2_ratio_gradient_off_se"].sel(against="mixture"), expected)
 
 
 def test_errors_are_those_of_redrawn_chains():

@@ -305,3 +305,140 @@ def test_a_fault_of_one_seed_is_one_of_the_spread():
     verdict.loc[{"seed": 5, "step": 10}] = 4
     found = summary(entry("llc.llc", "mean", over_seeds="sd"), {"llc": data.assign(verdict=verdict)})
     np.testing.assert_allclose(found["it_untrusted"], 1 / 3)
+
+
+def typed(types=("induction", "other", "other", "induction")):
+    """Curves of four heads of two layers on two distributions, with errors, and what types they have."""
+    heads = ["0:0", "0:1", "1:0", "1:1"]
+    base = np.array([[4.0, 8, 2, 1], [8, 4, 3, 5], [6, 4, 9, 7]])
+    values = np.stack([base, base * [[1], [0.5], [0.25]]], -1)[None]
+    dims = ("seed", "step", "head", "distribution")
+    coords = {"seed": [0], "step": [0, 10, 20], "head": heads, "distribution": ["mixture", "one_layer"]}
+    rllc = xr.Dataset(
+        {"rllc": (dims, values), "rllc_se": (dims, np.full(values.shape, 0.01))}, coords
+    ).assign(rllc_gradient_off=(dims, 2 * values), rllc_gradient_off_se=(dims, np.full(values.shape, 0.03)))
+    kinds = np.asarray([types], dtype=object)
+    scores = np.array([[0.0, 0, 0, 0], [0, 0, 0, 0.06], [0, 0, 0, 0.2]])[None]
+    heads = xr.Dataset(
+        {"head_type": (("seed", "head"), kinds), "prefix_matching": (("seed", "step", "head"), scores)},
+        {"seed": [0], "step": [0, 10, 20], "head": heads},
+    )
+    return {"rllc": rllc, "heads": heads}
+
+
+ON = {"at": {"distribution": "mixture"}}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "last"),
+    [
+        ({"types": ["induction"]}, [6, 7]),
+        ({"types": ["1:induction"]}, [7]),
+        ({"types": ["0:induction", "1:other"]}, [6, 9]),
+        ({"types": ["other"], "layer": 1}, [9]),
+    ],
+)
+def test_heads_are_chosen_by_type_and_layer(chosen, last):
+    for over in ("mean", "max"):
+        found = summary(entry("rllc.rllc", "last", over_heads=over, **chosen, **ON), typed())
+        assert found["it"].item() == getattr(np, over)(last)
+        each = summary(entry("rllc.rllc", "last", of_heads=over, **chosen, **ON), typed())
+        assert each["it"].item() == getattr(np, over)(last)
+
+
+def test_a_type_that_no_head_has_is_said_and_counts_as_none():
+    found = summary(entry("rllc.rllc", "last", over_heads="mean", types=["current-token"], **ON), typed())
+    assert found["it"].isnull().all() and "no current-token head" in found["it"].attrs["not_judged"]
+    for kind, number in (("current-token", 0), ("other", 2)):
+        count = entry("rllc.rllc", "last", over_heads="count", types=[kind], **ON)
+        assert summary(count, typed())["it"].item() == number
+
+
+def test_what_needs_more_heads_than_there_are_has_no_value():
+    two = entry("rllc.rllc", "last", over_heads="spread", types=["induction"], **ON)
+    needs = {"needs": {"heads": 2, "types": ["induction"]}}
+    assert summary({**two, **needs}, typed())["it"].item() == 1 / 6.5
+    one = typed(("induction", "other", "other", "other"))
+    found = summary({**entry("heads.prefix_matching", "last", over_heads="max"), **needs}, one)
+    assert found["it"].isnull().all()
+    assert "needs 2 induction heads, has 1" in found["it"].attrs["not_judged"]
+    assert "it_se" not in found
+    later = {"needs": {"heads": 1, "types": ["1:induction"]}}
+    assert (
+        summary({**entry("heads.prefix_matching", "last", over_heads="max"), **later}, one)["it"]
+        .isnull()
+        .all()
+    )
+
+
+def test_a_curve_over_that_at_other_labels():
+    """The ratio is 1, 1/2, 1/4 for every head; both have errors, of streams of their own."""
+    ratio = {"at": {"distribution": "one_layer"}, "divided_by": {"distribution": "mixture"}}
+    found = summary(entry("rllc.rllc", "last", over_heads="mean", **ratio), typed())
+    assert found["it"].item() == 0.25
+    ends = np.array([6.0, 4, 9, 7])
+    of_head = np.hypot(0.01 / ends, 0.25 * 0.01 / ends)
+    np.testing.assert_allclose(found["it_se"], np.sqrt((of_head**2).sum()) / 4, rtol=0.1)
+    departs = summary(entry("rllc.rllc", "mean_departure", of_heads="mean", to_step=10, **ratio), typed())
+    assert departs["it"].item() == 0.25
+    share = entry("rllc.rllc", "log2_gain", step=0, of_heads="share", bound=-2.0, **ratio)
+    assert summary(share, typed())["it"].item() == 1
+    assert summary({**share, "bound": -2.1}, typed())["it"].item() == 0
+
+
+def test_a_step_may_be_that_of_another_statistic():
+    begins = entry("heads.prefix_matching", "first_step_reaching", threshold=0.05, over_heads="max")
+    late = entry("rllc.rllc", "value_at", step="begins", of_heads="max", **ON)
+    found = summarise({"begins": begins, "it": late}, typed())
+    assert found["begins"].item() == 10 and found["it"].item() == 8
+    early = entry("rllc.rllc", "maximum", to_step="begins", over_heads="mean", **ON)
+    assert summarise({"it": early, "begins": begins}, typed())["it"].item() == 5
+    never = summarise({"begins": {**begins, "threshold": 0.9}, "it": late}, typed())
+    assert never["it"].isnull().all() and "begins" in never["it"].attrs["not_judged"]
+
+
+def test_numbers_of_other_statistics_and_the_errors_that_they_share():
+    """a - a has no error, a - b that of both, and of a mean of three the third counts for a third."""
+    at = {"of_heads": "max", "types": ["0:induction"]}
+    first, second = (
+        entry("rllc.rllc", "last", **at, **ON),
+        entry("rllc.rllc", "value_at", step=10, **at, **ON),
+    )
+    of = {"a": first, "b": second, "again": {**first, "of_heads": "min"}}
+    combined = {
+        name: {"label": name, "unit": "1", "statistic": statistic, "among": among}
+        for name, (statistic, among) in {
+            "less": ("difference_of", ["a", "b"]), "none": ("difference_of", ["a", "again"]),
+            "mean": ("mean_of", ["a", "b", "again"]), "most": ("largest_of", ["a", "b"]),
+        }.items()
+    }  # fmt: skip
+    found = summarise({**combined, **of}, typed())
+    assert [found[name].item() for name in combined] == [-2, 0, 20 / 3, 8]
+    assert found["none_se"].item() == 0
+    np.testing.assert_allclose(found["less_se"], np.hypot(0.01, 0.01), rtol=0.1)
+    np.testing.assert_allclose(found["mean_se"], np.hypot(2, 1) * 0.01 / 3, rtol=0.1)
+    absent = summarise({"less": combined["less"], "a": first}, typed())
+    assert "no statistic b" in absent.attrs["absent.less"]
+
+
+def test_the_same_is_read_off_the_control():
+    found = summary(entry("rllc.rllc", "last", of_heads="max", types=["induction"], **ON), typed())
+    assert found["it_control"].item() == 14
+    np.testing.assert_allclose(found["it_control_se"], 0.03, rtol=0.1)
+    assert found["it_control"].attrs["long_name"] == "a label, of the control without the loss gradient"
+    assert "it_control" not in summary(entry("heads.prefix_matching", "last", over_heads="max"), typed())
+    pair = {
+        "a": entry("rllc.rllc", "last", of_heads="max", **ON),
+        "b": entry("rllc.rllc", "last", of_heads="min", **ON),
+    }
+    less = {"label": "l", "unit": "1", "statistic": "difference_of", "among": ["a", "b"]}
+    assert summarise({**pair, "less": less}, typed())["less_control"].item() == 10
+
+
+def test_a_rank_correlation_over_heads_of_two_variables():
+    both = typed()
+    both["hessian"] = xr.Dataset({"trace": both["rllc"]["rllc"] ** 2})
+    of = entry("hessian.trace", "last", against="rllc.rllc", over_heads="spearman", **ON)
+    assert summary(of, both)["it"].item() == 1
+    both["hessian"]["trace"].loc[{"head": "1:0"}] = 0.0  # the largest of four at the end
+    assert summary(of, both)["it"].item() == pytest.approx(-0.2)

@@ -56,7 +56,7 @@ def test_values_of_estimates_that_cannot_be_trusted_are_marked(sorting):
 def test_what_is_undecided_has_a_colour_a_sign_and_a_line_of_the_key_of_its_own(sorting):
     claims = sorting.claims()
     claims["passes"][1, 0], claims["verdict"][1] = -2, "undecided"
-    assert len({color for color, _ in VERDICTS.values()}) == len({sign for _, sign in VERDICTS.values()}) == 5
+    assert len({color for color, _ in VERDICTS.values()}) == len({sign for _, sign in VERDICTS.values()}) == 6
     drawing = claims_sorting(
         {"claims": claims.assign(given=("claim", ["a_claim", *[""] * (claims.sizes["claim"] - 1)]))}
     )
@@ -145,3 +145,24 @@ def test_what_others_found_stands_beside_the_verdict_where_it_is_known(sorting):
     assert {"their own data", "five, of which three are", "determined"} <= set(texts(drawing))
     assert "Their own data: the same statistic" in words(drawing)
     assert drawing.figure.get_figwidth() > without.figure.get_figwidth()
+
+
+def test_what_is_not_judged_says_why_and_what_the_control_says_too_is_curvature_alone(sorting):
+    claims = sorting.claims()
+    count = claims.sizes["claim"]
+    claims["value"][1], claims["passes"][1], claims["verdict"][1] = np.nan, -3, "not judged"
+    reasons = [""] * count
+    reasons[1] = "needs 2 induction heads, has 1"
+    decided = next(n for n in range(count) if claims["verdict"].values[n] in ("holds", "half", "does not"))
+    by_control = [""] * count
+    by_control[decided] = str(claims["verdict"].values[decided])
+    by_control[1] = "not judged"
+    claims = claims.assign(reason=("claim", reasons), control_verdict=("claim", by_control))
+    shown = texts(claims_sorting({"claims": claims}))
+    assert "(needs 2 induction heads, has 1)" in shown and "·  not judged" in shown
+    assert shown.count("curvature alone") == 1
+    drawing = claims_sorting({"claims": claims})
+    assert "the control without the loss gradient comes to the same verdict" in words(drawing)
+    by_control[decided] = "undecided"
+    other = claims_sorting({"claims": claims.assign(control_verdict=("claim", by_control))})
+    assert "curvature alone" not in texts(other) and "without the loss gradient" not in words(other)

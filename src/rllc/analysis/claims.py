@@ -1,5 +1,6 @@
 """Claims against statistics: which hold, which are undecided, which our training is too short to judge."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,8 +8,10 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.columns import (
+    CONTROL,
     DOUBTED,
     INTERVAL,
+    NOT_JUDGED,
     NUMBERS,
     PER_SEED,
     STANDARD_ERROR,
@@ -19,7 +22,8 @@ from rllc.analysis.columns import (
 from rllc.vocabulary import describe
 
 NAN = float("nan")
-PASSES = {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2}
+PASSES = {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2, "not_judged": -3}
+OPEN = [PASSES["not_reached"], PASSES["not_judged"]]  # of these no verdict is made
 Claim = Mapping[str, Any]
 
 
@@ -39,10 +43,12 @@ def judge(
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
     Returns the columns of ``rllc.analysis.columns`` (claim, seed) or (claim), and every statistic and
-    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached are in no
-    verdict, and those of ``versus`` in no mean. To first order the error of a difference v - w is
-    sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n
-    for the mean w over n seeds.
+    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached, or have no
+    value (``reason`` says why), are in no verdict, and those of ``versus`` in no mean. ``control``,
+    ``control_passes`` and ``control_verdict`` are what the claim would come to by the control of its
+    statistic, where that has one. To first order the error of a difference v - w is sqrt(s^2 + t^2), that of
+    a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n for the mean w over n
+    seeds.
 
     A seed passes where the whole interval value ± ``INTERVAL`` errors lies within the bounds, and fails where
     all of it lies beyond one of them. Between the two it is undecided, and also where an error is not known,
@@ -98,10 +104,10 @@ def verdict(passes: np.ndarray) -> str:
     "half") where it is the same whichever way the undecided ones turn out; where it is not, "undecided". So
     one seed that passes and one that fails are "half" beside any number of undecided ones.
     """
-    reached = passes[passes != PASSES["not_reached"]]
+    reached = passes[~np.isin(passes, OPEN)]
     decided = reached[reached >= 0]
     if not reached.size:
-        return "not reached"
+        return "not judged" if (passes == PASSES["not_judged"]).any() else "not reached"
     if decided.any() and not decided.all():
         return "half"
     if decided.size < reached.size:
@@ -113,30 +119,66 @@ def _row(
     name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
 ) -> dict[str, np.ndarray | float | str]:
     """All columns of one claim."""
-    own = _measured(claim["experiment"], name, claim, table, summaries)
-    values, errors, mean, comparison = own["value"].values, own["error"].values, NAN, ""
-    exact, untrusted = own.attrs["exact"], own["untrusted"].values
-    if claim.get("versus"):
-        other = _measured(claim["versus"], name, claim, table, summaries)
-        exact &= other.attrs["exact"]
-        other = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
-        values, errors, mean = _compared(values, errors, other, claim)
-        untrusted = np.fmax(untrusted, float(other["untrusted"].mean()))
-        comparison = "ratio" if claim.get("ratio") else "difference"
-    passes = np.where(untrusted > DOUBTED, PASSES["undecided"], decide(values, errors, claim))
-    passes = np.where(own["reached"].values & np.isfinite(values), passes, PASSES["not_reached"])
+    own, values, errors, untrusted, mean, passes = _outcome(name, claim, table, summaries)
+    summary = summaries[claim["experiment"]]
+    none = np.full_like(values, NAN)
+    control, control_passes, control_verdict = none, none, ""
+    if claim["statistic"] + CONTROL in summary:
+        _, control, *_, control_passes = _outcome(name, claim, table, summaries, CONTROL)
+        control_verdict = verdict(control_passes)
     return {
         **{key: NAN if claim.get(key) is None else claim[key] for key in NUMBERS},
         **{key: claim.get(key) or "" for key in TEXTS},
         "value": values,
-        "value_se": np.full_like(errors, NAN) if exact else errors,
+        "value_se": np.full_like(errors, NAN) if own.attrs["exact"] else errors,
         "untrusted": untrusted,
         "passes": passes,
+        "control": control,
+        "control_passes": control_passes,
+        "control_verdict": control_verdict,
+        "reason": _reasons(summary[claim["statistic"]], passes, table["seed"].values.tolist()),
         "compared_with": mean,
         "experiment_of_claim": claim["experiment"],
-        "comparison": comparison,
+        "comparison": ("ratio" if claim.get("ratio") else "difference") if claim.get("versus") else "",
         "verdict": verdict(passes),
     }
+
+
+def _outcome(
+    name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset], suffix: str = ""
+) -> tuple[xr.Dataset, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
+    """The statistic, or that with a suffix, its values, errors and share in doubt, the mean that it is
+    compared with, and ``PASSES`` of every seed."""
+    own = _measured(claim["experiment"], name, claim, table, summaries, suffix)
+    values, errors, untrusted, mean = own["value"].values, own["error"].values, own["untrusted"].values, NAN
+    if claim.get("versus"):
+        other = _measured(claim["versus"], name, claim, table, summaries, suffix)
+        own.attrs["exact"] &= other.attrs["exact"]
+        other = other.isel(seed=(other["reached"] & other["value"].notnull()).values)
+        values, errors, mean = _compared(values, errors, other, claim)
+        untrusted = np.fmax(untrusted, float(other["untrusted"].mean()))
+    passes = np.where(untrusted > DOUBTED, PASSES["undecided"], decide(values, errors, claim))
+    passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
+    return (
+        own,
+        values,
+        errors,
+        untrusted,
+        mean,
+        np.where(own["reached"].values, passes, PASSES["not_reached"]),
+    )
+
+
+def _reasons(statistic: xr.DataArray, passes: np.ndarray, seeds: list[int]) -> str:
+    """Why seeds have no value, those with the same reason together: "seeds 0, 2: needs 2 induction heads"."""
+    why = json.loads(statistic.attrs.get(NOT_JUDGED, "{}"))
+    together: dict[str, list[str]] = {}
+    for seed, passed in zip(seeds, passes.tolist(), strict=True):
+        if passed == PASSES["not_judged"]:
+            together.setdefault(why.get(str(seed), "no value"), []).append(str(seed))
+    if len(together) == 1 and set(passes) == {PASSES["not_judged"]}:
+        return next(iter(together))
+    return "; ".join(f"seed{'s' * (len(of) > 1)} {', '.join(of)}: {text}" for text, of in together.items())
 
 
 def _presupposing(
@@ -155,13 +197,18 @@ def _presupposing(
 
 
 def _measured(
-    experiment: str, name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
+    experiment: str,
+    name: str,
+    claim: Claim,
+    table: xr.Dataset,
+    summaries: Mapping[str, xr.Dataset],
+    suffix: str,
 ) -> xr.Dataset:
-    """The claim's statistic in an experiment, what goes with it, and which seeds came to the claim's step.
+    """The claim's statistic, with a suffix, in an experiment, and which seeds came to the claim's step.
 
     ``error`` is 0 where the statistic has none (attribute ``exact``), NaN where it is not known.
     """
-    statistic = claim["statistic"]
+    statistic = claim["statistic"] + suffix
     if experiment not in summaries:
         raise ValueError(
             f"claim {name}: no experiment {experiment!r}; expected one of {', '.join(summaries)}"
@@ -176,7 +223,7 @@ def _measured(
         {
             "value": one[statistic],
             "error": xr.zeros_like(unknown) if exact else one[f"{statistic}{STANDARD_ERROR}"],
-            "untrusted": one.get(f"{statistic}{UNTRUSTED}", unknown),
+            "untrusted": one.get(f"{claim['statistic']}{UNTRUSTED}", unknown) if not suffix else unknown,
             "reached": one["last_step"] >= (claim.get("reached") or 0),
         }
     )

@@ -36,7 +36,8 @@ def classification(
     halves of the tokens. It holds no error of which heads there are; that is ``_p``, the share of orders of
     the heads with a correlation at least as large. ``multigram_correlation`` and ``_both`` pool the seeds, by
     ranks within each, and are the same number for every seed: of layer 1 and of both layers, NaN with fewer
-    than five heads. Where a number needs a head that there is not, it is NaN.
+    than five heads. Where a number needs a head that there is not, it is NaN. ``<number>_gradient_off`` is
+    what numbers of refined LLCs are of their control without the loss gradient.
 
     Raises ValueError where the refined LLC is not known at a step or on a distribution.
     """
@@ -57,6 +58,13 @@ def classification(
     at = {"step": tokens["step"], "seed": tokens["seed"], "head": tokens["head"]}
     known = rllc[["rllc", "rllc_se"]].sel(at)
     table = table.assign(known.sel(distribution=distribution, drop=True))
+    controlled = {
+        name: rllc[f"rllc_gradient_off{name.removeprefix('rllc')}"]
+        .sel(at)
+        .sel(distribution=distribution, drop=True)
+        for name in known.data_vars
+        if f"rllc_gradient_off{name.removeprefix('rllc')}" in rllc
+    }
     if code_distribution is not None:
         table = table.assign(on_code=known["rllc"].sel(distribution=code_distribution, drop=True))
     random = np.random.default_rng(random_seed)
@@ -67,10 +75,11 @@ def classification(
     numbers["dyck_share_gained"] = _dyck_gained(table)
     correlations = [_correlations(table, scope, random) for scope in SCOPES]
     merged = xr.concat(correlations, "scope").assign_coords(scope=np.asarray(SCOPES, dtype=object))
-    one, one_p = _pooled(table, "layer 1", random)
-    both, _ = _pooled(table, "both layers", random)
-    names = ("multigram_correlation", "multigram_correlation_p", "multigram_correlation_both")
-    pooled = dict(zip(names, (one, one_p, both), strict=True))
+    pooled = _pooled_numbers(table, random)
+    if "rllc" in controlled:
+        off = table.assign(controlled)
+        by_control = {name: _per_cell(off, NUMBERS[name]) for name in BY_RLLC} | _pooled_numbers(off, random)
+        pooled |= {f"{name}_gradient_off": values for name, values in by_control.items()}
     every = [table[["token_class", "explained"]].drop_vars("text", errors="ignore"), merged]
     return xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
 
@@ -209,6 +218,9 @@ NUMBERS: dict[str, Callable[[xr.Dataset], float]] = {
 }
 
 
+BY_RLLC = ("induction_less_ngram", "dyck_less_others")  # of these there is the same of the control
+
+
 def _cells(table: xr.Dataset) -> list[tuple[int, int]]:
     return list(np.ndindex(table.sizes["seed"], table.sizes["step"]))
 
@@ -284,6 +296,13 @@ def _pooled(table: xr.Dataset, scope: str, random: np.random.Generator) -> tuple
     coords = {"seed": table["seed"].values, "step": table["step"].values}
     correlation, p = (xr.DataArray(v, coords, ("seed", "step")) for v in values)
     return correlation, p
+
+
+def _pooled_numbers(table: xr.Dataset, random: np.random.Generator) -> dict[str, xr.DataArray]:
+    one, one_p = _pooled(table, "layer 1", random)
+    both, _ = _pooled(table, "both layers", random)
+    names = ("multigram_correlation", "multigram_correlation_p", "multigram_correlation_both")
+    return dict(zip(names, (one, one_p, both), strict=True))
 
 
 def _correlation(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:

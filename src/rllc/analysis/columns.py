@@ -3,7 +3,8 @@
 No arrays are imported here: the workflow reads these names when it is parsed.
 """
 
-STANDARD_ERROR, UNTRUSTED = "_se", "_untrusted"  # endings of the variables that go with a statistic
+# Endings of the variables that go with a statistic, and the attribute that says why it has no value.
+STANDARD_ERROR, UNTRUSTED, CONTROL, NOT_JUDGED = "_se", "_untrusted", "_control", "not_judged"
 INTERVAL = 1.96  # standard errors to either side of a value: 95 % of a normal law
 DOUBTED = 0.5  # share of estimates with a fault above which nothing is decided by a number read from them
 VERDICTS = {
@@ -11,7 +12,8 @@ VERDICTS = {
     "half": "some pass, some fail",
     "does not": "all fail",
     "undecided": "it would differ with how seeds turn out that are undecided",
-    "not reached": "too short, or no value",
+    "not reached": "training is too short for the claim",
+    "not judged": "it has no value, as where there are too few heads",
 }
 COORDINATES = ("claim", "seed", "experiment", "experiment_label")
 # Name -> long name and unit, by the dims that a column has.
@@ -27,6 +29,8 @@ PER_SEED = {
         f"more than {DOUBTED:.0%} of the estimates cannot be trusted, or the claim presupposed does not pass",
         "1",
     ),
+    "control": ("the value of the control without the loss gradient, NaN: there is none", "as the statistic"),
+    "control_passes": ("whether the control passes in a seed", "1"),
 }
 NUMBERS = {
     "compared_with": ("mean over seeds of the statistic in the experiment compared with", "as the statistic"),
@@ -43,6 +47,8 @@ TEXTS = {
     "given": ("claim that this one presupposes, seed by seed", "1"),
     "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),
     "statistic": ("statistic that the claim is judged by", "1"),
+    "reason": ("why there is no value, by seeds", "1"),
+    "control_verdict": ("the verdict of the control without the loss gradient", "1"),
     "verdict": ("; ".join(f"{verdict}: {seeds}" for verdict, seeds in VERDICTS.items()), "1"),
 }
 PER_EXPERIMENT = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}

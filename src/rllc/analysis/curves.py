@@ -112,6 +112,32 @@ def ratio_at(curve: Curve, *, step: int, until: int) -> float:
     return value_at(curve, step=until) / before if before else NAN
 
 
+def log2_ratio(curve: Curve, *, step: int, until: int) -> float:
+    """log2 of the value at ``until`` over that at ``step``, as of ``value_at``; NaN where not positive."""
+    return _log2(value_at(curve, step=until), value_at(curve, step=step))
+
+
+def log2_gain(curve: Curve, *, step: int) -> float:
+    """log2 of the last value over the mean up to ``step``; NaN where either is not positive, or none is."""
+    early = curve.value[curve.step <= step]
+    return _log2(float(curve.value[-1]), float(early.mean())) if early.size else NAN
+
+
+def mean_departure(curve: Curve) -> float:
+    """Mean over checkpoints of |value - 1|: how far a ratio is from none."""
+    return float(np.abs(curve.value - 1).mean())
+
+
+def roughness(curve: Curve) -> float:
+    """Root mean square second difference from checkpoint to checkpoint, over the range of the values.
+
+    Checkpoints count as evenly spaced. NaN with fewer than 3 of them, or for a constant.
+    """
+    if curve.step.size < 3 or not np.ptp(curve.value):
+        return NAN
+    return float(np.sqrt((np.diff(curve.value, 2) ** 2).mean()) / np.ptp(curve.value))
+
+
 def rise(curve: Curve) -> float:
     """last - minimum: how far the curve comes from its least value."""
     return float(curve.value[-1] - curve.value.min())
@@ -192,6 +218,19 @@ def mean_ratio(curve: Curve, *, against: Curve) -> float:
     return float((own / other).mean()) if own.size and other.all() else NAN
 
 
+def roughness_ratio(curve: Curve, *, against: Curve) -> float:
+    """``roughness`` over that of another curve, over the checkpoints that both have; NaN where that is 0."""
+    steps = np.intersect1d(curve.step, against.step)
+    own, other = (roughness(Curve(steps, value)) for value in _in_common(curve, against))
+    return own / other if other else NAN
+
+
+def last_ratio(curve: Curve, *, against: Curve) -> float:
+    """The value over that of another curve at the last checkpoint that both have; NaN where that is 0."""
+    own, other = _in_common(curve, against)
+    return float(own[-1] / other[-1]) if own.size and other[-1] else NAN
+
+
 def share_within(curve: Curve, *, against: Curve, threshold: float) -> float:
     """Share of the checkpoints that both have at which the value is at most ``threshold`` x the other's."""
     own, other = _in_common(curve, against)
@@ -237,6 +276,10 @@ def _in_common(curve: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray]:
     return curve.value[mine], other.value[theirs]
 
 
+def _log2(high: float, low: float) -> float:
+    return float(np.log2(high / low)) if high > 0 and low > 0 else NAN
+
+
 def _relative_fall(low: float, high: float) -> float:
     return float(1 - low / high) if high > 0 else NAN
 
@@ -248,6 +291,15 @@ STATISTICS: dict[str, Callable[..., float]] = {
         ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
         correlation, climb, kept_of_minimum, minimum_ratio, rank_correlation, mean_ratio, share_within, mean,
         largest_change, difference_in_errors, last_difference,
+        log2_ratio, log2_gain, mean_departure, roughness, roughness_ratio, last_ratio,
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}
+
+
+# Of numbers that other statistics are (``among``): one of them all.
+COMBINATIONS: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {
+    "mean_of": lambda numbers: np.mean(numbers, axis=0),
+    "largest_of": lambda numbers: np.max(numbers, axis=0),
+    "difference_of": lambda numbers: numbers[0] - numbers[1],
+}

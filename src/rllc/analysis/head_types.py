@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.kinds import TYPES
 from rllc.vocabulary import describe
 
-TYPES = ("previous-token", "current-token", "induction", "other", "unknown")
 SCORES = {
     "previous-token": "previous_token",
     "current-token": "current_token",

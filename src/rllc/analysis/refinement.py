@@ -20,6 +20,8 @@ VARIABLES = {
         "standard error of log2_ratio, paired by the chains' noise, given the minibatches",
         "1",
     ),
+    "log2_ratio_gradient_off": ("the same of the controls without the loss gradient", "1"),
+    "log2_ratio_gradient_off_se": ("standard error of that, the controls taken as independent", "1"),
     "heads_of_group": ("number of heads in the group", "1"),
 }
 
@@ -46,14 +48,17 @@ def refinement(
     estimate of it is missing or not positive. ``verdict`` holds every bit that one of its estimates has.
 
     Returns ``log2_ratio``, ``log2_ratio_se``, ``verdict`` (seed, step, head_group, against),
-    ``heads_of_group`` (seed, head_group).
+    ``heads_of_group`` (seed, head_group), and of the controls ``log2_ratio_gradient_off`` with its error.
     """
     rllc, types = datasets["rllc"], datasets["heads"]["head_type"]
     types = types.sel(seed=rllc["seed"], head=rllc["head"])
     others = rllc.sel(distribution=list(against)).rename(distribution="against")
     one = rllc.sel(distribution=distribution, drop=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.log2(one["rllc"].where(one["rllc"] > 0) / others["rllc"].where(others["rllc"] > 0))
+    ratio, of_control = (_octaves(one[name], others[name]) for name in ("rllc", "rllc_gradient_off"))
+    control_square = sum(
+        (each["rllc_gradient_off_se"] / each["rllc_gradient_off"]) ** 2 for each in (one, others)
+    )
+    control_square = control_square / np.log(2) ** 2
     (mine, my_common), (theirs, their_common) = by_chain(one), by_chain(others)
     relative = difference(
         mine / one["rllc"],
@@ -67,17 +72,24 @@ def refinement(
     for kind in GROUPS.values():
         member = (types == kind).reset_coords(drop=True)
         count = member.sum("head")
-        mean = xr.where(member, ratio, 0.0).sum("head", skipna=False) / count.where(count > 0)
-        error = np.sqrt(xr.where(member, square, 0.0).sum("head", skipna=False)) / count.where(count > 0)
+        mean, error = _over(member, ratio, square)
+        of_off, error_off = _over(member, of_control, control_square)
+        off = {"log2_ratio_gradient_off": of_off, "log2_ratio_gradient_off_se": error_off}
         held = xr.where(member, bits, 0).reduce(np.bitwise_or.reduce, "head")
         made.append(
-            xr.Dataset({"log2_ratio": mean, "log2_ratio_se": error, "verdict": held, "heads_of_group": count})
+            xr.Dataset(
+                {"log2_ratio": mean, "log2_ratio_se": error, "verdict": held, "heads_of_group": count, **off}
+            )
         )
     first, second = made
     gap = xr.Dataset(
         {
             "log2_ratio": first["log2_ratio"] - second["log2_ratio"],
             "log2_ratio_se": np.hypot(first["log2_ratio_se"], second["log2_ratio_se"]),
+            "log2_ratio_gradient_off": first["log2_ratio_gradient_off"] - second["log2_ratio_gradient_off"],
+            "log2_ratio_gradient_off_se": np.hypot(
+                first["log2_ratio_gradient_off_se"], second["log2_ratio_gradient_off_se"]
+            ),
             "verdict": first["verdict"] | second["verdict"],
             "heads_of_group": first["heads_of_group"] + second["heads_of_group"],
         }
@@ -87,3 +99,18 @@ def refinement(
     named = result.drop_vars([name for name in result.coords if name not in result.dims])
     named["verdict"] = named["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
     return describe(named, VARIABLES).assign_attrs(distribution=distribution)
+
+
+def _octaves(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
+    """log2(a / b), NaN where either is not positive."""
+    return np.log2(a.where(a > 0) / b.where(b > 0))
+
+
+def _over(
+    member: xr.DataArray, values: xr.DataArray, squares: xr.DataArray
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Mean of the members' values and its error, from the squares of theirs; NaN where there is none."""
+    count = member.sum("head")
+    count = count.where(count > 0)
+    mean = xr.where(member, values, 0.0).sum("head", skipna=False) / count
+    return mean, np.sqrt(xr.where(member, squares, 0.0).sum("head", skipna=False)) / count

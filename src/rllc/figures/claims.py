@@ -22,6 +22,7 @@ VERDICTS = {
     "does not": ("#C04A00", "✗"),
     "undecided": ("#9A3D78", "?"),
     "not reached": ("#6E6E6E", "–"),
+    "not judged": ("#8C8C8C", "·"),
 }
 MEANING = {
     "holds": "every seed passes: the whole interval of value and error is within the thresholds",
@@ -29,7 +30,8 @@ MEANING = {
     "does not": "every seed fails: the whole interval is beyond a threshold",
     "undecided": "an interval crosses a threshold, most estimates cannot be trusted (†), or what the claim "
     "presupposes does not pass",
-    "not reached": "training stops before the step that the claim speaks of, or there is no value",
+    "not reached": "training stops before the step that the claim speaks of",
+    "not judged": "there is no value, as where a seed has too few heads of a type; the row says why",
 }
 WIDTHS = {
     "claim": 4.6,
@@ -46,13 +48,27 @@ COUNTED = {
     "does not": "do not hold",
     "undecided": "are undecided",
     "not reached": "not reached",
+    "not judged": "not judged",
 }
-OF_SEED = {1: "holds", 0: "does not", -1: "not reached", -2: "undecided"}  # by ``passes``
+OF_SEED = {1: "holds", 0: "does not", -1: "not reached", -2: "undecided", -3: "not judged"}  # by ``passes``
 LETTERS, WORDS, THEIRS = 72, 38, 27  # letters of a claim, a statistic and others' value on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 NEEDED = ("text", "statistic", "at_least", "at_most", "value", "passes", "verdict")
-OPTIONAL = ("value_se", "untrusted", "versus", "comparison", "compared_with", "reached", "given", "published")
+OPTIONAL = (
+    "value_se",
+    "untrusted",
+    "versus",
+    "comparison",
+    "compared_with",
+    "reached",
+    "given",
+    "published",
+    "reason",
+    "control_verdict",
+)
+CURVATURE = "curvature alone"
 CALLED = {"threshold": "expected", "published": "their own data"}  # columns
+CONTROLLED = "Curvature alone: the control without the loss gradient comes to the same verdict."
 PLAIN = {"fontsize": 8.5, "va": "center"}
 SHADED = {"color": "#F6F6F6", "linewidth": 0, "zorder": 0}  # every second row
 BOLD = PLAIN | {"fontweight": "bold"}
@@ -122,7 +138,7 @@ def _in_words(data: xr.Dataset, claims: xr.Dataset) -> xr.Dataset:
         attrs = claims[name].attrs if name in claims else {"long_name": name.replace("_", " ")}
         unit = attrs.get("units", "1")
         text = attrs.get("long_name", name)
-        texts.append(text if unit in ("1", "steps", "regions") else f"{text} ({unit})")
+        texts.append(text if unit in ("1", "steps", "regions", "heads") else f"{text} ({unit})")
     return data.assign(statistic=("claim", texts))
 
 
@@ -154,14 +170,23 @@ def _draw(
         one = claim.sel(seed=seed)
         value, passed = float(one["value"]), float(one["passes"])
         known = np.isfinite(value)
-        color, sign = VERDICTS[OF_SEED[int(passed)] if known else "not reached"]
+        color, sign = VERDICTS[OF_SEED[int(passed)] if known or passed < 0 else "not reached"]
         doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""
         error = float(one.get("value_se", np.nan))
         plus = f" ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else ""  # to one digit
         text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
         ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
     _badge(ax, columns["verdict"], first, str(claim["verdict"].item()))
-    return LINE * max(len(lines) for lines, _ in texts.values()) + PAD
+    alone = curvature_alone(claim)
+    if alone:
+        ax.text(columns["verdict"], first + LINE, CURVATURE, **(grey | {"fontsize": 7.5}))
+    return LINE * max(1 + alone, *(len(lines) for lines, _ in texts.values())) + PAD
+
+
+def curvature_alone(claim: xr.Dataset) -> bool:
+    """Whether a decided claim comes to the same by the control without the loss gradient."""
+    decided = claim["verdict"].item() in ("holds", "half", "does not")
+    return decided and "control_verdict" in claim and claim["control_verdict"] == claim["verdict"]
 
 
 def _badge(ax: Axes, left: float, middle: float, verdict: str) -> None:
@@ -187,6 +212,8 @@ def _key(ax: Axes, top: float, verdicts: Sequence[str], width: float) -> float:
 def statistic(claim: xr.Dataset, called: Mapping[str, str]) -> list[str]:
     """The statistic in lines of words, and what of the experiment that it is compared with."""
     lines = textwrap.wrap(str(claim["statistic"].item()), WORDS)
+    if why := claim["reason"].item() if "reason" in claim else "":
+        lines += textwrap.wrap(f"({why})", WORDS)
     versus = claim["versus"].item() if "versus" in claim else ""
     if not versus:
         return lines
@@ -236,6 +263,7 @@ def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
             "±: the standard error of the value by those of the estimates." if errors else "",
             doubts("†") if doubted else "",
             "Their own data: the same statistic of what the claimants published." if theirs else "",
+            CONTROLLED if any(curvature_alone(data.isel(claim=n)) for n in range(len(results))) else "",
             captions.seeds(data),
         ],
         details=[

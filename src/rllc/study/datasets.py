@@ -89,24 +89,35 @@ def distributions(experiment: Experiment, dataset: str) -> list[str]:
 def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named.
 
-    A statistic that names an experiment is of no other.
+    A statistic that names an experiment is of no other; one that names statistics needs all of them.
     """
     made = with_curves(experiment)
 
     def has(read: str, at: Mapping[str, Any]) -> bool:
         if read not in made:
             return False
-        if read not in measured(experiment):  # an analysis, which has no distributions of its own
+        dataset = measured(experiment).get(read)
+        if (
+            dataset is None or not dataset.row.per_distribution
+        ):  # an analysis, or a measure of the model alone
             return True
         known = distributions(experiment, read)
         return at["distribution"] in known if "distribution" in at else len(known) <= 1
 
-    return {
+    def readable(entry: Statistic) -> bool:
+        if entry.by_type and not ("heads" in made and experiment.head_types):
+            return False
+        return all(has(read, at) for (read, _), at in zip(curves(entry), labels(entry), strict=True))
+
+    kept = {
         name: entry
         for name, entry in study.statistics.items()
         if (entry.experiment is None or study.experiments.get(entry.experiment) is experiment)
-        and all(has(read, at) for (read, _), at in zip(curves(entry), labels(entry), strict=True))
+        and readable(entry)
     }
+    while short := [name for name, entry in kept.items() if not {*entry.named} <= {*kept}]:
+        kept = {name: entry for name, entry in kept.items() if name not in short}
+    return kept
 
 
 def judged(study: Study) -> dict[str, Claim]:
@@ -122,21 +133,26 @@ def judged(study: Study) -> dict[str, Claim]:
 
 def curves(statistic: Statistic) -> list[tuple[str, str]]:
     """Dataset and variable of each curve that a statistic reads: of "llc.long.llc" llc.long and llc."""
-    parts = [curve.rpartition(".") for curve in (statistic.of, statistic.against) if curve]
-    return [(read, variable) for read, _, variable in parts]
+    read = [statistic.of, statistic.against, statistic.divided_by and statistic.of]
+    parts = [curve.rpartition(".") for curve in read if curve]
+    return [(dataset, variable) for dataset, _, variable in parts]
 
 
 def labels(statistic: Statistic) -> list[dict[str, str | int]]:
     """Labels along the dims of each of these curves."""
     other = statistic.at if statistic.against_at is None else statistic.against_at
-    return [statistic.at, other] if statistic.against else [statistic.at]
+    found = [statistic.at] if statistic.of else []
+    found += [other] if statistic.against else []
+    return found + ([{**statistic.at, **statistic.divided_by}] if statistic.divided_by else [])
 
 
 def summarised(study: Study) -> dict[str, list[str]]:
     """Experiments that have statistics -> the datasets that these read, in the order of the experiment's."""
     table = {}
     for name, experiment in study.experiments.items():
-        read = {each for entry in statistics(study, experiment).values() for each, _ in curves(entry)}
+        entries = statistics(study, experiment).values()
+        read = {each for entry in entries for each, _ in curves(entry)}
+        read |= {"heads"} if any(entry.by_type for entry in entries) else set()
         if read:
             table[name] = [dataset for dataset in with_curves(experiment) if dataset in read]
     return table

@@ -150,6 +150,12 @@ PAGES: dict[str, FigureRow] = {
 
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
+    "rllc_fig1_overview": _heads(
+        "overview:rllc_fig1_overview", "rllc", "clusters", "tokens", uses=("heads",), category="clusters"
+    ),
+    "rllc_fig13_stages": FigureRow(
+        _at("depths:rllc_fig13_stages"), ("metrics", "llc"), ("stages",), "stages", several=True
+    ),
     "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
     "rllc_fig3_code_wdrllc": _heads(
         "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads", "refinement")

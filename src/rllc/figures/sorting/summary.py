@@ -137,7 +137,7 @@ def _expected(claims: xr.Dataset, statistic: str, group: str) -> list[tuple[floa
         return []
     mine = (claims["statistic"] == statistic) & claims[group].isin(claims["experiment"])
     if "verdict" in claims:
-        mine &= claims["verdict"] != "not reached"
+        mine &= ~claims["verdict"].isin(["not reached", "not judged"])
     if "versus" in claims:  # a difference or ratio, which is not on the statistic's axis
         mine &= claims["versus"] == ""
     columns = (claims[name].values[mine.values].tolist() for name in ("at_least", "at_most", group))

@@ -1,8 +1,8 @@
 """Statistics and claims: the curves that they are read off must be there, and each name must be known."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from rllc.analysis.columns import RESERVED, STANDARD_ERROR, UNTRUSTED
+from rllc.analysis.columns import CONTROL, RESERVED, STANDARD_ERROR, UNTRUSTED
 from rllc.study.checks.names import refer
 from rllc.study.claims import Statistic
 from rllc.study.datasets import curves, distributions, statistics, with_curves
@@ -39,7 +39,7 @@ def claim_problems(study: Study) -> Iterator[str]:
                 yield f"{place}.{key}: {claim.statistic} is of '{entry.experiment}' alone"
                 continue
             declared = all(read in with_curves(experiment) for read, _ in curves(entry))
-            if declared and "distribution" not in entry.at:
+            if entry.of and declared and not entry.by_type and "distribution" not in entry.at:
                 known = ", ".join(distributions(experiment, curves(entry)[0][0]))
                 yield (
                     f"{place}: {entry.of} of '{named}' is measured on {known}; say which in "
@@ -53,14 +53,28 @@ def statistic_problems(study: Study) -> Iterator[str]:
         place = f"statistics.{name}"
         if name in RESERVED:
             yield f"{place}: the claims table has a column '{name}'; rename it"
-        for ending in (STANDARD_ERROR, UNTRUSTED):
+        for ending in (STANDARD_ERROR, UNTRUSTED, CONTROL):
             of = name.removesuffix(ending)
             if of != name and of in study.statistics:
                 yield f"{place}: {of} has a variable '{name}'; rename it"
         if entry.experiment is not None:
             yield from refer(f"{place}.experiment", entry.experiment, study.experiments, "experiment")
+        for other in entry.named:
+            yield from refer(place, other, study.statistics, "statistic")
+        if name in _behind(study, entry.named):
+            yield f"{place}: it is made of itself; take it out of 'among' or of its steps"
         problems = [*_names(study, place, entry)]
-        yield from problems or _labels(study, place, entry)
+        yield from problems or (_labels(study, place, entry) if entry.of else ())
+
+
+def _behind(study: Study, names: Iterable[str]) -> set[str]:
+    """These statistics, and all that they are made of or take a step from."""
+    found, ahead = set(), [*names]
+    while ahead:
+        if (one := ahead.pop()) not in found:
+            found.add(one)
+            ahead += study.statistics[one].named if one in study.statistics else []
+    return found
 
 
 def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
@@ -74,6 +88,8 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
             yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
         elif dot:
             made = {name for each in study.experiments.values() for name in with_curves(each)}
+            if base not in made:  # nothing of it is measured: what is read off it is left out
+                continue
             known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
             yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
         yield from refer(f"{place}.{key}", variable, _curves(ROWS[base]), f"variable of {base}.nc")
@@ -96,11 +112,16 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         for name, each in study.experiments.items()
         if entry.experiment in (None, name) and made <= {*with_curves(each)}
     ]
+    if entry.divided_by:
+        place_of = f"{place}.divided_by"
+        yield from _labels_at(study, place_of, entry.of, {**entry.at, **entry.divided_by}, read[:1], having)
     if entry.against_at is None:
         yield from _labels_at(study, f"{place}.at", entry.of, entry.at, read, having)
     else:
         yield from _labels_at(study, f"{place}.at", entry.of, entry.at, read[:1], having)
-        yield from _labels_at(study, f"{place}.against_at", entry.against, entry.against_at, read[1:], having)
+        yield from _labels_at(
+            study, f"{place}.against_at", entry.against, entry.against_at, read[1:2], having
+        )
 
 
 def _dims(curve: tuple[str, str]) -> set[str]:
@@ -126,7 +147,7 @@ def _labels_at(
         yield f"{place}: {of} has more than one {dim}; say which"
     if "distribution" in at:
         known = dict.fromkeys(name for each in having for name in _distributions(each, read))
-        left_out = {claim.statistic for claim in study.claims.values()}  # with the claim that reads it
+        left_out = _behind(study, {claim.statistic for claim in study.claims.values()})  # with the claim
         if at["distribution"] not in study.distributions or place.split(".")[1] not in left_out:
             label = at["distribution"]
             yield from refer(

@@ -61,6 +61,16 @@ class Refinement(Section):
     )
 
 
+class Kcomposition(Section):
+    """How K-composition of multigram heads of both layers moves over training, for claims."""
+
+
+def _kcomposition_checks(place: str, work: Work) -> Iterator[str]:
+    experiment = work.experiment
+    if not experiment.heads or not experiment.head_types or experiment.model.n_layers < 2:
+        yield f"{place}: it is of types of heads in two layers; give heads and head_types, or set it to null"
+
+
 def _ablation_cost(work: Work) -> Cost:
     section = work.section
     one = forward(work.study, work.experiment, section.contexts, None)
@@ -244,11 +254,36 @@ ANALYSES = (
         variables={
             "log2_ratio": Variable("", "", ("step", "head_group", "against")),
             "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_gradient_off": Variable("", "", ("step", "head_group", "against")),
+            "log2_ratio_gradient_off_se": Variable("", "", ("step", "head_group", "against")),
             "verdict": Variable("", "", ("step", "head_group", "against")),
             "heads_of_group": Variable("", "", ("head_group",)),
         },
         reads=("rllc", "heads"),
         checks=_refinement_checks,
+        local=True,
+    ),
+    Analysis(
+        name="kcomposition",
+        section=Kcomposition,
+        about="how K-composition of multigram heads of both layers moves over training",
+        function="rllc.analysis.kcomposition:kcomposition",
+        variables={
+            "turnaround": Variable(
+                "share of pairs of multigram heads whose K-composition turns", "1", ("step",)
+            ),
+            "coupled": Variable(
+                "correlation of a multigram head's K-composition curves with two later ones", "1", ("step",)
+            ),
+            "coupled_less_induction": Variable("that less the same with two induction heads", "1", ("step",)),
+            "current_spike": Variable(
+                "peak of the current-token head's K-composition over its early mean or its end",
+                "1",
+                ("step",),
+            ),
+        },
+        reads=("heads",),
+        checks=_kcomposition_checks,
         local=True,
     ),
 )

@@ -211,6 +211,18 @@ ANALYSES = (
             "dyck_less_others": _number(
                 "refined LLC of layer 1's bracket head less that of its other multigram heads"
             ),
+            **{
+                f"{name}_gradient_off": _number(
+                    f"{name.replace('_', ' ')}, of the control without loss gradient"
+                )
+                for name in (
+                    "multigram_correlation",
+                    "multigram_correlation_p",
+                    "multigram_correlation_both",
+                    "induction_less_ngram",
+                    "dyck_less_others",
+                )
+            },
         },
         reads=("tokens", "heads", "rllc"),
         checks=_classification_checks,

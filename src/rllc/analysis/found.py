@@ -1,0 +1,196 @@
+"""What a statistic comes to in one seed, by its curves: the number, its errors, and why there is none."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN, rank_correlations
+from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, smooth
+from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
+
+REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
+STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic
+
+
+class Found(NamedTuple):
+    """A statistic of one seed.
+
+    drawn      [mode, redraw] values of curves that are drawn anew: with errors of their own and, where all
+               steps share their noise, with common ones; None where there are no errors
+    untrusted  share of its estimates with a fault; NaN: it is of no estimates
+    end        last step that is measured
+    why        what a value that is NaN lacks
+    """
+
+    value: float
+    drawn: np.ndarray | None = None
+    untrusted: float = NAN
+    end: float = NAN
+    why: str = ""
+
+    @property
+    def error(self) -> float:
+        return NAN if self.drawn is None else float(np.std(self.drawn, axis=1, ddof=1).max())
+
+
+def find(
+    entry: Entry, readings: Mapping[str, Reading], types: xr.DataArray | None, moments: Mapping[str, Found]
+) -> Found:
+    """The statistic of one seed, by its curves, types of its heads and steps that are read off others."""
+    steps = {key: moments[key].value if key in moments else entry.get(key) for key in STEPS}
+    for key, each in moments.items():
+        if not np.isfinite(each.value):
+            return Found(NAN, why=f"{entry[key]}, a step, has no value")
+    of = readings["of"]
+    kinds = layers = np.zeros(0)
+    chosen: dict[str, np.ndarray | slice] = {}
+    for role, reading in readings.items():
+        chosen[role] = _chosen(entry, reading, types)
+    if of.heads is not None:
+        labels = [of.heads[n] for n in chosen["of"]]
+        layers = np.asarray([layer_of(head) for head in labels])
+        if types is not None:
+            kinds = types.sel(head=labels).values
+        if not labels and entry.get("over_heads") != "count":
+            if not entry.get("types"):
+                raise Absent(f"{entry['of']} has no head in layer {entry['layer']}")
+            place = "" if entry.get("layer") is None else f" in layer {entry['layer']}"
+            return Found(NAN, why=f"no {' or '.join(entry['types'])} head{place}")
+    curves = {role: _within(reading.curve, chosen[role], steps) for role, reading in readings.items()}
+    options = {key: steps[key] if key in STEPS else entry.get(key) for key in OPTIONS[entry["statistic"]]}
+    value = _value(entry, curves, options, kinds, layers)
+    end = float(curves["of"].step[-1]) if curves["of"].step.size else NAN
+    faults = [c.fault for c in curves.values() if c.fault is not None and np.isfinite(c.fault).any()]
+    untrusted = max((float(np.nanmean(fault)) for fault in faults), default=NAN)
+    drawn = _drawn(entry, readings, chosen, curves, steps, options, kinds, layers)
+    return Found(value, drawn, untrusted, end, "" if np.isfinite(value) else _lacking(curves, steps, end))
+
+
+def _lacking(curves: Mapping[str, Curve], steps: Mapping[str, float | None], end: float) -> str:
+    """Why there is no value."""
+    late = [steps[key] for key in ("step", "until") if steps[key] is not None and steps[key] > end]
+    return f"training ends at step {end:,.0f}, before {max(late):,.0f}" if late else "it has no value"
+
+
+def _chosen(entry: Entry, reading: Reading, types: xr.DataArray | None) -> np.ndarray | slice:
+    """Which columns of a reading belong to the heads of the layer and of the types."""
+    if reading.heads is None:
+        return slice(None)
+    layer, wanted = entry.get("layer"), entry.get("types")
+    chosen = [n for n, head in enumerate(reading.heads) if layer is None or layer_of(head) == layer]
+    if wanted:
+        kinds = types.sel(head=list(reading.heads)).values
+        chosen = [n for n in chosen if is_one_of(reading.heads[n], kinds[n], wanted)]
+    return np.asarray(chosen, dtype=int)
+
+
+def _within(curve: Curve, heads: np.ndarray | slice, steps: Mapping[str, float | None]) -> Curve:
+    """Of these heads, at the checkpoints between the steps at which any has a value."""
+    if isinstance(heads, np.ndarray):
+        curve = Curve(curve.step, *(None if each is None else each[:, heads] for each in curve[1:]))
+    inside = _inside(curve, steps)
+    return Curve(*(None if each is None else each[inside] for each in curve))
+
+
+def _inside(curve: Curve, steps: Mapping[str, float | None]) -> np.ndarray:
+    first, late = steps["from_step"] or 0, steps["to_step"]
+    within = (curve.step >= first) & (curve.step <= (np.inf if late is None else late))
+    known = np.isfinite(curve.value).reshape(curve.step.size, -1)
+    return within & (known.any(-1) | (known.shape[-1] == 0))
+
+
+def _drawn(
+    entry: Entry,
+    readings: Mapping[str, Reading],
+    chosen: Mapping[str, np.ndarray | slice],
+    curves: Mapping[str, Curve],
+    steps: Mapping[str, float | None],
+    options: Mapping[str, object],
+    kinds: np.ndarray,
+    layers: np.ndarray,
+) -> np.ndarray | None:
+    """``Found.drawn``; NaN where an error is not known."""
+    with_errors = {role: curve for role, curve in curves.items() if curve.error is not None}
+    if not with_errors:
+        return None
+    modes = (False, True) if any(readings[role].seeded for role in readings) else (False,)
+    if any(not np.isfinite(c.error[np.isfinite(c.value)]).all() for c in with_errors.values()):
+        return np.full((len(modes), REDRAWS), NAN)
+    made = np.empty((len(modes), REDRAWS))
+    for row, shared in enumerate(modes):
+        normals = {}
+        for role in with_errors:
+            reading, heads = readings[role], chosen[role]
+            every = reading.normals(REDRAWS, shared=shared)
+            every = every[..., heads] if reading.heads is not None else every
+            one = reading.curve
+            if reading.heads is not None:
+                one = one._replace(value=one.value[:, heads])
+            normals[role] = every if shared else every[:, _inside(one, steps)]
+        for n in range(REDRAWS):
+            redrawn = dict(curves)
+            for role, curve in with_errors.items():
+                redrawn[role] = curve._replace(value=curve.value + curve.error * normals[role][n])
+            made[row, n] = _value(entry, redrawn, options, kinds, layers)
+    return made
+
+
+def _value(
+    entry: Entry,
+    curves: Mapping[str, Curve],
+    options: Mapping[str, object],
+    kinds: np.ndarray,
+    layers: np.ndarray,
+) -> float:
+    """The number; NaN where fewer checkpoints are measured than the window has.
+
+    With ``of_heads`` NaN where a head has no value.
+    """
+    own, against = curves["of"], curves.get("against")
+    if "divided_by" in curves:
+        own = _ratio(own, curves["divided_by"])
+    if of_heads := entry.get("of_heads"):
+        pairs = [(_of_head(own, n), against and _of_head(against, n)) for n in range(own.value.shape[-1])]
+        numbers = np.asarray([_read_off(entry, one, other, options) for one, other in pairs])
+        return OF_HEADS[of_heads](numbers, entry.get("bound")) if np.isfinite(numbers).all() else NAN
+    if over := entry.get("over_heads"):
+        if over == SPEARMAN:
+            steps, mine, theirs = np.intersect1d(own.step, against.step, return_indices=True)
+            own = Curve(steps, rank_correlations(own.value[mine], against.value[theirs]))
+            own, against = Curve(*(each[np.isfinite(own.value)] for each in own[:2])), None
+        else:
+            own = _reduced(own, over, kinds, layers)
+            against = against and _reduced(against, over, kinds, layers)
+    return _read_off(entry, own, against, options)
+
+
+def _read_off(entry: Entry, own: Curve, against: Curve | None, options: Mapping[str, object]) -> float:
+    curves = [curve for curve in (own, against) if curve is not None]
+    window = entry.get("window", 1)
+    if any(curve.step.size < max(window, 1) for curve in curves):
+        return NAN
+    own, *others = (smooth(curve, window) for curve in curves) if window > 1 else curves
+    given = {key: others[0] if key == "against" else value for key, value in options.items()}
+    return STATISTICS[entry["statistic"]](own, **given)
+
+
+def _reduced(curve: Curve, over: str, kinds: np.ndarray, layers: np.ndarray) -> Curve:
+    if curve.value.ndim == 1:
+        return curve
+    return Curve(curve.step, OVER_HEADS[over](curve.value, kinds, layers))
+
+
+def _ratio(own: Curve, other: Curve) -> Curve:
+    """Value over value at the checkpoints that both have."""
+    steps, mine, theirs = np.intersect1d(own.step, other.step, return_indices=True)
+    return Curve(steps, own.value[mine] / other.value[theirs])
+
+
+def _of_head(curve: Curve, n: int) -> Curve:
+    """The curve of the n-th head, at its finite checkpoints; one without heads as it is."""
+    if curve.value.ndim == 1:
+        return curve
+    known = np.isfinite(curve.value[:, n])
+    return Curve(curve.step[known], curve.value[known, n])

@@ -1,0 +1,98 @@
+"""K-composition of multigram heads over training: for claims (arXiv 2410.02984, 4.3 and B.6, Fig. 7)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import Curve, before_peak
+
+NAN = float("nan")
+CLEAR = 2.0  # standard deviations of the scores at step 0 by which a turning point is away from both ends
+EARLY = 0.05  # prefix-matching score that ends the early time
+NAMES = ("turnaround", "coupled", "coupled_less_induction", "current_spike")
+
+
+def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
+    """Numbers (seed, step) of each seed, at the last step of ``heads``.
+
+    datasets  ``heads``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
+              head), ``head_type`` (seed, head)
+
+    Multigram heads are those of type "other"; layer 0 composes with the last layer.
+
+    ``turnaround``     share of the pairs of multigram heads of both layers whose curve has a maximum or a
+                       minimum between its ends that is ``CLEAR`` standard deviations of all pairs' scores at
+                       the first step away from both
+    ``coupled``        mean over multigram heads of layer 0 of the mean correlation (Pearson) of the curves
+                       with two multigram heads of the last layer
+    ``coupled_less_induction``  that less the same with two induction heads
+    ``current_spike``  of the current-token head of layer 0 with these heads, mean over them: the largest mean
+                       over three checkpoints from step 50 on, over the mean until any head's prefix-matching
+                       score reaches ``EARLY`` or over the last value, the smaller ratio; with several such
+                       heads the largest
+
+    NaN where a seed has no such heads.
+    """
+    heads = datasets["heads"]
+    score = heads["k_composition"].sortby("step").dropna("step", how="all")
+    prefix = heads["prefix_matching"].sel(step=score["step"]).max("head")
+    rows = [
+        _of_seed(score.sel(seed=s), heads["head_type"].sel(seed=s), prefix.sel(seed=s).values)
+        for s in score["seed"].values
+    ]
+    table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
+    coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
+    return xr.Dataset({name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}, coords)
+
+
+def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> list[float]:
+    labels = types["head"].values
+    last = max(int(label.partition(":")[0]) for label in labels)
+
+    def of(kind: str, layer: int) -> list[str]:
+        return [h for h in labels[types.values == kind] if int(h.partition(":")[0]) == layer]
+
+    def curves(senders: list[str], receivers: list[str]) -> np.ndarray:
+        """[sender, receiver, step]"""
+        chosen = score.sel(head=senders, later_head=receivers)
+        return chosen.transpose("head", "later_head", "step").values
+
+    first, later = of("other", 0), of("other", last)
+    every = curves([h for h in labels if h.startswith("0:")], [h for h in labels if h.startswith(f"{last}:")])
+    coupled = _coupled(curves(first, later))
+    reached = np.flatnonzero(prefix >= EARLY)
+    senders = of("current-token", 0) if reached.size and later else []
+    spikes = [
+        _spike(score["step"].values, each.mean(0), each.mean(0)[: reached[0] + 1].mean())
+        for each in curves(senders, later)
+    ]
+    return [
+        _turning(curves(first, later), CLEAR * every[..., 0].std()),
+        coupled,
+        coupled - _coupled(curves(first, of("induction", last))),
+        max(spikes, default=NAN),
+    ]
+
+
+def _turning(curves: np.ndarray, away: float) -> float:
+    """Share of curves [.., step] that have an extremum between their ends, so far from both."""
+    rows = curves.reshape(-1, curves.shape[-1])
+    if not rows.size or rows.shape[1] < 3:
+        return NAN
+    ends, between = rows[:, [0, -1]], rows[:, 1:-1]
+    high = between.max(1) >= ends.max(1) + away
+    return float((high | (between.min(1) <= ends.min(1) - away)).mean())
+
+
+def _coupled(curves: np.ndarray) -> float:
+    """Mean over senders of the mean correlation of the curves of two receivers."""
+    if not curves.shape[0] or curves.shape[1] < 2 or curves.shape[2] < 3:
+        return NAN
+    pairs = np.triu_indices(curves.shape[1], 1)
+    return float(np.mean([np.corrcoef(each)[pairs].mean() for each in curves]))
+
+
+def _spike(step: np.ndarray, value: np.ndarray, early: float) -> float:
+    smoothed = before_peak(Curve(step, value)) if np.isfinite(value).all() else None
+    return NAN if smoothed is None else float(smoothed.value.max() / max(early, value[-1]))

@@ -1,0 +1,112 @@
+"""Loss and LLC of models of unlike depth (arXiv 2410.02984, C.3)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures.panels import Curve, Panel, Row, curve, sheet, together
+from rllc.figures.stage_bands import bands, of_curve
+from rllc.units import NATS
+
+
+@style.styled
+def rllc_fig13_stages(
+    datasets: Datasets,
+    *,
+    distribution: Name = None,
+    seeds: Seeds = None,
+    title: str = "this model",
+    titles: Mapping[str, str] | None = None,
+) -> Drawing:
+    """Held-out loss over LLC of the full model, a column per experiment, a line per seed.
+
+    datasets  ``metrics`` and ``llc`` of one experiment, ``metrics@<experiment>`` and ``llc@<experiment>`` of
+              others; ``stages``: the first experiment's panels have the stages of its first seed
+    seeds     of the first experiment; the others are drawn with all of theirs
+    titles    what the others are called; default their names
+    """
+    others = [name.partition("@")[2] for name in datasets if name.startswith("llc@")]
+    name = inputs.one_distribution(inputs.need(datasets, "llc", "llc"), distribution)
+    parts = {}
+    for other in ("", *others):
+        at = f"@{other}" if other else ""
+        of = seeds if not other else None
+        llc = inputs.of_seeds(inputs.need(datasets, f"llc{at}", "llc"), of)
+        loss = inputs.of_seeds(inputs.need(datasets, f"metrics{at}", "loss"), of)
+        kept = [variable for variable in ("llc", "llc_se", "verdict") if variable in llc]
+        measured = [loss[["loss"]].sel(distribution=[name]), llc[kept].sel(distribution=[name])]
+        called = (titles or {}).get(other, other.replace("_", " ")) if other else title
+        parts[called] = xr.merge(measured, join="outer", compat="override", combine_attrs="drop")
+    stages = of_curve(datasets, next(iter(parts.values()))["seed"].values[0], name)
+    every = sorted({seed for part in parts.values() for seed in part["seed"].values.tolist()})
+    colors = dict(zip(every, style.shades(len(every)), strict=True))
+    looks = {seed: style.numbered(n, colors[seed]) | {"markersize": 2.5} for n, seed in enumerate(every)}
+    rows = []
+    for variable, quantity, unit in (("loss", "held-out loss", NATS), ("llc", "full-model LLC", "LLC")):
+        panels = []
+        for n, (called, part) in enumerate(parts.items()):
+            one = part.sel(distribution=name)
+            under = bands(stages) if n == 0 else None
+            panels.append(
+                Panel(
+                    f"{called}: {quantity}",
+                    _lines(one, variable, looks),
+                    under=under,
+                    steps=one["step"].values,
+                )
+            )
+        rows.append(
+            Row(unit, panels, [style.key(f"seed {s}", **looks[s]) for s in every] if not rows else ())
+        )
+    figure, axes = sheet(rows, panel=(3.4, 2.1), sharex=True)
+    for line in axes:
+        together(line)
+    index = xr.IndexVariable("model", list(parts))
+    data = xr.concat([*parts.values()], index, join="outer", combine_attrs="drop")
+    if "verdict" in data:
+        data["verdict"] = inputs.verdicts(data, "llc")
+    doubts = [
+        f"{called}: {captions.trust(part, 'llc')}" for called, part in parts.items() if "verdict" in part
+    ]
+    return captions.drawing(
+        figure,
+        data,
+        *_found(parts, name),
+        f"On {inputs.one_label(datasets['llc'], name)}. The level of an LLC is its setting's, the same in "
+        "all panels.",
+        conditions=[captions.BANDS, captions.setting(datasets["llc"]), *doubts],
+        details=["Bands: stages of the first seed of the first model."] if stages is not None else [],
+    )
+
+
+def _lines(one: xr.Dataset, variable: str, looks: dict) -> list[Curve]:
+    shown = []
+    for seed in one["seed"].values.tolist():
+        cell = one.sel(seed=seed)
+        cell = cell.sel(step=cell[variable].dropna("step")["step"])
+        shown.append(
+            curve(cell, variable, looks[seed]) if variable == "llc" else Curve(cell[variable], looks[seed])
+        )
+    return shown
+
+
+def _found(parts: dict[str, xr.Dataset], name: str) -> Sequence[str]:
+    """Loss and LLC of every model at the last step that all have, means over seeds."""
+    shared = sorted(set.intersection(*({*_known(part, name)} for part in parts.values())))
+    if not shared:
+        return ["The models have no measured checkpoint in common."]
+    said = []
+    for called, part in parts.items():
+        one = part.sel(distribution=name, step=shared[-1])
+        said.append(f"{called} {float(one['loss'].mean()):.2f} and {float(one['llc'].mean()):.3g}")
+    step = style.step_text(float(shared[-1]))
+    return [f"Loss (nats/token) and LLC at step {step}, the last that all have: {'; '.join(said)}."]
+
+
+def _known(part: xr.Dataset, name: str) -> list[int]:
+    one = part.sel(distribution=name)
+    both = np.isfinite(one["llc"]).any("seed") & np.isfinite(one["loss"]).any("seed")
+    return part["step"].values[both.values].tolist()
