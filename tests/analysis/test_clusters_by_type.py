@@ -6,7 +6,7 @@ import xarray as xr
 from sklearn.metrics import adjusted_rand_score
 
 from rllc.analysis.clusters import clusters
-from rllc.analysis.clusters_by_type import VARIABLES, against_types, type_level
+from rllc.analysis.clusters_by_type import VARIABLES, against_types
 from rllc.vocabulary import head_coords, head_labels
 
 STEPS = np.unique(np.round(np.geomspace(1, 3000, 16))).astype(int)
@@ -84,46 +84,23 @@ def test_best_numbers_of_clusters_are_read_off_the_scores(planted):
     scores = xr.zeros_like(made["score_checkpoints"])
     scores.loc[{"n_clusters": 2}] = [0.1, 9.0, 0.9]
     scores.loc[{"n_clusters": 3}] = [0.2, 8.0, 0.8]
-    datasets = study([*LAYER0, *LAYER1])
-    rllc = datasets["rllc"].sel(distribution="mixture")
-    kinds = datasets["heads"]["head_type"]
-    again = against_types(made.assign(score_checkpoints=scores), rllc, kinds)
+    kinds = study([*LAYER0, *LAYER1])["heads"]["head_type"]
+    again = against_types(made.assign(score_checkpoints=scores), 40, kinds)
     assert again["indices_right"].item() == 1
     kinds[0, 2] = "current-token"  # three types in layer 0, two in layer 1: two there, one here
-    again = against_types(made.assign(score_checkpoints=scores), rllc, kinds)
+    again = against_types(made.assign(score_checkpoints=scores), 40, kinds)
     assert again["indices_right"].item() == 2
 
 
 def test_what_there_is_not_is_not_judged(planted):
     """No head of a kind, no such scope, no such algorithm: NaN, and nothing that fails."""
     without = of(study([*LAYER0, *["other"] * 8]), algorithms=["ward"], n_clusters=[2])
-    for name in set(VARIABLES) - {"type_level", "type_level_se"}:
+    for name in VARIABLES:
         assert np.isnan(without[name]), name
     small = of(study(["previous-token", "other", "other", "induction", "induction", "other"]), n_clusters=[3])
     for name in ("first_split_layer0", "first_split_layer1", "indices_right"):
         assert np.isnan(small[name]), name
     untyped = of({"rllc": study([*LAYER0, *LAYER1])["rllc"]})
-    assert untyped["algorithms_agree"].notnull() and untyped["type_level"].isnull()
+    assert untyped["algorithms_agree"].notnull()
     assert untyped["rand_types_shape"].isnull() and untyped["induction_split"].isnull()
     assert set(VARIABLES) <= set(untyped)
-
-
-def test_the_level_is_eta_squared_within_layers():
-    """By hand: layer means 2 and 10; squares 2 + 2, of which the types of layer 0 have 1.5 and of layer 1 2."""
-    values = np.asarray([1.0, 2.0, 3.0, 9.0, 11.0])
-    kinds = np.asarray(["other", "other", "induction", "other", "induction"])
-    layers = np.asarray([0, 0, 0, 1, 1])
-    between = 2 * 0.5**2 + 1.0 + 2.0
-    assert type_level(values, kinds, layers) == pytest.approx(between / 4)
-    assert np.isnan(type_level(values[2:], kinds[2:], layers[2:]))  # no type with two heads
-    assert type_level(values, np.asarray(["other"] * 5), layers) == pytest.approx(0)
-
-
-def test_the_error_of_the_level_is_the_spread_of_redrawn_estimates(planted):
-    datasets = study([*LAYER0, *LAYER1])
-    last = datasets["rllc"].sel(distribution="mixture").isel(seed=0, step=-1)
-    kinds, layers = datasets["heads"]["head_type"].values[0].astype(str), last["layer"].values
-    assert planted["type_level"] == pytest.approx(type_level(last["rllc"].values, kinds, layers))
-    random = np.random.default_rng(5)
-    drawn = [type_level(random.normal(last["rllc"].values, 0.02), kinds, layers) for _ in range(2000)]
-    assert planted["type_level_se"] == pytest.approx(np.std(drawn), rel=0.1)

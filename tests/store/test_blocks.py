@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rllc.store.blocks import generated_settings, held_out, side_digest, write_blocks, write_examples
+from rllc.store.blocks import (
+    examples,
+    generated_settings,
+    held_out,
+    side_digest,
+    write_blocks,
+    write_examples,
+)
 from rllc.tasks.batch import Examples
 from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.documents import Document, collect
@@ -43,15 +50,22 @@ def test_generated_contexts_are_counted_too(tmp_path, kind):
 
 def test_the_digest_of_generated_training_is_of_the_settings_in_any_order(tmp_path):
     """No training contexts are kept, so a result depends on what makes them."""
-    examples, found = Examples(np.arange(12).reshape(6, 2)), []
+    every, found = Examples(np.arange(12).reshape(6, 2)), []
     for settings in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": 3}):
-        write_examples(tmp_path / "x.json", examples, train=None, settings=settings)
+        write_examples(tmp_path / "x.json", every, train=None, settings=settings)
         found.append(side_digest(tmp_path / "x.json", "train"))
     assert found[0] == found[1] != found[2]
 
 
 def test_training_is_told_the_settings_of_what_is_generated_and_none_of_what_is_read(tmp_path):
-    examples, settings = Examples(np.arange(12).reshape(6, 2)), {"a": 1, "b": None}
+    every, settings = Examples(np.arange(12).reshape(6, 2)), {"a": 1, "b": None}
     for train, found in ((None, settings), (2, None)):
-        write_examples(tmp_path / "x.json", examples, train=train, settings=settings)
+        write_examples(tmp_path / "x.json", every, train=train, settings=settings)
         assert generated_settings(tmp_path / "x.json") == found
+
+
+def test_what_is_not_trained_on_is_held_out_whole(tmp_path):
+    contexts = np.arange(12).reshape(6, 2)
+    write_examples(tmp_path / "x.json", Examples(contexts), train=2, settings={})
+    for side, expected in (("train", contexts[:2]), ("held_out", contexts[2:])):
+        np.testing.assert_array_equal(examples(tmp_path / "x.json", side).contexts, expected)

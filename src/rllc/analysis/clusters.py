@@ -45,14 +45,11 @@ def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **
     """``cluster`` of the curves of ``rllc`` on these distributions, and how far clusters are types of heads.
 
     datasets  ``rllc``, and ``heads`` (``head_type``) where there is one
-
-    For ``type_level`` the first of the distributions counts, as the pretraining distribution.
     """
     rllc, types = datasets["rllc"], datasets.get("heads", {}).get("head_type")
     curves = rllc["rllc"].sel(distribution=distributions)
     made = cluster(curves, **settings)
-    level = rllc[[name for name in ("rllc", "rllc_se") if name in rllc]].sel(distribution=distributions[0])
-    numbers = against_types(made, level, types)
+    numbers = against_types(made, int(rllc["step"][-1]), types)
     return describe(made.merge(numbers, combine_attrs="override"), BY_TYPE)
 
 

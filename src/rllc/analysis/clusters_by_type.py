@@ -2,7 +2,7 @@
 
 All are of the paper's vectors, the curves at the checkpoints, and of its algorithms
 (``clustering.PUBLISHED``; ``kshape`` is not one); NaN where a head, a scope, an algorithm or a number of
-clusters is not there. They hold no error of the estimates, but for ``type_level_se``.
+clusters is not there. They hold no error of the estimates.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from rllc.analysis.clustering import PUBLISHED
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
 NAN = float("nan")
-REDRAWS = 1000  # of refined LLCs, for the standard error of type_level: 2 % of error
 VECTORS = "checkpoints"
 INDUCTION, SETS_APART = ("induction",), ("previous-token", "current-token")
 SMALLEST_IS_BEST = ("davies_bouldin",)
@@ -53,31 +52,22 @@ VARIABLES = {
         "indices, of three, whose best number of Euclidean clusters is that of types; the most in a scope",
         "1",
     ),
-    "type_level": ("share of the variance of refined LLCs within layers that lies between types", "1"),
-    "type_level_se": ("standard error of it", "1"),
 }  # fmt: skip
 
 
-def against_types(made: xr.Dataset, rllc: xr.Dataset, types: xr.DataArray | None) -> xr.Dataset:
-    """Numbers (seed, step) at the last checkpoint.
+def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr.Dataset:
+    """Numbers (seed, step).
 
     made   what ``clusters.cluster`` returns
-    rllc   ``rllc`` and, where there, ``rllc_se`` (seed, step, head), for ``type_level``
+    step   the last checkpoint
     types  ``head_type`` (seed, head); None: not known
-
-    ``type_level`` is eta squared: of the squares of the heads' refined LLCs about the mean of their layer,
-    the share that the means of types have. It needs a type with two heads in a layer. Its error is its spread
-    when each estimate is drawn anew with its standard error.
     """
     heads, seeds = made["head"], made["seed"].values.tolist()
     at = made.sel(vectors=VECTORS)
     kinds = typed(types, made["seed"], heads)
-    last = rllc.isel(step=-1).sel(head=heads)
     rows = []
     for seed in seeds:
         one, kind = at.sel(seed=seed), kinds.sel(seed=seed).values.astype(str)
-        error = last["rllc_se"].sel(seed=seed).values if "rllc_se" in last else None
-        values = last["rllc"].sel(seed=seed).values
         rows.append(
             {
                 **_rand_types(one, kind),
@@ -87,11 +77,9 @@ def against_types(made: xr.Dataset, rllc: xr.Dataset, types: xr.DataArray | None
                 "algorithms_agree": _agree(one),
                 "standardizing_keeps": _keeps(one),
                 "indices_right": _indices_right(one, kind),
-                "type_level": type_level(values, kind, heads["layer"].values),
-                "type_level_se": _spread(values, error, kind, heads["layer"].values),
             }
         )
-    coords = {"seed": seeds, "step": rllc["step"].values[-1:]}
+    coords = {"seed": seeds, "step": [step]}
     return xr.Dataset({name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}, coords)
 
 
@@ -102,29 +90,6 @@ def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) 
         return xr.DataArray("unknown", labels, tuple(labels)).astype(object)
     plain = types.reset_coords(drop=True).reindex(labels, fill_value="unknown")
     return plain.transpose("seed", "head")
-
-
-def type_level(values: np.ndarray, kinds: np.ndarray, layers: np.ndarray) -> float:
-    """Eta squared of types [head] on values [head], both about the means of layers [head]."""
-    known = np.isfinite(values) & (kinds != "unknown")
-    values, kinds, layers = values[known], kinds[known], layers[known]
-    groups = [
-        (layers == layer) & (kinds == kind) for layer, kind in sorted({*zip(layers, kinds, strict=True)})
-    ]
-    if not any(group.sum() > 1 for group in groups):
-        return NAN
-    within = values - sum((layers == layer) * values[layers == layer].mean() for layer in np.unique(layers))
-    total = float((within**2).sum())
-    between = sum(group.sum() * within[group].mean() ** 2 for group in groups)
-    return float(between / total) if total > 0 else NAN
-
-
-def _spread(values: np.ndarray, error: np.ndarray | None, kinds: np.ndarray, layers: np.ndarray) -> float:
-    if error is None or not np.isfinite(error[np.isfinite(values)]).all():
-        return NAN
-    random = np.random.default_rng(0)
-    drawn = (random.normal(values, np.nan_to_num(error)) for _ in range(REDRAWS))
-    return float(np.std([type_level(each, kinds, layers) for each in drawn], ddof=1))
 
 
 def _members(one: xr.Dataset, kinds: np.ndarray, scope: str) -> np.ndarray:

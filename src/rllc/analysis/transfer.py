@@ -40,10 +40,6 @@ VARIABLES = {
         "1",
     ),
     "shape_lead": ("rand_types_mean less the largest such mean of another algorithm", "1"),
-    "current_heads": ("current-token heads of the seed", "1"),
-    "induction_as_previous": ("whether there is one induction head to each previous-token head: 1 or 2", "1"),
-    "multigram_rllc": ("refined LLC of multigram heads, mean over heads of all layers", "1"),
-    "multigram_rllc_se": ("standard error of it, of heads independent given the minibatches", "1"),
 }
 
 
@@ -84,8 +80,7 @@ def transfer(
 
     For claims, at the last step, of shape-based clusters in other seeds, as many as the first seed has types
     in a scope: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one number for all seeds.
-    Of each seed ``current_heads``, ``induction_as_previous`` (seed, step), at the last step too, and the
-    curve ``multigram_rllc`` (seed, step). NaN with fewer than three seeds.
+    NaN with fewer than three seeds.
 
     Raises ValueError for one seed, seeds measured over unlike ranges of steps, or no such distribution.
     """
@@ -110,8 +105,8 @@ def transfer(
         "grid": grid["grid"],
         "grid_step": grid["grid_step"],
     }
-    result = xr.merge([made.assign_coords(coords), _of_seeds(one, kinds)])
-    result = result.assign({name: value.where(_last(one)) for name, value in _pooled(result).items()})
+    result, last = made.assign_coords(coords), one["step"] == one["step"][-1]
+    result = result.assign({name: value.where(last) for name, value in _pooled(result).items()})
     first = int(one["seed"][0])
     attributes = {"distribution": distribution, "first_seed": first, "grid_points": grid.sizes["grid"]}
     return describe(result.sel(head=rllc["head"].values), VARIABLES).assign_attrs(attributes)
@@ -232,29 +227,3 @@ def _cells(one: xr.Dataset) -> Iterator[tuple[float, float, float]]:
         cell = one.sel(scope=scope, n_clusters=k).isel(seed=slice(1, None))
         columns = (cell[name].values.tolist() for name in ("rand_types", "p", "p_least"))
         yield from (row for row in zip(*columns, strict=True) if np.isfinite(row[0]))
-
-
-def _of_seeds(one: xr.Dataset, kinds: xr.DataArray) -> xr.Dataset:
-    """Numbers of each seed: how many heads of which type, and the curve of its multigram heads."""
-    enough = one.sizes["seed"] >= FEWEST
-    number = {kind: (kinds == kind).sum("head") for kind in ("current-token", "previous-token", "induction")}
-    known = (kinds != "unknown").all("head") & enough
-    induction = number["induction"]
-    alike = (induction == number["previous-token"]) & induction.isin([1, 2])
-    counts = {"current_heads": number["current-token"], "induction_as_previous": alike}
-    member = kinds == "other"
-    heads = member.sum("head")
-    mean = one["rllc"].where(member, 0.0).sum("head", skipna=False) / heads.where(heads > 0)
-    curves = {"multigram_rllc": mean}
-    if "rllc_se" in one:
-        square = (one["rllc_se"] ** 2).where(member, 0.0).sum("head", skipna=False)
-        curves["multigram_rllc_se"] = np.sqrt(square) / heads.where(heads > 0)
-    made = {name: value.astype(float).where(known & _last(one)) for name, value in counts.items()}
-    made |= {name: value.where(enough) for name, value in curves.items()}
-    table = xr.Dataset(made).transpose("seed", "step")
-    return table.drop_vars([name for name in table.coords if name not in table.dims])
-
-
-def _last(one: xr.Dataset) -> xr.DataArray:
-    """Which step is the last."""
-    return one["step"] == one["step"][-1]

@@ -114,8 +114,6 @@ ANALYSES = (
                     "algorithms_agree",
                     "standardizing_keeps",
                     "indices_right",
-                    "type_level",
-                    "type_level_se",
                 )
             },
         },
@@ -143,10 +141,6 @@ ANALYSES = (
                     "rand_types_mean",
                     "p_of_most",
                     "shape_lead",
-                    "current_heads",
-                    "induction_as_previous",
-                    "multigram_rllc",
-                    "multigram_rllc_se",
                 )
             },
         },
