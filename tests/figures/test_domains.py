@@ -30,13 +30,15 @@ def test_a_panel_per_family_with_the_training_text_in_each(datasets, misplaced):
         assert grey.get_color() == REFERENCE["color"] != other.get_color()
         np.testing.assert_array_equal(grey.get_ydata(), llc.sel(seed=seed, distribution="mixture"))
         np.testing.assert_array_equal(other.get_ydata(), llc.sel(seed=seed, distribution=name))
+    colours = [ax.get_lines()[-1].get_color() for ax in axes[:2]]
+    assert len({*colours}) == 2  # a colour is one distribution in the whole figure
     named = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in axes[:2]]
     assert [len(texts) for texts in named] == [2, 2]
     assert "These are stand-ins." in drawing.caption
     value, error = (
         float(datasets["domains"][name].sel(seed=0, distribution="code")) for name in ("correlation", "correlation_se")
     )  # fmt: skip
-    assert f"{value:.2f} ± {error:.2f}" in f"{drawing.caption} {drawing.details}"
+    assert f"{value:.3f} ± {error:.3f}" in f"{drawing.caption} {drawing.details}"
     assert len(drawing.caption.split()) < 1.2 * WORDS
 
 

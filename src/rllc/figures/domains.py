@@ -39,20 +39,19 @@ def rllc_fig12_drllc_datasets(
             panels.setdefault((families or {}).get(name, OTHERS), []).append(name)
     order = [*dict.fromkeys((families or {}).values()), OTHERS]
     panels = {title: panels[title] for title in order if title in panels}
+    looks = style.distribution_styles([name for names in panels.values() for name in names])
     rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
     rows = []
     for _, suffix, one in by_seed(data):
         grey = curve(one.sel(distribution=reference), "llc", REFERENCE)
         made = []
         for title, names in panels.items():
-            looks = style.distribution_styles(names)
             lines = [curve(one.sel(distribution=name), "llc", looks[name]) for name in names]
             made.append(Panel(f"{title}{suffix}", [grey, *lines]))
         rows.append(Row("LLC of the whole model", made, rings if not rows else ()))
     figure, axes = sheet(rows, panel=(3.4, 2.9), margin=1.4 if rings else 0.2, sharex=True, sharey=True)
     for ax, names in zip(axes[0], panels.values(), strict=True):
         keys = [style.key(style.short(labels[reference]), **REFERENCE)]
-        looks = style.distribution_styles(names)
         keys += [style.key(style.short(labels[name]), **looks[name]) for name in names]
         ax.legend(handles=keys, loc="upper left", fontsize=6.5)
     conditions, details = captions.of_estimates(whole, data, "llc")
@@ -74,7 +73,7 @@ def _alike(domains: xr.Dataset | None, labels: Mapping[str, str], seeds: list[in
         for n in np.argsort(values.values):
             name = str(values["distribution"].values[n])
             if name != domains.attrs["reference"] and np.isfinite(values.values[n]):
-                parts.append(f"{labels[name]} {values.values[n]:.2f} ± {errors.values[n]:.2f}")
+                parts.append(f"{labels[name]} {values.values[n]:.3f} ± {errors.values[n]:.3f}")
         sentences.append(
             f"Correlation over checkpoints (from step 50 on) with the LLC on "
             f"{labels[domains.attrs['reference']]}, seed {seed}: {', '.join(parts)}."
