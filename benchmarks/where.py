@@ -1,4 +1,4 @@
-"""Where the time of a head's draw goes, by kind of operation: benchmarks/where.md.
+"""Where the time of a draw goes, of heads and of the whole model, by kind of operation: benchmarks/where.md.
 
 python benchmarks/where.py [--work build/bench]
 
@@ -17,12 +17,17 @@ from minutes import processor
 from torch.profiler import ProfilerActivity, profile
 
 from rllc.estimator.refined import sample_heads
+from rllc.estimator.samplers.coordinates import coordinates
+from rllc.estimator.samplers.sample import sample
+from rllc.models.loss import next_token_loss
 from rllc.setting import Setting
 
 CASES = {
     "lists": ["0:0", "0:1"],
     "text_128, layer 0": [f"0:{head}" for head in range(8)],
     "text_128, layer 1": [f"1:{head}" for head in range(8)],
+    "lists, whole": ["full"],
+    "text_128, whole": ["full"],
 }
 # the first whose word is in an operation's name
 KINDS = {
@@ -37,19 +42,23 @@ KINDS = {
 
 
 def shares(folder: Path, heads: list[str]) -> tuple[float, dict[str, float]]:
-    """CPU milliseconds per head, chain and draw without the profiler, and with it the share of each kind."""
+    """CPU ms per component, chain and draw without the profiler, and with it the share of each kind."""
     weights, architecture, batches, setting = read(folder)
     setting = Setting(**setting, chains=4, draws=4)
 
-    def sample() -> None:
-        sample_heads(weights, architecture, batches, heads=heads, setting=setting)
+    def draws() -> None:
+        if heads == ["full"]:
+            parts = {"full": coordinates(weights, None, component="full")}
+            sample(next_token_loss(architecture), weights, batches, components=parts, setting=setting)
+        else:
+            sample_heads(weights, architecture, batches, heads=heads, setting=setting)
 
-    sample()
+    draws()
     begun = time.process_time()
-    sample()
+    draws()
     spent = 1e3 * (time.process_time() - begun) / len(heads) / 4 / 4
     with profile(activities=[ProfilerActivity.CPU]) as seen:
-        sample()
+        draws()
     totals = dict.fromkeys(KINDS, 0.0)
     for event in seen.key_averages():
         kind = next(kind for kind, words in KINDS.items() if any(word in event.key for word in words))
@@ -68,12 +77,12 @@ def main() -> None:
     make(options.work)
     found = [shares(options.work / name.partition(",")[0], heads) for name, heads in CASES.items()]
     lines = [
-        "# Where the time of a head's draw goes\n",
+        "# Where the time of a draw goes\n",
         f"`python benchmarks/where.py`; {processor()}, Python {platform.python_version()}, "
         f"torch {version('torch')}. One thread, float32, 4 chains.\n",
         f"| | {' | '.join(CASES)} |",
         f"|---|{'---|' * len(CASES)}",
-        f"| ms per head, chain and draw | {' | '.join(f'{spent:.1f}' for spent, _ in found)} |",
+        f"| ms per component, chain and draw | {' | '.join(f'{spent:.1f}' for spent, _ in found)} |",
         *(f"| {kind} | {' | '.join(f'{share[kind]:.0%}' for _, share in found)} |" for kind in KINDS),
     ]
     options.output.write_text("\n".join(lines) + "\n")

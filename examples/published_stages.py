@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.against_loss import against_loss
 from rllc.analysis.plateaus import plateaus
 from rllc.analysis.published_stages import published
-from rllc.analysis.stages import against_loss
 
 FILE = Path(__file__).resolve().parents[1] / "tests/analysis/published_llc.csv"
 LANGUAGE, REGRESSION = 100 / np.log(100), 0.02 / 3e-4  # n_beta

@@ -9,6 +9,9 @@ STEP = np.array([0, 1, 3, 7, 15, 31, 63])
 RISE_AND_FALL = Curve(STEP, np.array([1.0, 2, 5, 10, 4, 6, 8]))
 FALLING = Curve(STEP, np.array([7.0, 6, 5, 4, 3, 2, 1]))
 CONSTANT = Curve(STEP, np.full(7, 3.0))
+# apart by 1 on the whole, with errors of 3 and 4, so 5 of a difference
+UNSURE = Curve(STEP, FALLING.value, np.full(7, 3.0))
+SURE = Curve(STEP, FALLING.value + np.array([4, -2, 1, 1, 1, 1, 1]), np.full(7, 4.0))
 NAN = float("nan")
 
 
@@ -56,6 +59,19 @@ NAN = float("nan")
         ("relative_range", {}, Curve(STEP[:2], np.array([-1.0, 1])), NAN),
         ("growth", {}, Curve(STEP[:2], np.array([-1.0, 1])), NAN),
         ("growth", {}, Curve(STEP[:3], np.array([-1.0, 0, 1])), 1),
+        ("mean", {}, FALLING, 4),
+        ("mean", {}, Curve(STEP[:0], FALLING.value[:0]), NAN),
+        ("largest_change", {"against": CONSTANT}, RISE_AND_FALL, 7 / 3),
+        ("largest_change", {"against": CONSTANT}, Curve(STEP[:2], RISE_AND_FALL.value[:2]), 2 / 3),
+        ("largest_change", {"against": Curve(STEP, np.zeros(7))}, FALLING, NAN),
+        ("largest_change", {"against": Curve(STEP + 100, FALLING.value)}, FALLING, NAN),
+        ("difference_in_errors", {"against": SURE}, UNSURE, 1 / 5),
+        ("difference_in_errors", {"against": UNSURE}, SURE, 1 / 5),
+        ("difference_in_errors", {"against": FALLING}, UNSURE, NAN),
+        ("difference_in_errors", {"against": UNSURE}, FALLING, NAN),
+        ("difference_in_errors", {"against": SURE._replace(step=STEP + 100)}, UNSURE, NAN),
+        ("last_difference", {"against": RISE_AND_FALL}, FALLING, -7),
+        ("last_difference", {"against": Curve(STEP[:0], FALLING.value[:0])}, FALLING, NAN),
         ("climb", {}, RISE_AND_FALL, 9),
         ("climb", {}, FALLING, 0),
         ("kept_of_minimum", {}, Curve(STEP, -RISE_AND_FALL.value), 0.8),

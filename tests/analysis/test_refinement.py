@@ -11,24 +11,26 @@ OCTAVES = np.asarray([-0.5, 3.0, -0.1, 1.0, 0.5, 0.0])  # of code over mixture, 
 DISTRIBUTIONS = ["mixture", "english", "code"]
 
 
-def study(noise=0.0, chains=4, seed=0):
+def study(noise=0.0, chains=4, seeds=1):
     """Levels 2, 1 and 2 * 2^octaves; chain c has one relative error on all distributions and one of its own."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     level = np.stack([np.full(6, 2.0), np.full(6, 1.0), 2.0 * 2**OCTAVES], axis=-1)
-    shared, own = random.normal(size=(6, 1, chains)), random.normal(size=(6, 3, chains))
+    shared, own = (random.normal(size=(seeds, 1, 6, n, chains)) for n in (1, 3))
     chain = level[..., None] * (1 + noise * (10 * shared + own))
     dims = ("seed", "step", "head", "distribution")
     rllc = xr.Dataset(
         {
-            "rllc": (dims, chain.mean(-1)[None, None]),
-            "rllc_chain": ((*dims, "chain"), chain[None, None]),
-            "rllc_gradient_off": (dims, (level * [1, 1, 4])[None, None]),
-            "rllc_gradient_off_se": (dims, 0.01 * (level * [1, 1, 4])[None, None]),
-            "verdict": (dims, np.zeros((1, 1, 6, 3), dtype=np.int16)),
+            "rllc": (dims, chain.mean(-1)),
+            "rllc_chain": ((*dims, "chain"), chain),
+            "rllc_gradient_off": (dims, np.broadcast_to(level * [1, 1, 4], chain.shape[:-1])),
+            "rllc_gradient_off_se": (dims, np.broadcast_to(0.01 * level * [1, 1, 4], chain.shape[:-1])),
+            "verdict": (dims, np.zeros(chain.shape[:-1], dtype=np.int16)),
         },
-        coords={"seed": [0], "step": [3000], "distribution": DISTRIBUTIONS, **head_coords(head_labels(2, 3))},
-    )
-    kinds = xr.DataArray([TYPES], dims=("seed", "head"), coords={"seed": [0], "head": rllc["head"].values})
+        coords={
+            "seed": range(seeds), "step": [3000], "distribution": DISTRIBUTIONS, **head_coords(head_labels(2, 3)),
+        },
+    )  # fmt: skip
+    kinds = xr.DataArray([TYPES] * seeds, [("seed", range(seeds)), ("head", rllc["head"].values)])
     return {"rllc": rllc, "heads": kinds.to_dataset(name="head_type")}
 
 
@@ -60,9 +62,11 @@ def test_the_control_has_its_own_ratio_and_error():
 
 def test_errors_are_those_of_redrawn_chains():
     """What chains share cancels: the spread of 400 redrawn studies is the mean error, within 10 %."""
-    every = [of(study(noise=0.002, chains=16, seed=n)) for n in range(400)]
-    spread = np.std([one["log2_ratio"].values for one in every], axis=0, ddof=1)
-    error = np.sqrt(np.mean([one["log2_ratio_se"].values ** 2 for one in every], axis=0))
+    made = refinement(
+        study(noise=0.002, chains=16, seeds=400), distribution="code", against=["mixture", "english"]
+    )
+    spread = made["log2_ratio"].std("seed", ddof=1)
+    error = np.sqrt((made["log2_ratio_se"] ** 2).mean("seed"))
     np.testing.assert_allclose(error, spread, rtol=0.1)
 
 

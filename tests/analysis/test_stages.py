@@ -6,7 +6,8 @@ import pytest
 import xarray as xr
 from scipy.special import expit
 
-from rllc.analysis.stages import against_loss, stages
+from rllc.analysis.against_loss import against_loss
+from rllc.analysis.stages import stages
 
 STEP = np.array([0, *np.geomspace(100, 50_000, 40).astype(int)])
 DIMS = ("seed", "step", "distribution")
@@ -66,6 +67,18 @@ def test_what_was_not_sampled_is_missing_and_what_has_no_plateau_has_no_boundary
     assert set(line["boundary_kind"].values.tolist()) == {""}
     assert np.isfinite(line["llc_smooth"].sel(step=STEP[2::2])).all()
     assert np.isnan(line["llc_smooth"].sel(step=STEP[1::2])).all()
+
+
+def test_the_control_without_gradient_has_boundaries_of_its_own():
+    data = llc(30.0, [0], ["mixture"], fall_and_rise)
+    line = 0 * data["llc"] + 20 * np.log(np.maximum(data["step"], 1)) + 1
+    found = stages({"llc.far": data.assign(llc_gradient_off=line)}, tolerance=8.0).squeeze()
+    assert found["setting"].values.tolist() == ["far", "far_gradient_off"]
+    count = (found["at_boundary"].sel(kind="any") > 0).sum("step")
+    assert count.values[0] >= 2 and count.values[1] == 0
+    off = found.sel(setting="far_gradient_off").sel(step=STEP[1:])
+    assert off["llc_smooth"].values == pytest.approx(line.squeeze().values[1:], abs=0.5)
+    assert off["sampled_loss"].values == pytest.approx((data["init_loss"] + line / 30).squeeze().values[1:])
 
 
 def test_it_comes_back_from_its_file(made, tmp_path):

@@ -378,16 +378,16 @@ def test_numbers_of_other_statistics_and_the_errors_that_they_share():
 
 def test_the_same_is_read_off_the_control():
     found = summary(entry("rllc.rllc", "last", of_heads="max", types=["induction"], **ON), typed())
-    assert found["it_control"].item() == 14
-    np.testing.assert_allclose(found["it_control_se"], 0.03, rtol=0.1)
-    assert found["it_control"].attrs["long_name"] == "a label, of the control without the loss gradient"
-    assert "it_control" not in summary(entry("heads.prefix_matching", "last", over_heads="max"), typed())
+    assert found["it_gradient_off"].item() == 14
+    np.testing.assert_allclose(found["it_gradient_off_se"], 0.03, rtol=0.1)
+    assert found["it_gradient_off"].attrs["long_name"] == "a label, of the control without the loss gradient"
+    assert "it_gradient_off" not in summary(entry("heads.prefix_matching", "last", over_heads="max"), typed())
     pair = {
         "a": entry("rllc.rllc", "last", of_heads="max", **ON),
         "b": entry("rllc.rllc", "last", of_heads="min", **ON),
     }
     less = {"label": "l", "unit": "1", "statistic": "difference_of", "among": ["a", "b"]}
-    assert summarise({**pair, "less": less}, typed())["less_control"].item() == 10
+    assert summarise({**pair, "less": less}, typed())["less_gradient_off"].item() == 10
 
 
 def test_a_rank_correlation_over_heads_of_two_variables():
@@ -397,3 +397,48 @@ def test_a_rank_correlation_over_heads_of_two_variables():
     assert summary(of, both)["it"].item() == 1
     both["hessian"]["trace"].loc[{"head": "1:0"}] = 0.0  # the largest of four at the end
     assert summary(of, both)["it"].item() == pytest.approx(-0.2)
+
+
+def seeds_apart(**more):
+    values = [[1.0, 2, 8, 6], [1, 9, 3, NAN], [4, 2, 1, NAN]]
+    data = xr.Dataset(
+        {"llc": (("seed", "step"), np.array(values))}, coords={"seed": [3, 5, 9], "step": STEPS}
+    )
+    errors = {"llc_se": (("seed", "step"), np.array([[0.3] * 4, [0.4] * 4, [0.5, 0.5, 0.5, NAN]]))}
+    return {"llc": data.assign(errors) if more.get("errors") else data}
+
+
+def test_the_spread_over_seeds_is_one_curve():
+    """By hand with numpy; at the last step one seed alone has no spread, and is left out."""
+    spreads = [np.std([1, 1, 4], ddof=1), np.std([2, 9, 2], ddof=1), np.std([8, 3, 1], ddof=1)]
+    found = summary(entry("llc.llc", "mean", over_seeds="sd"), seeds_apart())
+    np.testing.assert_allclose(found["it"], [np.mean(spreads)] * 3)
+    largest = summary(entry("llc.llc", "maximum", over_seeds="sd", to_step=10), seeds_apart())
+    np.testing.assert_allclose(largest["it"], [spreads[1]] * 3)
+    assert "it_se" not in found
+    alone = {"llc": seeds_apart()["llc"].sel(seed=[3])}
+    assert np.isnan(summary(entry("llc.llc", "mean", over_seeds="sd"), alone)["it"]).all()
+
+
+def test_the_spread_over_seeds_has_the_error_of_one_by_the_others():
+    """To first order, against normal draws of the three values at step 100."""
+    given = seeds_apart(errors=True)
+    found = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
+    draws = np.random.default_rng(1).normal([8, 3, 1], [0.3, 0.4, 0.5], (20_000, 3))
+    np.testing.assert_allclose(found["it_se"], np.std(draws, axis=1, ddof=1).std(), rtol=0.08)
+    for name in ("llc", "llc_se"):  # of two seeds, where one has no value
+        given["llc"][name].loc[{"seed": 9, "step": 100}] = NAN
+    two = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
+    np.testing.assert_allclose(two["it"], [np.std([8, 3], ddof=1)] * 2 + [NAN])
+    np.testing.assert_allclose(two["it_se"][:2], np.hypot(0.3, 0.4) / 2**0.5, rtol=0.08)
+    given["llc"]["llc_se"].loc[{"seed": 9, "step": 0}] = NAN
+    unknown = summary(entry("llc.llc", "value_at", over_seeds="sd", step=100), given)
+    assert np.isnan(unknown["it_se"]).all()
+
+
+def test_a_fault_of_one_seed_is_one_of_the_spread():
+    data = seeds_apart()["llc"]
+    verdict = xr.zeros_like(data["llc"], dtype=np.int16)
+    verdict.loc[{"seed": 5, "step": 10}] = 4
+    found = summary(entry("llc.llc", "mean", over_seeds="sd"), {"llc": data.assign(verdict=verdict)})
+    np.testing.assert_allclose(found["it_untrusted"], 1 / 3)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB3, stage_figB4, stage_figB5, stage_figB6
+from rllc.analysis.stages import stages
+from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB6
+from rllc.figures.heads.composition import stage_figB5
+from rllc.figures.positions import stage_figB3, stage_figB4
+from rllc.figures.stage_bands import OF_LOSS
 from rllc.measures.positions import principal_components
 
 STEPS = [0, 10, 50, 200, 600, 1500, 3000]
@@ -86,6 +90,23 @@ def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
     ]
     assert drawing.figure.axes[1].lines[0].get_ydata().tolist() == [1.5, 2.5, 3.5, 3.5, 3, 4.5, 5.5]
     assert "bigram score is least at step 200" in drawing.caption
+
+
+def test_all_say_whether_the_stages_are_the_loss(datasets, misplaced):
+    loss = curve(7, 6, 5, 4, 4, 4, 3)
+    llc = xr.Dataset({"llc": 20 * (11 - loss), "init_loss": loss}, attrs={"sampling": '{"n_beta": 20}'})
+    given = datasets | {"metrics": xr.Dataset({"loss": loss}), "llc": llc}
+    given["stages"] = stages({"llc": llc}, tolerance=8.0, chance=8.5)
+    for draw in (stage_fig4a_behaviour, stage_figB3, stage_figB6):
+        drawing = draw(given, seeds=[1])
+        assert misplaced(drawing) == []
+        assert (
+            "LLC: correlation with the loss -1.000, mean loss of the chains 11.00 to 11.00" in drawing.caption
+        )
+        assert "orange" in drawing.details
+    level = stage_figB6(given, seeds=[1]).figure.axes[1]
+    dashed = [line for line in level.lines if line.get_color() == OF_LOSS["color"]]
+    assert dashed[0].get_ydata() == pytest.approx(llc["llc"].sel(seed=1).squeeze().values)
 
 
 def test_losses_by_position(datasets, misplaced):

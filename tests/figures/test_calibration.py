@@ -217,3 +217,18 @@ def test_the_trace_ends_at_the_mean_over_all_draws(datasets):
     )
     end = drawing.data["running_llc"].sel(component="1:1", step=1342).isel(draw=-1).squeeze()
     np.testing.assert_allclose(end, 30 * loss.mean("draw"), rtol=1e-6)
+
+
+def test_a_likelihood_has_traces_of_its_own(datasets, misplaced):
+    both = datasets["dependence"].assign(paired_loss_likelihood=2 * datasets["dependence"]["paired_loss"])
+    drawing = DRAW["calibration_running_estimates"]({"dependence": both})
+    assert misplaced(drawing) == []
+    running = drawing.data["running_llc"]
+    assert running["loss"].values.tolist() == ["all predictions", "one prediction of each context"]
+    np.testing.assert_allclose(running.isel(loss=1), 2 * running.isel(loss=0), rtol=1e-6)
+    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes]
+    assert [title.partition("\n")[2] for title in titles] == running["loss"].values.tolist() * 3
+    end = float(running.sel(component="full", step=3000).isel(loss=1, draw=-1).mean())
+    assert "full, one prediction of each context: " in words(drawing) and f"{end:.2f} at step 3000" in words(
+        drawing
+    )

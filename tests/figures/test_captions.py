@@ -144,3 +144,8 @@ def test_types_are_those_of_the_heads_that_have_one():
     )
     assert "(seed 0: 0:0 induction; seed 1: none above a threshold)" in captions.types(kinds)
     assert captions.types(kinds.where(False, "unknown")) == captions.NO_HEADS
+
+
+@pytest.mark.parametrize(("pairs", "source"), [(0, "effective sample size"), (12, "between pairs")])
+def test_where_standard_errors_come_from(pairs, source):
+    assert source in captions.error(xr.Dataset(attrs={"sampling": json.dumps({"pairs": pairs})}))

@@ -42,12 +42,15 @@ def datasets():
             "boundary_step": (dims, [[[[10.0], [np.nan]]]]),
             "boundary_kind": (dims, [[[["peak"], [""]]]]),
             "boundary_determined": (dims, [[[[0.0], [np.nan]]]]),
+            "llc_loss_correlation": (dims[:3], [[[-0.99, 0.5]]]),
+            "sampled_loss": ((*dims[:3], "step"), [[[[9.0, 8.0, 8.0], [7.0, 7.0, 7.0]]]]),
         },
-        {"setting": ["published"], "distribution": ["mixture"], "seed": [0, 1]},
+        {"setting": ["published"], "distribution": ["mixture"], "seed": [0, 1], "step": STEPS},
+        {"chance": 6.9, "guess": "uniform predictions"},
     )
     asked = {"distribution": "mixture", "setting": "published", "length": LENGTH}
     made = highlights({"token_losses": losses, "stages": table}, **asked, random_seed=0)
-    return {"highlights": made.assign_attrs(highlights=json.dumps(asked))}
+    return {"highlights": made.assign_attrs(highlights=json.dumps(asked)), "stages": table}
 
 
 # --- passages
@@ -87,6 +90,10 @@ def test_a_row_per_stage_and_its_gains_in_words(datasets, misplaced):
         f"Stage 1, steps 0 to 10: fall of the loss in nats/token, all tokens {mean:.2f} ±"
     )
     assert "Stages of the LLC on mixture, setting published; 4 held-out contexts" in drawing.caption
+    assert (
+        "LLC: correlation with the loss -0.990, mean loss of the chains 8.00"
+        in f"{drawing.caption} {drawing.details}"
+    )
     assert misplaced(drawing) == []
     drawn = drawing.data["excerpt_context"].values
     assert set(drawing.data["context"].values) == set(drawn[np.isfinite(drawn)])
@@ -98,6 +105,11 @@ def test_without_a_boundary_training_is_one_stage(datasets):
 
 
 # --- the page
+
+
+def test_the_page_says_whether_the_stages_are_the_loss(datasets):
+    said = "LLC: correlation with the loss -0.990 to 0.500, mean loss of the chains 7.00 to 8.00"
+    assert said in text_highlights(datasets)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ import xarray as xr
 
 from rllc.analysis.stages import stages
 from rllc.figures.development import stage_figB1a, stage_figB2
-from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
+from rllc.figures.heads.composition import stage_figB5
+from rllc.figures.stage_bands import OF_LOSS, of_llc
+from rllc.figures.stages import OFF, stage_fig1a_lm, stage_fig4b_heads
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
 
@@ -59,9 +61,11 @@ def test_boundaries_and_bands(datasets, misplaced):
 def test_the_caption_says_whether_it_is_the_loss(datasets):
     drawing = stage_fig1a_lm(datasets, seeds=[0])
     words = f"{drawing.caption} {drawing.details}"
-    assert "LLC, published: no boundary is determined; correlation with the loss -1.000" in words
+    assert "LLC, published: no boundary is determined." in words
+    assert "LLC, published: correlation with the loss -1.000" in words
     assert "mean loss of the chains 11.00 to 11.00 nats/token, more than uniform predictions (8.50)" in words
     assert "LLC, sampling: boundaries peak" in words
+    assert "LLC, published: setting: n_beta 20." in words
     assert np.allclose(drawing.data["llc_of_loss"].sel(setting="published"), drawing.data["llc_published"])
 
 
@@ -70,6 +74,55 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     expected = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["boundary_step"]
     assert sorted(lines(drawing.figure.axes[3])) == expected.dropna("boundary").values.tolist()
     assert lines(stage_fig4b_heads(datasets, setting="published").figure.axes[3]) == {}
+
+
+@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2, stage_figB5])
+def test_every_figure_of_stages_says_whether_they_are_the_loss(datasets, draw):
+    said = "correlation with the loss -1.000, mean loss of the chains 11.00 to 11.00 nats/token"
+    assert said in draw(datasets, setting="published").caption
+    assert "orange" in draw(datasets, setting="published").details or draw is stage_figB1a
+    bare = {name: each for name, each in datasets.items() if name != "stages"}
+    drawing = draw(bare, setting="published")
+    assert "correlation" not in drawing.caption and "orange" not in drawing.details
+
+
+def test_the_control_is_drawn_and_its_share_is_said(datasets):
+    llc = datasets["llc"]["llc"]
+    off = llc * xr.where(llc["step"] > 1000, 1.25, 2.0)
+    with_control = datasets | {"llc": datasets["llc"].assign(llc_gradient_off=off)}
+    drawing = stage_fig1a_lm(with_control, seeds=[1])
+    said = "LLC, sampling: 0.50 to 0.80 of its control without gradient."
+    assert said in f"{drawing.caption} {drawing.details}"
+    ax = drawing.figure.axes[1]
+    dotted = [line for line in ax.lines if line.get_color() == OFF["color"]]
+    assert np.allclose(dotted[0].get_ydata(), off.sel(distribution="mixture", seed=1))
+    assert ax.get_ylim()[1] > float(off.sel(distribution="mixture").max())
+
+
+def test_of_several_seeds_the_extremes_are_said(datasets):
+    table = datasets["stages"].sel(setting="published", distribution="mixture")
+    cells = {seed: table.sel(seed=seed).isel(boundary=[]) for seed in (0, 1)}
+    cells[1] = cells[1].assign(llc_loss_correlation=-0.5, sampled_loss=cells[1]["sampled_loss"] - 3)
+    alike, parted = of_llc(cells)
+    assert alike == (
+        "LLC: correlation with the loss -1.000 to -0.500, mean loss of the chains 8.00 to 11.00 nats/token "
+        "(uniform predictions: 8.50)."
+    )
+    assert parted == "LLC: seed 0: no boundary is determined; seed 1: no boundary is determined."
+    assert of_llc({0: None}) == []
+
+
+def test_what_the_loss_would_make_of_the_llc_is_drawn_and_moves_no_axis(datasets):
+    """The loss alone would be far below the LLC at first."""
+    for drawing, at in ((stage_fig1a_lm(datasets, seeds=[0]), 1), (stage_figB2(datasets, seed=0), 1)):
+        ax = drawing.figure.axes[at]
+        dashed = [line for line in ax.lines if line.get_color() == OF_LOSS["color"]]
+        expected = datasets["stages"]["llc_of_loss"].sel(setting="sampling", distribution="mixture", seed=0)
+        assert np.allclose(dashed[0].get_ydata(), expected.dropna("step"))
+        level = datasets["llc"]["llc"].sel(distribution="mixture", seed=0)
+        room = 0.1 * float(level.max() - level.min())
+        assert float(expected.min()) < float(level.min()) - 2 * room
+        assert ax.get_ylim()[0] > float(level.min()) - room
 
 
 def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
@@ -87,7 +140,7 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
 def test_a_line_per_seed(datasets, misplaced):
     drawing = stage_figB1a(datasets)
     assert misplaced(drawing) == []
+    assert "seed 1: boundaries" in f"{drawing.caption} {drawing.details}"
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
     assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
-    assert "Seed 1: boundaries" in f"{drawing.caption} {drawing.details}"
     assert "over" not in stage_figB1a(datasets, seeds=[1]).caption.split(".")[0]

@@ -120,7 +120,7 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
             return {"heads": heads}[name]
 
         def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 5, None)
+            assert (purpose, count, batch_size, scored) == ("metrics", 2, 5, None) and isinstance(count, int)
             return BATCHES
 
     own = model(n_layers=2, n_heads=3, d_model=12, d_head=4, n_ctx=9, d_vocab=11)

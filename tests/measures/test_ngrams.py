@@ -105,7 +105,7 @@ def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
             return training
 
         def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None)
+            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None) and isinstance(count, int)
             return [
                 next_token_batch(training[:3], np.arange(15)),
                 next_token_batch(training[3:6], np.arange(15)),

@@ -45,7 +45,7 @@ def test_positions_that_are_all_alike_have_no_components():
 def test_the_measure_reads_the_contexts_of_metrics():
     class Data:
         def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None)
+            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None) and isinstance(count, int)
             return BATCHES
 
     made = model(**FACTS)

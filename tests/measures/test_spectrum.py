@@ -162,3 +162,15 @@ def test_beyond_its_bounds_a_polynomial_has_no_value():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_what_is_at_a_threshold_is_not_above_it_and_its_error_is_measured_by_it():
+    """Nodes 1 to 5 with masses 1, 2, 4, 8, 16: at, below and above a node, and the least and largest bounds."""
+    residuals = np.array([0.0, 0.09, 0.11, 0.2, 0.05])
+    some = Quadrature(np.arange(1.0, 6), 2.0 ** np.arange(5), residuals, False)
+    assert above(some, 2.0) == (28, 24, 30)
+    assert above(some, 2.5) == (28, 24, 30)
+    assert above(some, 0.5) == (31, 30, 31)
+    assert above(some, 5.0) == (0, 0, 16)
+    assert above(some._replace(complete=True), 2.0) == (28, 28, 28)
+    assert [converged(some, t, tolerance=0.05) for t in (0.5, 1.0, 1.9, 2.0, 4.0)] == [1, 0, 2, 1, 1]

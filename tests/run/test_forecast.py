@@ -1,9 +1,10 @@
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from rllc.run import forecast
-from rllc.study import cost
+from rllc.study import cost, steps
 from rllc.study.datasets import measured
 from rllc.study.reading import read
 from rllc.study.rows import Work
@@ -247,3 +248,28 @@ def test_a_family_of_the_validation_costs_what_its_models_and_settings_do(config
     )
     assert cases("reduced_rank", models=5, n_beta=[1.0] * 7, at_zero=zero) == pytest.approx(41)
     assert cases("deep_linear", models=5, n_beta=[1.0] * 7, thinning=3) == pytest.approx(35)
+
+
+def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
+    """Of every rule by its CPU seconds: never too little by a third, nor five times as much; memory by twos."""
+    text = (Path(__file__).parents[2] / "benchmarks" / "default_study.md").read_text()
+    lines = text.partition("| CPU seconds |")[2].partition("\n\n")[0].splitlines()[2:]
+    watched = {
+        rule: (float(cpu), float(mb)) for _, rule, _, _, cpu, _, mb, _ in (x.split("|") for x in lines[:-1])
+    }
+    watched = {rule.strip(): each for rule, each in watched.items()}
+    study, jobs = read(config), []
+    for name, experiment in study.experiments.items():
+        for start in steps.chunks(experiment):
+            where = {"experiment": name, "start": start}
+            jobs += [("train", SimpleNamespace(**where))] * len(experiment.seeds)
+            for dataset, made in measured(experiment).items():
+                parts = len(made.seeds) * (len(made.distributions) if made.row.per_distribution else 1)
+                jobs += [(made.row.name, SimpleNamespace(**where, dataset=dataset))] * parts
+    rows = forecast.by_rule(study, [job for job in jobs if job[0] in watched])
+    assert len(rows) >= 12
+    for rule, row in rows.items():
+        cpu, megabytes = watched[rule]
+        assert 2 / 3 <= row.cpu_hours * 3600 / cpu <= 5, rule
+        most = max(forecast.of(study, *job).megabytes for job in jobs if job[0] == rule)
+        assert 0.5 <= most / megabytes <= 4, rule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from rllc.store.blocks import held_out, side_digest, write_blocks, write_examples
+from rllc.store.blocks import generated_settings, held_out, side_digest, write_blocks, write_examples
 from rllc.tasks.batch import Examples
 from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.documents import Document, collect
@@ -48,3 +48,10 @@ def test_the_digest_of_generated_training_is_of_the_settings_in_any_order(tmp_pa
         write_examples(tmp_path / "x.json", examples, train=None, settings=settings)
         found.append(side_digest(tmp_path / "x.json", "train"))
     assert found[0] == found[1] != found[2]
+
+
+def test_training_is_told_the_settings_of_what_is_generated_and_none_of_what_is_read(tmp_path):
+    examples, settings = Examples(np.arange(12).reshape(6, 2)), {"a": 1, "b": None}
+    for train, found in ((None, settings), (2, None)):
+        write_examples(tmp_path / "x.json", examples, train=train, settings=settings)
+        assert generated_settings(tmp_path / "x.json") == found

@@ -3,7 +3,16 @@
 import pytest
 
 from rllc.study import defaults
-from rllc.study.datasets import datasets, distributions, judged, measured, statistics, traced, words
+from rllc.study.datasets import (
+    datasets,
+    distributions,
+    judged,
+    measured,
+    statistics,
+    summarised,
+    traced,
+    words,
+)
 from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
 from rllc.units import NATS
@@ -70,3 +79,17 @@ def test_a_claim_about_what_is_not_measured_is_left_out_with_what_presupposes_it
     config["animations"] = {}
     left = set(judged(read(config)))
     assert "rank_2heads" in left and not {"follows", "peak_2heads"} & left
+
+
+def test_a_statistic_may_read_what_only_the_calibration_asks_for():
+    """It is made for the statistic then, and no part of what the experiment has by itself."""
+    study = read(defaults.load(["config/regression.yaml"]))
+    experiment = study.experiments["regression"]
+    assert "dependence" not in datasets(experiment)
+    assert {"regression_seeding", "regression_likelihood"} <= set(statistics(study, experiment))
+    read_off = summarised(study)["regression"]
+    assert "dependence" in read_off and "calibration" not in read_off
+    assert {"seeding", "likelihood_same", "data_size", "batch_size"} <= set(judged(study))
+    without = experiment.calibration.model_copy(update={"dependence": None})
+    changed = {**study.experiments, "regression": experiment.model_copy(update={"calibration": without})}
+    assert "seeding" not in judged(study.model_copy(update={"experiments": changed}))

@@ -89,7 +89,7 @@ NULLABLE = {
     "field", "config", "revision", "label", "corpus", "pretrained", "gradient_clip", "embedding_scale", "position_scale", "ratio",
     "scored_positions", "contexts_at_once", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
-    "draws", "experiment", "layer", "checkpoints", "of_heads", "given", "code_distribution", "tasks", "until", "places", "factor", "published",
+    "draws", "experiment", "layer", "checkpoints", "points", "of_heads", "given", "code_distribution", "tasks", "until", "places", "factor", "published", "over_seeds",
 }  # fmt: skip
 # lists that may be empty, or are refused later, with what else contradicts
 EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components"}
@@ -226,8 +226,8 @@ LATIN = "results: results/\xe9t\xe9".encode("latin-1")
         ("seed: 1\nfigures: {}\nseed: 2\n", "seed: on line 1 and again on line 3; make one of them"),
         ("figures:\n  a: null\nfigures:\n  b: null\n", "figures: on line 1 and again on line 3"),
         (
-            "experiments:\n  a:\n    seeds: [0]\n    seeds: [1]\n",
-            "experiments.a.seeds: on line 3 and again on line 4",
+            "experiments:\n  b: {}\n  a:\n    seeds: [0]\n    seeds: [1]\n",
+            "experiments.a.seeds: on line 4 and again on line 5",
         ),
         ("compute: {threads: 1, threads: 2}", "compute.threads: on line 1 and again on line 1"),
         ('{"compute": {"threads": 1,\n "threads": 2}}', "compute.threads: on line 1 and again on line 2"),

@@ -27,13 +27,15 @@ def put(config, path, value):
 
 
 @pytest.mark.parametrize(
-    "overlay", [None, "ci.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml", "stages.yaml"]
+    "overlay",
+    [None, "ci.yaml", "distributions.yaml", "gpu.yaml", "paper.yaml", "sorting.yaml", "stages.yaml"],
 )
 def test_the_configs_that_come_with_the_project_are_valid(overlay):
     study = read(defaults.load([ROOT / "config" / overlay] if overlay else [], ROOT))
     assert study.figures
     name = "sort_2head_baseline" if overlay == "sorting.yaml" else "language"
-    assert ("llc" if overlay == "stages.yaml" else "rllc") in datasets(study.experiments[name])
+    whole = overlay in ("stages.yaml", "distributions.yaml")
+    assert ("llc" if whole else "rllc") in datasets(study.experiments[name])
 
 
 def test_a_missing_key_is_named(config):

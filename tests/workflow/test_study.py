@@ -83,6 +83,10 @@ DATASETS = {
         "llc_smooth": ("setting", "distribution", "seed", "step"),
         "llc_loss_correlation": ("setting", "distribution", "seed"),
     },
+    "hessian_stages": {
+        "trace_smooth": ("seed", "distribution", "step"),
+        "at_boundary": ("seed", "distribution", "step", "kind"),
+    },
     "highlights": {
         "gain": ("seed", "stage", "context", "position"),
         "mean_gain": ("seed", "stage", "tokens"),
@@ -210,3 +214,14 @@ def test_intermediate_results_do_not_depend_on_the_day(finished):
     for path in (finished.root / "results/ci/language/parts").rglob("*.nc"):
         with xr.open_dataset(path) as dataset:
             assert not {"created", "git_commit"} & set(dataset.attrs), path
+
+
+def test_waiting_jobs_are_left_alone_while_all_cores_are_busy(fresh, monkeypatch):
+    """Looked at when a job ends, and not once a second: two jobs of five seconds or more, on one core."""
+    checkout = fresh()
+    slow = checkout.root / "slow.sh"
+    slow.write_text('python() { sleep 5; command python "$@"; }\n')
+    monkeypatch.setenv("BASH_ENV", str(slow))  # what the shell of every job reads
+    targets = (f"results/ci/corpora/{name}.json" for name in ("headers", "english"))
+    done = checkout.snakemake("--cores", "1", "--verbose", *targets)
+    assert 2 <= (done.stdout + done.stderr).count("Ready jobs: ") <= 3

@@ -6,18 +6,20 @@ curves that are interpolated first; ``cluster_checkpoints`` is of the paper's ve
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.trajectories import resample, z_score
+from rllc.analysis.clustering import ALGORITHMS, concatenated, distances, series
+from rllc.analysis.clusters_by_type import VARIABLES as BY_TYPE
+from rllc.analysis.clusters_by_type import against_types
+from rllc.analysis.trajectories import resample
 from rllc.vocabulary import describe
 
 INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 LAYER_SCOPE_HEADS = 8
-MOST_ROUNDS = 100  # of sbd_kmeans, whose means need not settle
 VARIABLES = {
     "cluster": ("cluster of the head, numbered by first head in its scope; -1 not clustered", "1"),
     "score": ("score of the clustering; the silhouette in the algorithm's own distance", "1"),
@@ -32,108 +34,26 @@ VARIABLES = {
         "adjusted Rand index of the clusters by curves at the checkpoints and by interpolated ones",
         "1",
     ),
+    "cluster_standardized": (
+        "cluster of the head by Euclidean K-means of z-scored curves at the checkpoints; -1 not clustered",
+        "1",
+    ),
 }
 
 
 def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **settings: Any) -> xr.Dataset:
-    """``cluster`` of the curves of ``rllc`` on these distributions."""
-    return cluster(datasets["rllc"]["rllc"].sel(distribution=distributions), **settings)
+    """``cluster`` of the curves of ``rllc`` on these distributions, and how far clusters are types of heads.
 
+    datasets  ``rllc``, and ``heads`` (``head_type``) where there is one
 
-# Curves are [head, point, distribution]; every algorithm returns labels [head].
-
-
-def euclidean_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means on the concatenated curves."""
-    from sklearn.cluster import KMeans
-
-    return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(concatenated(curves))
-
-
-def ward(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """Hierarchical clustering with Ward's linkage on the concatenated curves. Has no randomness."""
-    from sklearn.cluster import AgglomerativeClustering
-
-    return AgglomerativeClustering(n_clusters, linkage="ward").fit_predict(concatenated(curves))
-
-
-def dtw_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means under dynamic time warping with DBA barycentres (tslearn), distributions as channels."""
-    from tslearn.clustering import TimeSeriesKMeans
-
-    model = TimeSeriesKMeans(
-        n_clusters, metric="dtw", n_init=n_init, max_iter_barycenter=10, random_state=random_state
-    )
-    return model.fit_predict(curves)
-
-
-def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """k-Shape (Paparrizos & Gravano 2015; tslearn) on curves z-normalised per distribution.
-
-    Distance 1 - max over lags of the normalised cross-correlation, zero-padded; the distributions of a
-    head share one lag. A lag is a number of grid points, so a ratio of training steps (log step).
+    For ``type_level`` the first of the distributions counts, as the pretraining distribution.
     """
-    from tslearn.clustering import KShape
-
-    model = KShape(n_clusters, n_init=n_init, random_state=random_state).fit(normalized(curves))
-    if not np.isfinite(model.inertia_):  # every start ended in an empty cluster
-        return np.full(len(curves), -1)
-    return model.labels_
-
-
-def sbd_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means with the shape-based distance: a mean per cluster, each series at the nearest (SBD).
-
-    A head's series is its curves one after the other, z-normalised as a whole: its level on one
-    distribution beside another is a part of its shape, and a lag moves all of it. Of the paper's own it is
-    only said that it is K-means with this distance, whatever scale or offset (F.5.1): that these are taken
-    out so, and that centres are plain means, is ours. ``shape_kmeans`` is k-Shape: its centres are no means.
-    Starts are ``n_init`` random choices of members; of all rounds the one counts whose series are nearest to
-    the means of their clusters (summed SBD).
-    """
-    series = z_score(concatenated(curves))
-    random = np.random.default_rng(random_state)
-    best, least = np.full(len(series), -1), np.inf
-    for _ in range(n_init):
-        centres, seen = series[random.choice(len(series), n_clusters, replace=False)], None
-        for _ in range(MOST_ROUNDS):
-            apart = np.asarray([[shape_distance(one, centre) for centre in centres] for one in series])
-            labels = apart.argmin(axis=1)
-            if len(np.unique(labels)) < n_clusters or np.array_equal(labels, seen):
-                break
-            centres, seen = np.stack([series[labels == k].mean(axis=0) for k in range(n_clusters)]), labels
-            total = sum(shape_distance(one, centres[k]) for one, k in zip(series, labels, strict=True))
-            if total < least - 1e-12:
-                best, least = labels, total
-    return best
-
-
-ALGORITHMS: dict[str, Callable[[np.ndarray, int, int, int], np.ndarray]] = {
-    f.__name__: f for f in (euclidean_kmeans, ward, dtw_kmeans, shape_kmeans, sbd_kmeans)
-}
-
-
-def normalized(curves: np.ndarray) -> np.ndarray:
-    """Each curve [head, point, distribution] with mean 0 and standard deviation 1 over the points."""
-    return np.moveaxis(z_score(np.moveaxis(curves, 2, 1)), 1, 2)
-
-
-def concatenated(curves: np.ndarray) -> np.ndarray:
-    """[head, point, distribution] -> [head, distribution * point]: one distribution after the other."""
-    return np.moveaxis(curves, 2, 1).reshape(len(curves), -1)
-
-
-def shape_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """SBD of two series [point] or [point, channel]: ``1 - max_lag sum_channels CC_lag / (|a| |b|)``, 0 to 2.
-
-    CC_lag = sum_t a_{t + lag} b_t, zero outside. Not normalised here: the distance ignores scale but not
-    offset, so give it z-normalised series.
-    """
-    a, b = (np.asarray(series, dtype=np.float64).reshape(len(series), -1) for series in (a, b))
-    size = np.linalg.norm(a) * np.linalg.norm(b)
-    if size == 0.0:
-        return 1.0
-    return float(1.0 - sum(map(np.convolve, a.T, b[::-1].T)).max() / size)
+    rllc, types = datasets["rllc"], datasets.get("heads", {}).get("head_type")
+    curves = rllc["rllc"].sel(distribution=distributions)
+    made = cluster(curves, **settings)
+    level = rllc[[name for name in ("rllc", "rllc_se") if name in rllc]].sel(distribution=distributions[0])
+    numbers = against_types(made, level, types)
+    return describe(made.merge(numbers, combine_attrs="override"), BY_TYPE)
 
 
 def scopes(layer: np.ndarray) -> dict[str, np.ndarray]:
@@ -151,21 +71,6 @@ def canonical(labels: np.ndarray) -> np.ndarray:
     """Clusters renumbered in the order of their first member; -1 stays."""
     seen = list(dict.fromkeys(label for label in labels.tolist() if label >= 0))
     return np.asarray([seen.index(label) if label >= 0 else -1 for label in labels.tolist()], dtype=np.int32)
-
-
-def distances(curves: np.ndarray, algorithm: str) -> np.ndarray:
-    """Distances [head, head] that ``algorithm`` goes by: Euclidean, DTW or SBD."""
-    if algorithm == "dtw_kmeans":
-        from tslearn.metrics import cdist_dtw
-
-        return cdist_dtw(curves)
-    if algorithm in ("shape_kmeans", "sbd_kmeans"):
-        series = normalized(curves) if algorithm == "shape_kmeans" else z_score(concatenated(curves))
-        table = np.asarray([[shape_distance(a, b) for b in series] for a in series])
-        np.fill_diagonal(table, 0.0)
-        return np.maximum(table, 0.0)
-    points = concatenated(curves)
-    return np.linalg.norm(points[:, None] - points, axis=-1)
 
 
 def scores(curves: np.ndarray, labels: np.ndarray, apart: np.ndarray) -> np.ndarray:
@@ -204,9 +109,10 @@ def cluster(
     index) and ``agreement`` (seed, scope, algorithm, other_algorithm, n_clusters), with the coordinate
     ``head_scope`` (head); the same of curves at the checkpoints, not standardized, ``*_checkpoints`` with one
     more dim ``vectors``: "checkpoints", and with several distributions "checkpoints_first", of the first
-    alone; and ``agreement_vectors`` (seed, scope, vectors, algorithm, n_clusters), their adjusted Rand index
-    with ``cluster``. Heads that have a distribution without two measured checkpoints are not clustered (-1);
-    what then cannot be computed is NaN. The order of heads changes nothing.
+    alone; ``agreement_vectors`` (seed, scope, vectors, algorithm, n_clusters), their adjusted Rand index with
+    ``cluster``; and ``cluster_standardized`` (seed, head, n_clusters), Euclidean clusters of z-scored curves
+    at the checkpoints. Heads that have a distribution without two measured checkpoints are not clustered
+    (-1); what then cannot be computed is NaN. The order of heads changes nothing.
     """
     unknown = sorted(set(algorithms) - set(ALGORITHMS))
     if unknown or not algorithms:
@@ -222,21 +128,21 @@ def cluster(
         )
     ks = sorted({int(k) for k in n_clusters})
 
-    def of(values: xr.DataArray, points: int | None, standardize: bool) -> xr.Dataset:
+    def of(values: xr.DataArray, points: int | None, standardize: bool, by: Sequence[str]) -> xr.Dataset:
         curves = resample(values, points=points, standardize=standardize)
         curves = curves.transpose("seed", "head", "grid", "distribution").values
-        return _clustered(curves, list(groups.values()), chosen, ks, random_seed % 2**32, n_init)
+        return _clustered(curves, list(groups.values()), by, ks, random_seed % 2**32, n_init)
 
-    ours = of(ordered, points, standardize)
+    ours = of(ordered, points, standardize, chosen)
+    scored = of(ordered, None, True, ["euclidean_kmeans"])["cluster"].isel(algorithm=0)
     raw = {"checkpoints": ordered}
     if ordered.sizes["distribution"] > 1:
         raw["checkpoints_first"] = ordered.isel(distribution=[0])
-    theirs = xr.concat([of(values, None, False) for values in raw.values()], "vectors")
-    same = xr.Dataset(
-        {"agreement_vectors": _agreement_of_vectors(ours["cluster"], theirs["cluster"], groups)}
-    )
+    theirs = xr.concat([of(values, None, False, chosen) for values in raw.values()], "vectors")
+    same = _agreement_of_vectors(ours["cluster"], theirs["cluster"], groups)
+    more = xr.Dataset({"agreement_vectors": same, "cluster_standardized": scored})
     kept = (name for name, coord in ordered.coords.items() if set(coord.dims) <= {"seed", "head"})
-    result = xr.merge([ours, theirs.rename({name: f"{name}_checkpoints" for name in theirs}), same])
+    result = xr.merge([ours, theirs.rename({name: f"{name}_checkpoints" for name in theirs}), more])
     result = result.assign_coords(
         {
             **{name: ordered[name] for name in kept},
@@ -273,7 +179,7 @@ def _clustered(
         if len(usable) <= ks[0]:
             continue
         data = np.ascontiguousarray(curves[s, usable])
-        apart = [distances(data, name) for name in chosen]
+        apart = [_apart(data, name) for name in chosen]
         for k, number in enumerate(ks):
             if len(usable) <= number:
                 break
@@ -290,6 +196,14 @@ def _clustered(
             "agreement": (("seed", "scope", "algorithm", "other_algorithm", "n_clusters"), agreement),
         }
     )
+
+
+def _apart(curves: np.ndarray, algorithm: str) -> np.ndarray:
+    """Distances [head, head] that ``algorithm`` goes by; a head is at 0 from itself, exactly."""
+    compared = series(curves, algorithm)
+    table = distances(compared, compared, algorithm)
+    np.fill_diagonal(table, 0.0)
+    return table
 
 
 def _agreement_of_vectors(

@@ -72,6 +72,11 @@ def minimum_step(curve: Curve) -> float:
     return float(curve.step[curve.value.argmin()])
 
 
+def mean(curve: Curve) -> float:
+    """The mean over checkpoints, each counted alike."""
+    return float(curve.value.mean()) if curve.value.size else NAN
+
+
 def last(curve: Curve) -> float:
     """The value at the last checkpoint."""
     return float(curve.value[-1])
@@ -232,6 +237,33 @@ def share_within(curve: Curve, *, against: Curve, threshold: float) -> float:
     return float((own <= threshold * other).mean()) if own.size else NAN
 
 
+def largest_change(curve: Curve, *, against: Curve) -> float:
+    """The largest |value / that of another curve - 1| over the checkpoints that both have.
+
+    NaN where there are none, or the latter is 0 at one.
+    """
+    own, other = _in_common(curve, against)
+    return float(abs(own / other - 1).max()) if own.size and other.all() else NAN
+
+
+def difference_in_errors(curve: Curve, *, against: Curve) -> float:
+    """|mean difference from another curve| over the mean standard error of one difference.
+
+    Over the checkpoints that both have: sqrt(s^2 + t^2) is the error of a difference of values with errors s
+    and t, as if these were independent. NaN where a curve has none.
+    """
+    if curve.error is None or against.error is None:
+        return NAN
+    own, other = _in_common(curve, against)
+    errors = _in_common(curve._replace(value=curve.error), against._replace(value=against.error))
+    return float(abs((own - other).mean()) / np.hypot(*errors).mean()) if own.size else NAN
+
+
+def last_difference(curve: Curve, *, against: Curve) -> float:
+    """The value at the last checkpoint less that of another curve at its last."""
+    return float(curve.value[-1] - against.value[-1]) if against.value.size else NAN
+
+
 def minimum_ratio(curve: Curve, *, against: Curve) -> float:
     """The smallest value over that of another curve; NaN where the latter is not positive."""
     low = against.value.min()
@@ -257,7 +289,8 @@ STATISTICS: dict[str, Callable[..., float]] = {
     for f in (
         peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
         ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
-        correlation, climb, kept_of_minimum, minimum_ratio, rank_correlation, mean_ratio, share_within,
+        correlation, climb, kept_of_minimum, minimum_ratio, rank_correlation, mean_ratio, share_within, mean,
+        largest_change, difference_in_errors, last_difference,
         log2_ratio, log2_gain, mean_departure, roughness, roughness_ratio, last_ratio,
     )
 }  # fmt: skip

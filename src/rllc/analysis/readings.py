@@ -40,11 +40,18 @@ class Reading(NamedTuple):
 
 
 def read(
-    of: str, at: Mapping[str, Any], datasets: Datasets, *, several: bool, control: bool = False
+    of: str,
+    at: Mapping[str, Any],
+    datasets: Datasets,
+    *,
+    several: bool,
+    control: bool = False,
+    over_seeds: bool = False,
 ) -> dict[int, Reading]:
     """A variable ("rllc.rllc": dataset and name) at labels, by seed. Raises Absent.
 
     several  all heads; else the variable is of none, or ``at`` says of which
+    over_seeds  their standard deviation over seeds instead, the same for each
     control  its control instead, where it has one
     """
     dataset, _, variable = of.rpartition(".")
@@ -52,6 +59,8 @@ def read(
         of = of + CONTROL
     value = _table(of, at, datasets, several)
     error, fault = _errors(of, at, datasets, several), _faults(of, at, datasets, several)
+    if over_seeds:
+        value, error, fault = _over_seeds(value, error, fault)
     heads = tuple(map(str, value["head"].values)) if "head" in value.dims else None
     readings = {}
     for row, seed in enumerate(value["seed"].values.tolist()):
@@ -122,6 +131,25 @@ def _faults(of: str, at: Mapping[str, Any], datasets: Datasets, several: bool) -
         return None
     faults = (~sound(data)).astype(float).where(np.isfinite(data[variable]))
     return _table(of, at, {dataset: data.assign({variable: faults})}, several)
+
+
+def _over_seeds(
+    values: xr.DataArray, errors: xr.DataArray | None, faults: xr.DataArray | None
+) -> list[xr.DataArray | None]:
+    """Standard deviations (ddof 1) over the seeds that have a value, the same for each of these.
+
+    Their errors to first order, sqrt(sum ((v - mean) e)^2) / ((n - 1) sd): that the noise of n values makes
+    their spread larger is in none of them. A fault of one seed is a fault.
+    """
+    count = values.count("seed")
+    spread = values.std("seed", ddof=1).where(count > 1)
+    found: list[xr.DataArray | None] = [spread]
+    if errors is not None:
+        apart = ((values - values.mean("seed")) * errors).where(values.notnull(), 0.0)
+        errors = np.sqrt((apart**2).sum("seed", skipna=False)) / ((count - 1) * spread)
+    found.append(errors)
+    found.append(None if faults is None else faults.max("seed"))
+    return [None if each is None else each.where(values.notnull()).transpose(*values.dims) for each in found]
 
 
 def _seeded(data: xr.Dataset) -> bool:

@@ -7,11 +7,13 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.against_loss import against_loss
 from rllc.analysis.plateaus import FEWEST, KINDS, START, Boundary, plateaus
 from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
 
 BASE = "sampling"  # what the base setting is called beside others
+CONTROL = "_gradient_off"  # ending of a setting, where it stands for the control without gradient
 CELL = ("setting", "distribution", "seed")
 ANY = "any"
 COUNTED = (
@@ -19,7 +21,6 @@ COUNTED = (
     *(kind for kind in KINDS if kind != START),
 )  # labels of ``kind``: ``start`` divides no two stages
 NONE, POSSIBLE, DETERMINED = range(3)
-FIRST = 0.01  # share of training from which on the LLC is compared with the loss
 VARIABLES = {
     "llc_smooth": ("LLC smoothed by a Gaussian process", "1"),
     "llc_smooth_se": ("posterior standard deviation of the smoothed LLC", "1"),
@@ -54,7 +55,11 @@ def stages(
 ) -> xr.Dataset:
     """Boundaries of every LLC curve: one per sampling setting, distribution and training seed.
 
-    datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution)
+    What has a control without gradient has the boundaries of that too, as of a setting of its own, whose name
+    ends in ``CONTROL``: boundaries that it shares are those of the loss under noise, no sampler needed.
+
+    datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution); where there
+               is one ``llc_gradient_off``
     from_step  earlier checkpoints are left out
     tolerance  of the published rule
     chance     loss of predictions that know nothing, which are the ``guess``; both are recorded
@@ -67,10 +72,12 @@ def stages(
     keys, cells = [], []
     for name, data in datasets.items():
         n_beta = float(json.loads(data.attrs["sampling"])["n_beta"])
-        for distribution, seed in product(data["distribution"].values.tolist(), data["seed"].values.tolist()):
-            curve = data[["llc", "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
-            keys.append((name.partition(".")[2] or BASE, distribution, seed))
-            cells.append(_cell(curve, n_beta, from_step, tolerance, random_seed))
+        setting, where = name.partition(".")[2] or BASE, [data[dim].values.tolist() for dim in CELL[1:]]
+        curves = {f"{setting}{end}": f"llc{end}" for end in ("", CONTROL) if f"llc{end}" in data}
+        for (called, variable), distribution, seed in product(curves.items(), *where):
+            one = data[[variable, "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
+            keys.append((called, distribution, seed))
+            cells.append(_cell(one.rename({variable: "llc"}), n_beta, from_step, tolerance, random_seed))
     table = _side_by_side(cells, keys)
     labels = {
         str(name): str(label)
@@ -116,14 +123,14 @@ def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, ran
     }
     made = xr.Dataset(
         {name: ("step", values) for name, values in along.items()}
-        | {"at_boundary": (("step", "kind"), _marks(boundaries, step.size))},
+        | {"at_boundary": (("step", "kind"), marks(boundaries, step.size))},
         coords={"step": curve["step"].values, "kind": _text(COUNTED)},
     )
     made = made.reindex(step=data["step"].values).merge(_listed(boundaries, step))
     return made.merge(against_loss(data["llc"], data["init_loss"], n_beta=n_beta))
 
 
-def _marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
+def marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
     """``POSSIBLE`` or ``DETERMINED`` where a boundary is, of its kind and of any: [checkpoints, kind]."""
     marks = np.full((checkpoints, len(COUNTED)), float(NONE))
     for each in boundaries:
@@ -148,28 +155,6 @@ def _listed(boundaries: list[Boundary], step: np.ndarray) -> xr.Dataset:
     numbers = {name: ("boundary", np.asarray(values, dtype=float)) for name, values in columns.items()}
     kinds = {"boundary_kind": ("boundary", _text(b.kind for b in boundaries))}
     return xr.Dataset(numbers | kinds, coords={"boundary": np.arange(len(boundaries))})
-
-
-def against_loss(llc: xr.DataArray, loss: xr.DataArray, *, n_beta: float) -> xr.Dataset:
-    """Whether an LLC curve (step) is a loss curve turned over.
-
-    Chains that leave the checkpoint for one and the same loss c have the estimate n_beta (c - loss), which
-    falls where the loss rises and says nothing else. ``sampled_loss`` = loss + llc / n_beta is what they came
-    to, its median over the checkpoints from 1 % of training on is c, and ``llc_loss_correlation`` is over the
-    same; NaN with fewer than 3.
-    """
-    sampled = loss + llc / n_beta
-    late = (llc["step"] >= FIRST * llc["step"].max()) & np.isfinite(llc) & np.isfinite(loss)
-    enough = int(late.sum()) >= 3
-    alike = np.corrcoef(llc.values[late.values], loss.values[late.values])[0, 1] if enough else np.nan
-    return xr.Dataset(
-        {
-            "loss": loss,
-            "sampled_loss": sampled,
-            "llc_of_loss": n_beta * (sampled.where(late).median("step") - loss),
-            "llc_loss_correlation": alike,
-        }
-    )
 
 
 def _text(values: Iterable[object]) -> np.ndarray:

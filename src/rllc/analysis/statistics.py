@@ -1,12 +1,12 @@
 """Named statistics of an experiment: one number per seed from the curve of a variable over training.
 
 An entry says which curve and what is read off it, in this order: the variable (``of``, at the labels ``at``,
-over that at ``divided_by``), the heads of a ``layer`` and of some ``types``, over heads as ``over_heads``
-says, its finite checkpoints from ``from_step`` to ``to_step``, a running mean over ``window`` of them, one of
-the functions of ``rllc.analysis.curves``, and of the numbers that it gives for each head the one that
-``of_heads`` says. Or it is one number of other statistics (``among``). A step may be the name of a statistic
-that gives one. Where the curve has standard errors, the statistic has one: its spread when every checkpoint
-of every head is drawn anew.
+over that at ``divided_by``), with ``over_seeds`` its spread between seeds, the heads of a ``layer`` and of
+some ``types``, over heads as ``over_heads`` says, its finite checkpoints from ``from_step`` to ``to_step``,
+a running mean over ``window`` of them, one of the functions of ``rllc.analysis.curves``, and of the numbers
+that it gives for each head the one that ``of_heads`` says. Or it is one number of other statistics (``among``). A
+step may be the name of a statistic that gives one. Where the curve has standard errors, the statistic has
+one: its spread when every checkpoint of every head is drawn anew.
 """
 
 import json
@@ -28,8 +28,8 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
                 or ``among`` (names of others); where wanted ``at`` (dim -> label; a dim with one label needs
                 none), ``divided_by`` (labels), ``layer``, ``types`` ("induction", "0:other"),
                 ``over_heads`` or ``of_heads`` (with ``bound``), ``needs`` (``heads`` of ``types``: with fewer
-                there is no value), ``from_step``, ``to_step``, ``window`` and the options of the function
-                (``against``: as ``of``, at ``against_at`` if that is given, else at ``at``)
+                there is no value), ``over_seeds``, ``from_step``, ``to_step``, ``window`` and the options of
+                the function (``against``: as ``of``, at ``against_at`` if that is given, else at ``at``)
     datasets    name -> dataset with dims seed and step
 
     Returns a variable per statistic (seed) and ``last_step`` (seed), NaN where nothing is measured; why is in
@@ -41,8 +41,8 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     Checkpoints share their minibatches, though, and what these do to all of them cancels in a fall, whose
     error is rather too large. Where all steps share their noise (``seeded``), the error is the larger of two:
     with errors that are independent, and with one that all steps share in units of its size. Where the
-    variable has a control (``llc_gradient_off``), ``<statistic>_control`` is the same statistic of that, with
-    its error. A statistic whose curve the experiment has not is left out: why stands in the attribute
+    variable has a control (``llc_gradient_off``), ``<statistic>_gradient_off`` is the same statistic of that,
+    with its error. A statistic whose curve the experiment has not is left out: why stands in the attribute
     ``absent.<statistic>``. Curves against each other are taken over seeds that both have.
     """
     table = _Table(statistics, datasets)
@@ -142,7 +142,13 @@ class _Table:
             other = entry.get("against_at")
             places["against"] = (entry["against"], at if other is None else other)
         readings = {
-            role: read(*place, self.datasets, several=several, control=control)
+            role: read(
+                *place,
+                self.datasets,
+                several=several,
+                control=control,
+                over_seeds=bool(entry.get("over_seeds")),
+            )
             for role, place in places.items()
         }
         chosen = head_types(self.datasets) if _by_type(entry) else None

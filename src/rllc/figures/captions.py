@@ -23,8 +23,8 @@ WORDS = 120
 MANY = 1000  # degrees of freedom, with which a Student-t interval is a normal one
 BANDS = "Bands: one Monte Carlo standard error given the minibatches."
 ERROR = (
-    "The Monte Carlo standard error is from the pooled effective sample size; it holds no error from the "
-    "choice of minibatches or data and none between training seeds."
+    "The Monte Carlo standard error is from {}; it holds no error from the choice of minibatches or data and "
+    "none between training seeds."
 )
 MEASURED = "Measured on {} held-out contexts of each distribution."
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
@@ -86,8 +86,16 @@ def of_estimates(
         held_out.text(source, drawn),
     ]
     full = chains(source)
-    details = [f"Sampled with {full}." if full else "", ERROR if bands else "", cautions(drawn, name)]
+    details = [f"Sampled with {full}." if full else "", error(source) if bands else "", cautions(drawn, name)]
     return conditions, details
+
+
+def error(source: xr.Dataset) -> str:
+    """What the standard errors of a dataset of estimates are from, and what is not in them."""
+    pairs = sampling(source).get("pairs")
+    return ERROR.format(
+        "the differences between chains and between pairs" if pairs else "the pooled effective sample size"
+    )
 
 
 def recorded(dataset: xr.Dataset, section: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from rllc.analysis.plateaus import FEWEST
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
-from rllc.figures.stage_bands import bands, is_it_the_loss, of_curve, words
+from rllc.figures.stage_bands import OF_STAGES, bands, estimates, keys, of_curve, of_llc, of_loss, within
 from rllc.units import NATS
 
 SMOOTH = {"color": "#CC3311", "linestyle": "--", "linewidth": 1.3, "zorder": 4}
@@ -26,10 +26,6 @@ QUANTITIES = {
 }
 
 
-def _source(setting: str) -> str:
-    return "llc" if setting == "sampling" else f"llc.{setting}"
-
-
 @style.styled
 def stage_figB2(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, setting: str = "sampling"
@@ -39,7 +35,7 @@ def stage_figB2(  # noqa: N802
     datasets  ``metrics`` with ``loss`` and ``weight_norm``; ``llc``, or ``llc.<setting>``; ``stages``
               (without it no boundaries)
     """
-    llc = inputs.need(datasets, _source(setting), "llc")
+    llc = estimates(datasets, setting)
     name = inputs.one_distribution(llc, distribution)
     metrics = inputs.of_seed(inputs.need(datasets, "metrics", "loss", "weight_norm"), seed)
     which, label = metrics["seed"].item(), inputs.one_label(llc, name)
@@ -56,27 +52,29 @@ def stage_figB2(  # noqa: N802
     for quantity, (title, _, _, per_step) in QUANTITIES.items():
         raw = data[quantity].dropna("step")
         data = data.merge(_smoothed(raw, per_step), join="outer")
-        shown = curve(data.sel(step=raw["step"].values), quantity, POINTS)
-        above.append(Panel(title, [shown, Curve(data[f"{quantity}_smooth"].dropna("step"), SMOOTH)], **frame))
+        shown = [curve(data.sel(step=raw["step"].values), quantity, POINTS)]
+        shown.append(Curve(data[f"{quantity}_smooth"].dropna("step"), SMOOTH))
+        over = within(measured) if quantity == "llc" else None
+        shown += of_loss(one) if quantity == "llc" else []
+        above.append(Panel(title, shown, **frame, over=over))
         slopes = [Curve(data[f"{quantity}_{which}"].dropna("step"), look) for which, look in
                   (("difference", RAW), ("slope", SMOOTH))]  # fmt: skip
         below.append(Panel("slope", slopes, **frame, over=_within(data[f"{quantity}_slope"])))
-    keys = [style.key("Gaussian process", **SMOOTH)]
-    rows = [Row("", above, [style.key("measured", **POINTS), *keys]),
-            Row("", below, [style.key("differences", **RAW), *keys])]  # fmt: skip
+    process = style.key("Gaussian process", **SMOOTH)
+    rows = [Row("", above, [style.key("measured", **POINTS), process, *keys(one)]),
+            Row("", below, [style.key("differences", **RAW), process])]  # fmt: skip
     figure, axes = sheet(rows, panel=(2.7, 2.0), sharex=True)
     for column, (_, unit, of_slope, _) in zip(axes.T, QUANTITIES.values(), strict=True):
         for ax, text in zip(column, (unit, of_slope), strict=True):
             ax.set_ylabel(_unit(metrics) if text is None else text)
-    chance = datasets["stages"].attrs.get("chance") if one is not None else None
-    said = [text for text in (words(one), is_it_the_loss(one, chance)) if text]
     return captions.drawing(
         figure,
         data.expand_dims(seed=[which]),
-        captions.sentence(f"LLC on {label}: {'; '.join(said)}") if said else f"Curves on {label}.",
-        "Dashed: a Gaussian process in ln(step) with noise; below its slope, and differences between "
+        *(of_llc({which: one}, f"LLC on {label}") or [f"Curves on {label}."]),
+        "Dashed red: a Gaussian process in ln(step) with noise; below its slope, and differences between "
         "checkpoints, which may leave the panel.",
         captions.setting(llc),
+        details=[captions.when(one is not None, OF_STAGES)],
     )
 
 
@@ -118,7 +116,7 @@ def stage_figB1a(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
     """Test loss over LLC of the full model, a line per training seed."""
-    llc = inputs.of_seeds(inputs.need(datasets, _source(setting), "llc"), seeds)
+    llc = inputs.of_seeds(estimates(datasets, setting), seeds)
     name = inputs.one_distribution(llc, distribution)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds).sel(distribution=[name])
     kept = [variable for variable in ("llc", "llc_se", "verdict", "status") if variable in llc]
@@ -146,7 +144,7 @@ def stage_figB1a(  # noqa: N802
     figure, _ = sheet(rows, panel=(4.4, 2.1), sharex=True)
     conditions, details = captions.of_estimates(llc, data.sel(step=at), "llc", "loss")
     return captions.drawing(
-        figure, data, *_spread(one["llc"].sel(step=at)), *_boundaries(cells),
+        figure, data, *_spread(one["llc"].sel(step=at)), *of_llc(cells),
         conditions=conditions, details=details,
     )  # fmt: skip
 
@@ -160,9 +158,3 @@ def _spread(llc: xr.DataArray) -> Iterator[str]:
             f"averaged over checkpoints, at most {float(apart.max()):.2g}; its range over training "
             f"{float(llc.mean('seed').max() - llc.mean('seed').min()):.2g}."
         )
-
-
-def _boundaries(cells: dict[int, xr.Dataset | None]) -> Iterator[str]:
-    for seed, one in cells.items():
-        if one is not None:
-            yield captions.sentence(f"seed {seed}: {words(one)}")

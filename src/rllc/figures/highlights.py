@@ -47,6 +47,7 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
         figure,
         data.drop_vars(["logit_gain"]).sel(context=shown).expand_dims(seed=[int(data["seed"])]),
         *(_said(stage) for stage in stages),
+        *passages.of_llc(datasets, data),
         captions.when(len(stages) == 1, "The LLC has no boundary: all of training is one stage."),
         conditions=[
             f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts; ± one "

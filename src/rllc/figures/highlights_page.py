@@ -6,8 +6,7 @@ from html import escape
 import xarray as xr
 
 from rllc.analysis.highlights import REPEATS
-from rllc.figures import inputs, passages
-from rllc.figures.captions import sentence
+from rllc.figures import captions, inputs, passages
 from rllc.figures.drawing import Datasets, Seeds
 from rllc.figures.excerpt import visible
 from rllc.figures.page import END, GAP, INK, WIDE, head, marked, plain
@@ -27,7 +26,7 @@ This page quotes the text that the model was measured on.</p>"""
 def text_highlights(datasets: Datasets, *, title: str = "", seeds: Seeds = None) -> str:
     """The page: a table of all stages, and of each its excerpts and the pairs of tokens that gain most.
 
-    datasets  ``highlights``
+    datasets  ``highlights``; ``stages`` for what their LLC has to do with the loss
     title     what the experiment is called
     """
     data = inputs.of_seeds(inputs.need(datasets, "highlights", "gain", "scale", "pair"), seeds)
@@ -48,6 +47,7 @@ def text_highlights(datasets: Datasets, *, title: str = "", seeds: Seeds = None)
             steps=STEPS,
             repeat=passages.REPEAT,
         ),
+        f"<p>{escape(captions.joined(*passages.of_llc(datasets, data)))}</p>",
         *_table(cells, several),
         *(line for seed, stage in cells for line in _section(seed, stage, several)),
     ]
@@ -116,7 +116,7 @@ def _pair(one: xr.Dataset) -> str:
 def _figure(passage: Passage, scale: float, stage: xr.Dataset) -> str:
     """An excerpt, said in words and shown as text."""
     score = "repeats less the rest" if passage.chosen == REPEATS else "mean gain"
-    words = sentence(CHOSEN[passage.chosen]).rstrip(".")
+    words = captions.sentence(CHOSEN[passage.chosen]).rstrip(".")
     where = f"context {passage.context}, from position {passage.start} on"
     said = f"{words}: {score} {passage.score:+.2f} nats; {where}."
     before = GAP if passage.start else ""

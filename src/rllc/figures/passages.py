@@ -7,7 +7,10 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.highlights import DRAWN, EXCERPTS, GREATEST, REPEATS
+from rllc.figures import stage_bands
 from rllc.figures.captions import recorded
+from rllc.figures.drawing import Datasets
+from rllc.figures.stage_bands import BASE
 
 STEPS = 5  # of either colour; the last is from the scale's end on
 BETTER = ("#fde8e2", "#fbcdc0", "#f8ac99", "#f38a73", "#ec6650")  # dark letters can be read on each
@@ -103,6 +106,15 @@ def mean_gain(stage: xr.Dataset, kind: str) -> str:
 
 def of_curve(data: xr.Dataset) -> str:
     """Which LLC curve has the stages: "LLC on the training mixture, setting published"."""
-    setting = recorded(data, "highlights").get("setting", "")
-    base = setting in ("", "sampling")
-    return f"LLC on {data.attrs['text_of']}" + ("" if base else f", setting {setting}")
+    setting = _setting(data)
+    return f"LLC on {data.attrs['text_of']}" + ("" if setting == BASE else f", setting {setting}")
+
+
+def of_llc(datasets: Datasets, data: xr.Dataset) -> list[str]:
+    """Whether that curve is the loss, and its boundaries; ``data``: ``highlights`` of one seed or several."""
+    distribution = recorded(data, "highlights").get("distribution")
+    return stage_bands.of_llc(stage_bands.curves_of(datasets, data["seed"], distribution, _setting(data)))
+
+
+def _setting(data: xr.Dataset) -> str:
+    return recorded(data, "highlights").get("setting", BASE)

@@ -1,38 +1,57 @@
 """Stages of development as bands and lines in panels over training, and in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import style
-from rllc.figures.drawing import Datasets
+from rllc.analysis.against_loss import FIRST
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Name
 from rllc.figures.panels import Curve
 from rllc.units import NATS
 
-BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
 RISING, FALLING, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#EFEFEF"
 LINE = {"color": "#444444", "zorder": 1}
 SURE, POSSIBLE, OPENING = {"linewidth": 1.8}, {"linewidth": 0.7}, {"linewidth": 0.7, "linestyle": (0, (1, 2))}
 OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
 NONE = "no boundary is determined"
-OF_STAGES = (
+BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
+Cells = Mapping[int, xr.Dataset | None]  # what ``stages`` has of each seed's curve
+OF_BANDS = (
     "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
-    "of the flat start. Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of "
-    "what they did come to; where it is far from the LLC, it leaves the panel."
+    "of the flat start."
+)
+OF_STAGES = (
+    f"{OF_BANDS} Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of what "
+    "they did come to; where it is far from the LLC, it leaves the panel."
 )
 
 
-def of_curve(datasets: Datasets, seed: int, distribution: str, setting: str = BASE) -> xr.Dataset | None:
+def estimates(datasets: Datasets, setting: str) -> xr.Dataset:
+    """The LLC of the whole model at a setting."""
+    return inputs.need(datasets, "llc" if setting == BASE else f"llc.{setting}", "llc")
+
+
+def of_curve(datasets: Datasets, seed: int, distribution: Name, setting: str = BASE) -> xr.Dataset | None:
     """What ``stages`` has of one LLC curve; None where it has nothing."""
     stages = datasets.get("stages")
-    asked = {"setting": setting, "distribution": distribution, "seed": seed}
-    if stages is None or any(label not in stages[name].values for name, label in asked.items()):
+    if stages is None:
+        return None
+    name = distribution or inputs.one_distribution(stages, None)
+    asked = {"setting": setting, "distribution": name, "seed": seed}
+    if any(label not in stages[dim].values for dim, label in asked.items()):
         return None
     one = stages.sel(asked)
     return one.isel(boundary=np.isfinite(one["boundary_step"]).values)
+
+
+def curves_of(datasets: Datasets, seeds: xr.DataArray, distribution: Name, setting: str = BASE) -> Cells:
+    """The same of each of ``seeds``."""
+    return {seed: of_curve(datasets, seed, distribution, setting) for seed in np.atleast_1d(seeds).tolist()}
 
 
 def bands(one: xr.Dataset | None, *, said: bool = False) -> Callable[[Axes], object]:
@@ -71,6 +90,16 @@ def of_loss(one: xr.Dataset | None) -> list[Curve]:
     return [] if one is None else [Curve(one["llc_of_loss"].dropna("step"), OF_LOSS)]
 
 
+def within(level: xr.Dataset) -> Callable[[Axes], object]:
+    """Keeps a panel to the LLC, its errors and its control: what the loss would make of it may be far off."""
+    error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
+    shown = [level["llc"] - error, level["llc"] + error, level.get("llc_gradient_off", level["llc"])]
+    low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
+    room = 0.08 * (high - low) or 1.0
+    limits = {"bottom": low - room, "top": high + room} if np.isfinite(low) else {}
+    return partial(Axes.set_ylim, **limits)
+
+
 def keys(*shown: xr.Dataset | None) -> list:
     """Legend entries of what is drawn of these curves."""
     there = [one for one in shown if one is not None]
@@ -103,16 +132,39 @@ def words(one: xr.Dataset | None) -> str:
     return (f"boundaries {sure}" if sure else NONE) + (f" (possible: {possible})" if possible else "")
 
 
-def is_it_the_loss(one: xr.Dataset | None, chance: float | None) -> str:
-    """How like the loss the LLC is, and what loss the chains came to."""
-    if one is None or not np.isfinite(one["llc_loss_correlation"]):
+def explained(text: str, cells: Cells) -> str:
+    """``OF_BANDS`` or ``OF_STAGES``, where there is one of these curves."""
+    return captions.when(any(one is not None for one in cells.values()), text)
+
+
+def of_llc(cells: Cells, named: str = "LLC") -> list[str]:
+    """Whether the curves of these seeds are those of the loss, and their boundaries; nothing without any."""
+    there = {seed: one for seed, one in cells.items() if one is not None}
+    several = len(there) > 1
+    parted = (f"seed {seed}: {words(one)}" if several else words(one) for seed, one in there.items())
+    said = (is_it_the_loss(*there.values()), "; ".join(parted))
+    return [captions.sentence(f"{named}: {text}") for text in said if text]
+
+
+def among(findings: list[str], cells: Cells) -> list[str]:
+    """Findings, after the first whether the LLC is the loss, and at the end its boundaries."""
+    alike, *parted = of_llc(cells) or [""]
+    return [*findings[:1], alike, *findings[1:], *parted]
+
+
+def is_it_the_loss(*shown: xr.Dataset | None) -> str:
+    """How like the loss the LLC of these curves is, and what loss the chains came to."""
+    there = [one for one in shown if one is not None and np.isfinite(one["llc_loss_correlation"])]
+    if not there:
         return ""
-    sampled = one["sampled_loss"].dropna("step")
-    sampled = sampled.sel(step=slice(0.01 * float(sampled["step"].max()), None))
-    low, high = float(sampled.min()), float(sampled.max())
-    text = f"correlation with the loss {float(one['llc_loss_correlation']):.3f}"
-    text += f", mean loss of the chains {low:.2f} to {high:.2f} {sampled.attrs.get('units', NATS)}"
+    late = [one["sampled_loss"].dropna("step") for one in there]
+    late = [sampled.sel(step=slice(FIRST * float(sampled["step"].max()), None)) for sampled in late]
+    low, high = min(float(each.min()) for each in late), max(float(each.max()) for each in late)
+    alike = [float(one["llc_loss_correlation"]) for one in there]
+    shown = " to ".join(dict.fromkeys(f"{each:.3f}" for each in (min(alike), max(alike))))
+    text = f"correlation with the loss {shown}"
+    text += f", mean loss of the chains {low:.2f} to {high:.2f} {late[0].attrs.get('units', NATS)}"
+    chance, guess = (there[0].attrs.get(name) for name in ("chance", "guess"))
     if chance is None:
         return text
-    guess = one.attrs.get("guess", "uniform predictions")
     return text + (f" ({guess}: " if low < chance else f", more than {guess} (") + f"{chance:.2f})"

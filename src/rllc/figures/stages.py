@@ -1,18 +1,31 @@
 """Loss, LLC and head scores over training (arXiv 2402.02364, Figs. 1a and 4b)."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from itertools import zip_longest
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
-from rllc.figures.stage_bands import BASE, OF_STAGES, bands, is_it_the_loss, keys, of_curve, of_loss, words
+from rllc.figures.stage_bands import (
+    BASE,
+    OF_BANDS,
+    OF_STAGES,
+    among,
+    bands,
+    curves_of,
+    explained,
+    keys,
+    of_llc,
+    of_loss,
+    within,
+)
 
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
+OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
+OFF_OF = "llc_gradient_off"
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
@@ -35,45 +48,31 @@ def stage_fig1a_lm(
     data = metrics[["loss"]].sel(distribution=[name])
     label = inputs.one_label(data, name)
     levels = {each: _levels(llc, data, name) for each, llc in every.items()}
-    shown = {
-        (seed, each): of_curve(datasets, seed, name, each)
-        for seed in data["seed"].values.tolist()
-        for each in (*every, setting)
-    }
+    shown = {each: curves_of(datasets, data["seed"], name, each) for each in dict.fromkeys((*every, setting))}
     steps = np.unique(
         np.concatenate([data["step"].values, *(each["step"].values for each in levels.values())])
     )
-    losses, findings = [], []
+    losses, ranges, said = [], [], []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
-        frame = {"under": bands(shown[seed, setting]), "steps": steps}
-        title = f"held-out loss on {style.short(label)}{suffix}"
-        losses.append(Panel(title, [Curve(one["loss"], LOSS)], **frame))
+        frame = {"under": bands(shown[setting][seed]), "steps": steps}
+        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
         level = levels[BASE].sel(seed=seed) if BASE in levels else None
-        findings.append(
-            _range(
-                one
-                if level is None
-                else xr.merge([one["loss"], level["llc"]], join="outer", compat="override")
-            )
-        )
+        both = [one["loss"], *([] if level is None else [level["llc"]])]
+        ranges.append(_range(xr.merge(both, join="outer", compat="override")))
     rows = [Row("loss (nats/token)", losses)]
-    chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
     for each, level in levels.items():
-        panels, limits = [], _limits(level)
+        panels, cells = [], shown[each]
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
-            cell = shown[seed, each]
-            drawn = [curve(one, "llc", LLC), *of_loss(cell)]
-            title = f"full-model LLC{at} on {style.short(label)}{suffix}"
-            frame = {"under": bands(cell, said=True), "over": partial(Axes.set_ylim, **limits)}
-            panels.append(Panel(title, drawn, **frame, steps=steps))
-            parts = [part for part in (words(cell), is_it_the_loss(cell, chance)) if part]
-            findings.append(captions.when(parts, captions.sentence(f"LLC{at}{suffix}: {'; '.join(parts)}")))
+            off = [Curve(one[OFF_OF], OFF)] if OFF_OF in one else []
+            drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
+            frame = {"under": bands(cells[seed], said=True), "over": within(level)}
+            panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
+        said.append([*_of_control(level, f"LLC{at}"), *of_llc(cells, f"LLC{at}")])
         rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
-        rows.append(
-            Row("LLC", panels, keys(*(shown[s, each] for s in level["seed"].values.tolist())) + rings)
-        )
-    findings.append(f"Held-out loss{'' if not every else ' and LLC of the full model'} on {label}.")
+        off = [style.key("gradient off", **OFF)] if OFF_OF in level else []
+        rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
+    findings = [text for texts in zip_longest(*said, fillvalue="") for text in texts] + ranges
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
@@ -82,8 +81,10 @@ def stage_fig1a_lm(
         measured = measured.sel(step=levels[first]["step"].values).expand_dims(distribution=[name])
         measured = measured.assign_coords(distribution_label=("distribution", [label]))
         conditions, details = captions.of_estimates(every[first], measured, "llc", "loss")
-    if any(one is not None for one in shown.values()):
-        details.append(OF_STAGES)
+        for each in list(every)[1:]:
+            more = (captions.setting(every[each]), captions.trust(levels[each], "llc"))
+            conditions += [f"LLC, {each}: {captions.within(text)}" for text in more if text]
+            details.append(f"LLC, {each}: {captions.chains(every[each])}.")
     beside = any(row.keys for row in rows)
     figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row")
     contexts = captions.contexts(metrics, "metrics", of=READ)
@@ -93,7 +94,14 @@ def stage_fig1a_lm(
         compat="override",
         combine_attrs="drop",
     )
-    return captions.drawing(figure, data, *findings, contexts, conditions=conditions, details=details)
+    return captions.drawing(
+        figure,
+        data,
+        *findings,
+        contexts,
+        conditions=[f"Measured on {label}.", *conditions],
+        details=[*details, *dict.fromkeys(explained(OF_STAGES, cells) for cells in shown.values())],
+    )
 
 
 def _setting(dataset: str) -> str:
@@ -102,17 +110,17 @@ def _setting(dataset: str) -> str:
 
 def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
     """What is drawn of one setting: seed, step."""
-    kept = [variable for variable in ("llc", "llc_se", "status", "verdict") if variable in llc]
+    kept = [variable for variable in ("llc", "llc_se", OFF_OF, "status", "verdict") if variable in llc]
     one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
     return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
 
 
-def _limits(level: xr.Dataset) -> dict[str, float]:
-    """What the LLC and its errors need: what the loss would make of it may be far off."""
-    error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
-    low, high = float((level["llc"] - error).min()), float((level["llc"] + error).max())
-    room = 0.08 * (high - low) or 1.0
-    return {"bottom": low - room, "top": high + room} if np.isfinite(low) else {}
+def _of_control(level: xr.Dataset, named: str) -> Iterator[str]:
+    """How much of the LLC is there without the gradient."""
+    if OFF_OF in level:
+        share = level["llc"] / level[OFF_OF]
+        low, high = float(share.min()), float(share.max())
+        yield f"{named}: {low:.2f} to {high:.2f} of its control without gradient."
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:
@@ -173,10 +181,10 @@ def stage_fig4b_heads(
             about += f" Band: its standard error over contexts, at most {float(error.max()):.2g} nats/token."
         contexts = captions.contexts(metrics, "metrics")
     rows, findings = [], []
-    of = inputs.one_distribution(datasets["stages"], distribution) if "stages" in datasets else ""
+    cells = curves_of(datasets, data["seed"], distribution, setting)
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels, best, under = [], [], bands(of_curve(datasets, seed, of, setting))
+        panels, best, under = [], [], bands(cells[seed])
         for name, title in SCORES.items():
             panels.append(Panel(f"{title}{suffix}", of_heads(one, name, looks), under=under))
             last = one[name].isel(step=-1)
@@ -193,9 +201,10 @@ def stage_fig4b_heads(
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *among(findings, cells),
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
         about,
         conditions=[contexts, "" if "icl_score_se" in data else "No uncertainty is drawn."],
+        details=[explained(OF_BANDS, cells)],
     )

@@ -53,6 +53,10 @@ class Statistic(Section):
     of_heads: Literal[tuple(OF_HEADS)] | None = key(
         "the number is read off the curve of every head; one value of all these", default=None
     )
+    over_seeds: Literal["sd"] | None = key(
+        "the curve is their standard deviation over seeds at each checkpoint, the same for all of them",
+        default=None,
+    )
     bound: float | None = key("of of_heads share: heads whose number is at most this count", default=None)
     needs: Needs | None = key("heads that there must be", default=None)
     from_step: Step | Name = key(

@@ -72,6 +72,14 @@ def datasets(experiment: Experiment, target: str = "all") -> list[str]:
     return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
 
 
+def with_curves(experiment: Experiment) -> list[str]:
+    """Names of the datasets that statistics of an experiment can read, whatever target asks for them.
+
+    One that only ``calibrate`` asks for is then made for the statistic.
+    """
+    return [*datasets(experiment), *datasets(experiment, "calibrate")]
+
+
 def distributions(experiment: Experiment, dataset: str) -> list[str]:
     """The distributions of a dataset, in config order; all of the experiment's where it names none."""
     made = measured(experiment).get(dataset)
@@ -83,7 +91,7 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
 
     A statistic that names an experiment is of no other; one that names statistics needs all of them.
     """
-    made = datasets(experiment)
+    made = with_curves(experiment)
 
     def has(read: str, at: Mapping[str, Any]) -> bool:
         if read not in made:
@@ -146,7 +154,7 @@ def summarised(study: Study) -> dict[str, list[str]]:
         read = {each for entry in entries for each, _ in curves(entry)}
         read |= {"heads"} if any(entry.by_type for entry in entries) else set()
         if read:
-            table[name] = [dataset for dataset in datasets(experiment) if dataset in read]
+            table[name] = [dataset for dataset in with_curves(experiment) if dataset in read]
     return table
 
 

@@ -1,8 +1,9 @@
 """Text: where it comes from, and how it becomes tokens."""
 
+import re
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Count, Distinct, Name, Positive, Seed, Share
@@ -12,8 +13,9 @@ class Installed(Section):
     """Text that every machine has: the standard library and the installed, pinned packages."""
 
     source: Literal["installed"] = key("text that comes with Python and its packages")
-    kind: Literal["prose", "code", "headers"] = key(
-        "prose: English paragraphs of docstrings and docs; code: Python without docstrings; headers: C/C++"
+    kind: Literal["prose", "code", "headers", "cython", "licences"] = key(
+        "prose: English paragraphs of docstrings and docs; code: Python without docstrings; headers: C/C++; "
+        "cython: .pyx, .pxd and .pxi; licences: what comes with a package as its licences and notices"
     )
     packages: Distinct[str] = key(
         "which packages, by distribution name; `stdlib` is the standard library", min_length=1
@@ -23,12 +25,29 @@ class Installed(Section):
     label: str = key("name in figures")
 
 
+class Where(Section):
+    """Rows of a source that count: those whose field matches."""
+
+    field: str = key("field (column) that is looked at, text or a list of texts", min_length=1)
+    matches: str = key("regular expression, found anywhere in it unless anchored (^, $)", min_length=1)
+
+    @field_validator("matches")
+    @classmethod
+    def _is_an_expression(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"{value!r} is no regular expression ({error})") from None
+        return value
+
+
 class Files(Section):
     """Your own text or code."""
 
     source: Literal["files"] = key("text of your own files")
     path: str | Distinct[str] = key("glob, or list of globs, relative to the repository root", min_length=1)
     field: str | None = key("for .jsonl: the field that holds the text", default=None)
+    where: Where | None = key("for .jsonl: the lines that are read; null: all", default=None)
     held_out: Share = key("share of documents held out, by hash", default=0.2)
     label: str = key("name in figures")
 
@@ -43,7 +62,10 @@ class Hub(Section):
     field: str = key("the column that holds the text", default="text")
     revision: str | None = key("commit or tag; give one to pin the data", default=None)
     streaming: bool = key("read without downloading the whole data set", default=True)
-    documents: Count = key("reading stops after this many documents")
+    documents: Count = key("reading stops after this many documents, of those that `where` lets through")
+    where: Where | None = key(
+        "the rows that are read; null: all", source=f"{RLLC}, App. C.1: arXiv by category", default=None
+    )
     held_out: Share = key("share of documents held out, by hash", default=0.1)
     label: str = key("name in figures")
 

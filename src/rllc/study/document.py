@@ -20,7 +20,14 @@ from rllc.study.rows import Variable
 from rllc.study.section import Section
 from rllc.study.study import Study
 
-BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below", "min_length": "entries: at least"}
+BOUNDS = {
+    "ge": "at least",
+    "gt": "above",
+    "le": "at most",
+    "lt": "below",
+    "min_length": "entries: at least",
+    "max_length": "at most",
+}
 BEFORE_DISTRIBUTION = ("component", "head", "later_head")  # dims that stand before it; all others after it
 
 

@@ -120,8 +120,7 @@ ANIMATIONS: dict[str, FigureRow] = {
     )
 }
 
-# Of any experiment with `calibration`. A work's own figure of this kind, as stage_figD3 of a regression
-# transformer, is one more row of FIGURES with the same value.
+# Of any experiment with `calibration`.
 CALIBRATION: dict[str, FigureRow] = {
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "calibration_grid": _calibration("sweep:calibration_grid", "calibration", "recommendation"),
@@ -130,6 +129,16 @@ CALIBRATION: dict[str, FigureRow] = {
     "calibration_dataset_size": _calibration("dependence:calibration_dataset_size", "dependence"),
     "calibration_batch_size": _calibration("dependence:calibration_batch_size", "dependence"),
     "calibration_noise_seeds": _calibration("dependence:calibration_noise_seeds", "dependence"),
+}
+
+# Those of arXiv 2402.02364, which claims of the regression are about, so that they are part of its study.
+OF_REGRESSION = {
+    "stage_figA1": "calibration_running_estimates",
+    "stage_figD3": "calibration_dataset_size",
+    "stage_figD4": "calibration_batch_size",
+    "stage_figD5": "calibration_noise_seeds",
+    "stage_figD6": "calibration_grid",
+    "stage_figD7": "calibration_failure_modes",
 }
 
 PAGES: dict[str, FigureRow] = {
@@ -169,6 +178,22 @@ FIGURES: dict[str, FigureRow] = {
     "rllc_fig19_clusters_layer1": _heads(
         "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
     ),
+    **{
+        f"rllc_fig{20 + n}_cluster_transfer": FigureRow(
+            _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
+            ("transfer", "rllc"),
+            ("heads",),
+            "clusters",
+            seeds=2 + n,
+        )
+        for n in range(3)
+    },
+    "rllc_fig23_other_seeds": FigureRow(
+        _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("heads",), "clusters", seeds=2
+    ),
+    "rllc_fig12_drllc_datasets": FigureRow(
+        _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
+    ),
     "stage_fig1a_lm": FigureRow(
         _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
     ),
@@ -182,9 +207,9 @@ FIGURES: dict[str, FigureRow] = {
     "stage_fig5_text_highlights": FigureRow(
         _at("highlights:stage_fig5_text_highlights"), ("highlights",), ("stages",), "stages"
     ),
-    "stage_figB3": FigureRow(_at("behaviour:stage_figB3"), ("positions",), ("stages",), "stages"),
-    "stage_figB4": FigureRow(_at("behaviour:stage_figB4"), ("positions",), (), "stages"),
-    "stage_figB5": FigureRow(_at("behaviour:stage_figB5"), ("heads",), (), "stages"),
+    "stage_figB3": FigureRow(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
+    "stage_figB4": FigureRow(_at("positions:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB5": _heads("composition:stage_figB5", "heads", uses=("stages",), category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
@@ -198,6 +223,7 @@ FIGURES: dict[str, FigureRow] = {
     SUMMARY: _sorting("summary:sort_summary", *OF_CLAIMS),
     "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
     **CALIBRATION,
+    **{name: CALIBRATION[draws]._replace(target="all") for name, draws in OF_REGRESSION.items()},
     "validation_quadratic": _validation("quadratic"),
     "validation_potentials": _validation("potentials"),
     "validation_reduced_rank": _validation("reduced_rank"),

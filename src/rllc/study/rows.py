@@ -38,6 +38,7 @@ class FigureRow(NamedTuple):
 
     A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
     ``several``: what it needs may be of further experiments too, as ``<dataset>@<experiment>``.
+    ``seeds``: the training seeds of the experiment must be so many.
     """
 
     draws: str
@@ -46,6 +47,7 @@ class FigureRow(NamedTuple):
     category: str = "heads"
     target: str = "all"
     several: bool = False
+    seeds: int = 1
 
 
 class Work(NamedTuple):

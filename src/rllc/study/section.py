@@ -50,7 +50,5 @@ class Section(BaseModel):
 
 def one_of(sections: Mapping[str, type[Section]], tag: Callable[[Any], str]) -> Any:
     """The type of an entry that is one of several sections: that at ``tag(entry)``."""
-    if len(sections) == 1:
-        return next(iter(sections.values()))
     tagged = (Annotated[section, Tag(name)] for name, section in sections.items())
     return Annotated[reduce(or_, tagged), Discriminator(tag)]

@@ -43,6 +43,27 @@ def test_each_line_of_json_lines_is_a_document(folder):
     assert [tuple(d) for d in found] == [("one", "rows.jsonl:1"), ("two\u2028lines", "rows.jsonl:2")]
 
 
+def test_only_lines_whose_field_matches_are_read(folder):
+    lines = [
+        {"body": str(n), "kind": kind} for n, kind in enumerate(["note", "letter", "a note", ["x", "note"]])
+    ]
+    (folder / "kinds.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    found = documents(path="kinds.jsonl", field="body", where={"field": "kind", "matches": "note$"})
+    assert [tuple(d) for d in found] == [(n, f"kinds.jsonl:{int(n) + 1}") for n in "023"]
+    with pytest.raises(ValueError, match=r"no row of kinds.jsonl has '\^note\$' in 'body': correct `where`"):
+        list(documents(path="kinds.jsonl", field="body", where={"field": "body", "matches": "^note$"}))
+    with pytest.raises(
+        ValueError, match=r"kinds.jsonl, line 1, has neither text nor .* 'sort' .*\['body', 'kind'\]"
+    ):
+        list(documents(path="kinds.jsonl", field="body", where={"field": "sort", "matches": "."}))
+    with pytest.raises(ValueError, match=r"`where` is of .jsonl files, and my texts/a.txt is none"):
+        list(
+            documents(
+                path=["kinds.jsonl", "my texts/a.txt"], field="body", where={"field": "kind", "matches": "."}
+            )
+        )
+
+
 @pytest.mark.parametrize(
     ("path", "field", "message"),
     [

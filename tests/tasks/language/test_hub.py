@@ -67,3 +67,50 @@ def test_without_a_network_the_error_names_the_data_set_and_a_way_out(tmp_path):
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "ValueError: data set 'no-such-owner/no-such-data' could not be loaded" in result.stderr
     assert "use a source `files` or `installed`" in result.stderr
+
+
+def rows(folder, values, column="topic"):
+    lines = [json.dumps({"text": f"text {i}", column: value}) for i, value in enumerate(values)]
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_only_rows_whose_field_matches_are_read(folder, streaming):
+    """Counted by hand: of six rows three have a category of the kind, as text among others."""
+    rows(folder, ["math.AG", "cs.LG stat.ML", "hep-th math.GT", "astro-ph", "math-ph", "cs.CL math.CO"])
+    where = {"field": "topic", "matches": r"(^|\s)math\."}
+    settings = {"name": str(folder), "streaming": streaming, "where": where}
+    found = list(documents(**settings))
+    assert [tuple(d) for d in found] == [(f"text {i}", f"my data/train/{i}") for i in (0, 2, 5)]
+    assert list(documents(**settings, documents=2)) == found[:2]
+    every = {"field": "topic", "matches": r"^(hep-|astro-ph|math-ph)"}
+    assert len(list(documents(**settings | {"where": every}))) == 3
+
+
+def test_one_of_a_list_of_texts_may_match(folder):
+    rows(folder, [["cs.LG", "math.ST"], ["cs.LG"], []])
+    found = documents(name=str(folder), where={"field": "topic", "matches": r"^math\."})
+    assert [d.name for d in found] == ["my data/train/0"]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (
+            {"field": "subject", "matches": "math"},
+            r"row 0 of data set .* has neither text nor a list of texts in 'subject' \(where.field\); it has "
+            r"\['text', 'topic'\]",
+        ),
+        (
+            {"field": "topic", "matches": "biology"},
+            "no row of data set .* has 'biology' in 'topic': correct `where`",
+        ),
+    ],
+)
+def test_a_filter_that_lets_nothing_through_is_refused(folder, where, message):
+    rows(folder, ["math.AG", "cs.LG"])
+    with pytest.raises(ValueError, match=message):
+        list(documents(name=str(folder), where=where))
+    rows(folder, [1, 2])
+    with pytest.raises(ValueError, match="neither text nor a list of texts in 'topic'"):
+        list(documents(name=str(folder), where={"field": "topic", "matches": "1"}))

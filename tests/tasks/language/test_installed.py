@@ -175,6 +175,30 @@ def test_headers_that_a_program_wrote_or_that_repeat_another_are_left_out(packag
     assert found == ["first.h", "original.h"]  # in this order; core.h, by its hash, is the last
 
 
+def test_cython_and_licences_come_as_they_are_and_nothing_else_does(package, tmp_path):
+    terms = "Permission is hereby granted, free of charge, to any person obtaining a copy.\n" * 3
+    own = {
+        f"sample/_fast.{end}": f"cdef int number_{end}(double argument):\n" for end in ("pyx", "pxd", "pxi")
+    }
+    licences = {
+        "sample-1.2.dist-info/licenses/LICENSE": terms,
+        "sample/_vendor/COPYING.txt": "Everyone is permitted to copy and distribute verbatim copies.\n",
+        "sample/NOTICE": f"{terms}",  # the same once more
+        "sample-1.2.dist-info/licenses/vendored/LICENCE.md": f"Copyright of somebody else, of 2020.\n{terms}",
+    }
+    others = {"sample/license.py": "x = 1\n", "sample/tests/_slow.pyx": "cdef int tested(double argument):\n"}
+    for name, text in (own | licences | others).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with (tmp_path / "sample-1.2.dist-info/RECORD").open("a") as record:
+        record.writelines(f"{name},,\n" for name in own | licences | others)
+    found = {d.name: d.text for d in documents(kind="cython", packages=["sample"], megabytes=1)}
+    assert found == {f"sample/{name}": text for name, text in own.items()}
+    texts = [d.text for d in documents(kind="licences", packages=["sample"], megabytes=1)]
+    assert sum("Permission is hereby granted" in text for text in texts) == 1  # each licence once
+    assert licences["sample/_vendor/COPYING.txt"] in texts and len(texts) == 2
+
+
 def test_the_language_reference_is_one_document_per_topic():
     names = [d.name for d in documents(kind="prose", packages=["stdlib"], megabytes=50)]
     assert "stdlib/pydoc_data/topics.py:assignment" in names
@@ -194,3 +218,28 @@ def test_the_language_reference_is_one_document_per_topic():
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         documents(**{"kind": "code", "packages": ["numpy"], "megabytes": 1, **settings})
+
+
+BLOCKS = """if a:
+    pass
+else:
+    {}
+try:
+    pass
+except ValueError:
+    {}
+finally:
+    {}
+match a:
+    case 1:
+        {}
+for b in a:
+    with b:
+        {}
+"""
+
+
+def test_docstrings_are_found_in_every_kind_of_block():
+    """Of a function in an else, a handler, a finally, a case and a with in a loop."""
+    with_them = BLOCKS.format(*['def f(): "said"; return 1'] * 5)
+    assert without_docstrings(with_them) == BLOCKS.format(*["def f(): pass; return 1"] * 5)

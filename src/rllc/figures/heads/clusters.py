@@ -1,10 +1,12 @@
 """Clusters of heads by algorithm and k: a table, and their curves (arXiv 2410.02984, Figs. 18, 19)."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from rllc.figures import captions, inputs, style
@@ -83,11 +85,8 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
     one, data = _selected(datasets, scope, distribution, seed, vectors)
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
-    lines = max(_words(each)[1] for each in clusterings)
-    title_look = {"fontsize": 8, "pad": 5 + 9 * lines}  # points, for the names of the heads
-    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(one["cluster"].max()) + 1)]
-    if (one["cluster"] < 0).any():
-        keys.append(style.key("not clustered", **look_of(-1)))
+    look = title_look(clusterings)
+    keys = cluster_keys(one["cluster"])
     keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
     rows = []
     for algorithm in algorithms:
@@ -97,7 +96,14 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
             curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
             title = f"{NAMES.get(algorithm, algorithm)}, k = {k}"
-            panels.append(Panel(title, curves, title_look, over=partial(_name_clusters, data=cell)))
+            panels.append(
+                Panel(
+                    title,
+                    curves,
+                    look,
+                    over=partial(name_clusters, cluster=cell["cluster"], note=_silhouette(cell)),
+                )
+            )
         rows.append(Row("refined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
     return _drawing(datasets, figure, one, data, scope, vectors)
@@ -232,16 +238,29 @@ def look_of(cluster: int) -> dict:
     return look | {"markersize": 3.5, "markevery": 0.15, "linewidth": 1.2}
 
 
-def _name_clusters(ax: Axes, data: xr.Dataset) -> None:
-    """The heads of each cluster above the panel, a bar between clusters, and the silhouette in it."""
-    placed, lines = _words(data["cluster"])
+def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
+    """The legend of clusters, and of heads that are in none where there are any."""
+    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
+    return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
+
+
+def name_clusters(ax: Axes, cluster: xr.DataArray, note: str) -> None:
+    """The heads of each cluster above the panel, a bar between clusters, and a note in it."""
+    placed, lines = _words(cluster)
     for x, line, word, color in placed:
         height = 1.03 + 0.08 * (lines - 1 - line)
         ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
-    silhouette = float(data["score"].sel(index="silhouette"))
-    if np.isfinite(silhouette):
-        words = f"silhouette {round(silhouette, 2) + 0.0:.2f}"
-        ax.text(0.03, 0.97, words, transform=ax.transAxes, va="top", fontsize=7)
+    ax.text(0.03, 0.97, note, transform=ax.transAxes, va="top", fontsize=7)
+
+
+def title_look(clusterings: Sequence[xr.DataArray]) -> dict[str, float]:
+    """Of the titles of panels: room for the lines that the names of the heads of each cluster take."""
+    return {"fontsize": 8, "pad": 5 + 9 * max(_words(each)[1] for each in clusterings)}
+
+
+def _silhouette(cell: xr.Dataset) -> str:
+    silhouette = float(cell["score"].sel(index="silhouette"))
+    return f"silhouette {round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else ""
 
 
 def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:

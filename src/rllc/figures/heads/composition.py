@@ -1,11 +1,12 @@
-"""K-composition of heads with heads of later layers (arXiv 2410.02984, Fig. 7)."""
+"""K-composition of heads with heads of later layers (arXiv 2410.02984, Fig. 7; arXiv 2402.02364, Fig. B5)."""
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
-from rllc.figures.panels import Panel, Row, by_seed, chunks, level, of_heads, sheet
+from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
+from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
+from rllc.figures.stage_bands import OF_BANDS, bands, curves_of, explained, of_llc
 
 START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
@@ -57,3 +58,53 @@ def _strongest(one: xr.Dataset, start: float) -> str:
         f"Seed {one['seed'].item()}: the strongest pair at step {style.step_text(float(last['step']))} is "
         f"{head} into {later}, {float(last.max()):.3f}, against {start:.3f} at the first."
     )
+
+
+@style.styled
+def stage_figB5(  # noqa: N802
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, setting: str = "sampling"
+) -> Drawing:
+    """K-composition of two previous-token heads and a control with two induction heads and a control.
+
+    The heads of the first layer with the highest previous-token score at the end, and the one with the
+    lowest; of the last layer likewise by prefix matching.
+
+    datasets               ``heads``; ``stages`` (without it no boundaries)
+    distribution, setting  of the LLC that has the boundaries
+    """
+    needed = ("k_composition", "previous_token", "prefix_matching")
+    data = inputs.of_seed(inputs.over_heads(datasets, "heads", *needed, seeds=None), seed)
+    layer = inputs.layers(data)
+    earlier = _chosen(data["previous_token"].isel(step=-1).sel(head=inputs.heads_of_layer(data, layer[0])))
+    later = _chosen(data["prefix_matching"].isel(step=-1).sel(head=inputs.heads_of_layer(data, layer[-1])))
+    start = float(data["k_composition"].isel(step=0).mean())
+    cells = curves_of(datasets, data["seed"], distribution, setting)
+    under = bands(*cells.values())
+    rows, pairs = [], []
+    for head in earlier:
+        panels = []
+        for target in later:
+            values = data["k_composition"].sel(head=head, later_head=target, drop=True)
+            color = {"color": style.TYPE_COLORS[data["head_type"].sel(head=target).item()]}
+            drawn = [Curve(values, color | {"marker": "o"})]
+            mean = level(start, **START)
+            panels.append(Panel(f"{head} into {target}", drawn, under=under, over=mean))
+            pairs.append((float(values[-1]), f"{head} into {target}"))
+        rows.append(Row("K-composition", panels))
+    figure, _ = sheet(rows, panel=(2.3, 1.7), margin=0.1, sharex=True, sharey=True)
+    most, pair = max(pairs)
+    return captions.drawing(
+        figure, data.sel(later_head=later).expand_dims("seed"),
+        f"Of the pairs drawn {pair} K-composes most at the end, {most:.3f}; the mean of all pairs was "
+        f"{start:.3f} at the first checkpoint (dotted).",
+        f"Rows: heads with the highest previous-token score at the end, {', '.join(earlier[:-1])}, and the "
+        f"lowest, {earlier[-1]}. Columns: by prefix matching likewise, {', '.join(later)}.",
+        *of_llc(cells),
+        details=[explained(OF_BANDS, cells)],
+    )  # fmt: skip
+
+
+def _chosen(score: xr.DataArray) -> list[str]:
+    """Two heads of highest score, highest first, and the one of the lowest."""
+    order = score["head"].values[np.argsort(-score.values)].tolist()
+    return list(dict.fromkeys([*order[:2], order[-1]]))

@@ -102,7 +102,7 @@ def control_gradient_off(
                 f"that by over {WALKED:.0%}, else a curvature where that control is less than "
                 f"{THRESHOLDS['min_shrinkage']:.0%} below the one without gradient, else a posterior mean.",
             ),
-            captions.ERROR,
+            *dict.fromkeys(map(captions.error, settings.values())),
             captions.types(kinds),
             *_by_setting(drawn, captions.cautions),
         ],

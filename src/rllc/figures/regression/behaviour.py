@@ -121,10 +121,11 @@ def stage_figC3(  # noqa: N802
             drawn = [curve(part, n, look) for n, look in looks.items()]
             panels.append(Panel(title, drawn, over=style.zero, **stages))
         rows.append(Row("squared error", panels))
-        late, peak = one["icl_late"], most(one["icl_late"].where(one["step"] > 0).dropna("step"))
+        late = one["icl_late"].sel(step=slice(first, None)).dropna("step")
         findings.append(
-            f"Seed {seed}: late in the sequence the score first rises, to {at(peak, '+.2f')}, then falls to "
-            f"{float(late[-1]):.2f}; early in it, it ends at {float(one['icl_early'][-1]):.2f}."
+            f"Seed {seed}: late in the sequence the score goes from {at(late[0], '+.2f')} to its largest, "
+            f"{at(most(late), '+.2f')}, and ends at {float(late[-1]):.2f}; early in it, it ends at "
+            f"{float(one['icl_early'][-1]):.2f}."
         )
     keys = [
         style.key(f"pair 1 to {middle}", **EARLY), style.key(f"pair {middle} to last", **LATE),

@@ -14,13 +14,20 @@ from rllc.figures.regression.published import curves
 
 THEIRS = {"color": "#888888", "linewidth": 2.2, "zorder": 2}
 RATE = "cumulative_rate"
+# quantity -> title, unit, dataset and variable that have it, and labels there; means over what is left
 PANELS = {
-    "loss": ("held-out loss", "squared error"),
-    "llc": ("LLC of the whole model", "LLC"),
-    "mean_square": ("mean squared prediction", "mean square"),
-    "weight_norm": ("norm of all weights", "norm"),
+    "loss": ("held-out loss", "squared error", "metrics", "loss", {}),
+    "llc": ("LLC of the whole model", "LLC", "llc", "llc", {}),
+    "mean_square": ("mean squared prediction", "mean square", "in_context", "prediction_square", {}),
+    "weight_norm": ("norm of all weights", "norm", "metrics", "weight_norm", {}),
+    "icl_score": ("ICL score, pair 1 to the last", "squared error", "in_context", "icl_score", {}),
+    "icl_late": ("ICL score, late in the sequence", "squared error", "in_context", "icl_late", {}),
+    "hessian_trace": ("Hessian trace", "squared error", "hessian", "hessian_trace", {}),
+    "least_share": ("least direction of W_E", "share", "structure", "embedding_share", {"direction": -1}),
 }
-LOGARITHMIC = ("mean_square", "weight_norm")
+LOGARITHMIC = ("mean_square", "weight_norm", "hessian_trace", "least_share")
+WITHIN_A_DECADE = ("weight_norm", "least_share")  # whose axes have other numbers than powers of ten
+COLUMNS = 4
 LEARNED = 3.0  # a loss between that of predicting 0 and the Bayes predictor's: half of what can be learned
 MORE_THAN_RATES = (
     "The sum of rates says how far a training is only as long as its gradients are like the other's: batches "
@@ -32,16 +39,17 @@ MORE_THAN_RATES = (
 def regression_published_curves(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None
 ) -> Drawing:
-    """Loss, LLC, squared predictions and weight norm of every seed and of the published run.
+    """Curves of every seed and of the published run: loss, LLC, squared predictions, weight norm, ICL scores,
+    and where they are there, the Hessian's trace and the least share of the token embedding.
 
-    datasets  ``metrics`` with ``loss`` and ``weight_norm``, ``llc``, ``in_context``
+    datasets  ``metrics``, ``llc``, ``in_context``; ``hessian``, ``structure``
     """
-    metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss", "weight_norm"), seeds)
     llc = inputs.of_seeds(inputs.need(datasets, "llc", "llc"), seeds)
-    source = inputs.of_seeds(inputs.need(datasets, "in_context", "prediction_square", RATE), seeds)
+    rate = inputs.of_seeds(inputs.need(datasets, "in_context", "prediction_square", RATE), seeds)[[RATE]]
+    inputs.need(datasets, "metrics", "loss", "weight_norm")
     name = inputs.one_distribution(llc, distribution)
-    parts = [metrics[["loss", "weight_norm"]].sel(distribution=name), llc[["llc"]].sel(distribution=name)]
-    parts.append(source[[RATE]].assign(mean_square=source["prediction_square"].mean("k")))
+    drawn = {quantity: panel for quantity, panel in PANELS.items() if panel[2] in datasets}
+    parts = [rate, *(_measured(inputs.of_seeds(datasets[p[2]], seeds), q, p, name) for q, p in drawn.items())]
     data = xr.merge(
         [part.reset_coords(drop=True) for part in parts],
         join="outer",
@@ -53,39 +61,49 @@ def regression_published_curves(
     looks = dict(
         zip(every, (style.numbered(n, c) for n, c in enumerate(style.shades(len(every)))), strict=True)
     )
-    units = [unit for _, unit in PANELS.values()]
     zero = zero_loss(law(datasets["in_context"], "in_context"))
     panels, by_rate = [], {seed: _over_rates(data.sel(seed=seed)) for seed in every}
-    for quantity, (title, unit) in PANELS.items():
-        drawn = [Curve(_over_rates(theirs)[quantity].dropna("step"), THEIRS)]
-        drawn += [Curve(by_rate[seed][quantity].dropna("step"), looks[seed]) for seed in every]
+    for quantity, (title, unit, *_) in drawn.items():
+        lines = [Curve(_over_rates(theirs)[quantity].dropna("step"), THEIRS)]
+        lines += [Curve(by_rate[seed][quantity].dropna("step"), looks[seed]) for seed in every]
         over = [partial(Axes.set_xscale, value="log"), partial(Axes.set_ylabel, ylabel=unit)]
         over += [style.log_scale] if quantity in LOGARITHMIC else []
         if quantity == "loss" and zero is not None:
             over.append(level(zero, linestyle=":"))
-        panels.append(Panel(title, drawn, over=all_of(*over), x="sum of the learning rates (log scale)"))
+        panels.append(Panel(title, lines, over=all_of(*over), x="sum of the learning rates"))
     keys = [
         style.key("published, seed 1", **THEIRS),
         *(style.key(f"seed {s}", **k) for s, k in looks.items()),
     ]
     keys += [style.key("zero predictor", color="#333333", linewidth=0.8, linestyle=":")] if zero else []
-    figure, axes = sheet(
-        [Row(units[0], panels[:2], keys), Row(units[2], panels[2:])], panel=(3.3, 2.2), margin=1.5
-    )
-    norms = axes.flat[list(PANELS).index("weight_norm")]
-    style.label_decades(norms.yaxis, *norms.get_ylim(), (1, 2, 3, 5))
+    units = [unit for _, unit, *_ in drawn.values()]
+    firsts = range(0, len(panels), COLUMNS)
+    rows = [Row(units[first], panels[first : first + COLUMNS]) for first in firsts]
+    rows[0] = rows[0]._replace(keys=keys)
+    figure, axes = sheet(rows, panel=(2.6, 2.0), margin=1.5)
+    for ax, quantity in zip(axes.flat, drawn, strict=False):
+        if quantity in WITHIN_A_DECADE:
+            style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 2, 3, 5))
     found = [_found("published", theirs), *(_found(f"seed {s}", data.sel(seed=s)) for s in every)]
-    drawn = theirs.rename(
-        {each: f"published_{each}" for each in theirs.data_vars} | {"step": "published_step"}
-    )
+    beside = theirs[[*drawn, RATE]]
+    beside = beside.rename({each: f"published_{each}" for each in (*beside.data_vars, "step")})
     return captions.drawing(
         figure,
-        data.merge(drawn),
+        data.merge(beside),
         captions.sentence("; ".join(found)),
         MORE_THAN_RATES,
         "Published: numbers of the authors' repository, 500,000 steps of 256 at a largest rate of 0.003.",
         conditions=[captions.setting(llc), "No uncertainty is drawn."],
     )
+
+
+def _measured(source: xr.Dataset, quantity: str, panel: tuple, distribution: str) -> xr.Dataset:
+    """A quantity of this study, (seed, step)."""
+    *_, variable, at = panel
+    values = source[variable].isel(at)
+    if "distribution" in values.dims:
+        values = values.sel(distribution=distribution)
+    return values.mean([dim for dim in values.dims if dim not in ("seed", "step")]).to_dataset(name=quantity)
 
 
 def _over_rates(one: xr.Dataset) -> xr.Dataset:

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from rllc.figures import captions, inputs
+from rllc.figures import captions
 from rllc.figures.drawing import Datasets
 from rllc.figures.stage_bands import BASE, bands, of_curve, words
 from rllc.figures.style import step_text
@@ -17,9 +17,7 @@ PUBLISHED = "published"  # what the base setting, the paper's, is called in figu
 
 def cell(datasets: Datasets, seed: int, setting: str = BASE) -> xr.Dataset | None:
     """What ``stages`` has of the LLC of one seed; None where it has nothing."""
-    if "stages" not in datasets:
-        return None
-    return of_curve(datasets, seed, inputs.one_distribution(datasets["stages"], None), setting)
+    return of_curve(datasets, seed, None, setting)
 
 
 def staged(datasets: Datasets, seed: int, setting: str = BASE) -> dict[str, Any]:

@@ -47,10 +47,9 @@ def stage_fig1b_lr(
             if estimate.size:
                 peak = at(most(estimate), ".1f")
                 said += f", the LLC ({each}) peaks at {peak} and ends at {float(estimate[-1]):.1f}"
-        findings.append(f"{captions.sentence(said)}")
+        findings.append(captions.sentence(said))
     keys = [style.key(label, **look) for label, _, look in lines]
     rows.append(Row("mean squared error", losses, [style.key("model", **LOSS), *keys]))
-    chance = datasets["stages"].attrs.get("chance") if "stages" in datasets else None
     parted, alike, seen = [], [], []
     for each, color in zip(settings, SETTINGS, strict=False):
         look, end, source = {"color": color, "marker": "o"}, _end(each), settings[each]
@@ -61,7 +60,7 @@ def stage_fig1b_lr(
             cells.append(stages)
             if stages is not None:
                 parted.append(captions.sentence(f"LLC, {each}{suffix}: {words(stages)}"))
-                said = is_it_the_loss(stages, chance)
+                said = is_it_the_loss(stages)
                 alike.append(captions.when(said, captions.sentence(f"LLC, {each}{suffix}: {said}")))
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
@@ -103,17 +102,18 @@ def regression_sampled_loss(
     *,
     distribution: Name = None,
     seeds: Seeds = None,
-    weights: int = 51717,
     setting: str = "sampling",
 ) -> Drawing:
     """What the loss is where the sampler is, beside the loss at the checkpoint; how far away it is.
 
-    datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``in_context`` for the
+    datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``structure`` for the number
+              of weights, which the distance of free chains grows with the root of; ``in_context`` for the
               losses of the zero predictor and of the Bayes predictor; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
-    weights   of the model, which the distance of free chains grows with the root of
     """
     settings = of_settings(datasets)
+    counts = inputs.need(datasets, "structure", "weight_count")["weight_count"]
+    weights = int(counts.isel(seed=0, step=0).sum())
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss", "weight_norm"), seeds)
     name = inputs.one_distribution(metrics, distribution)
     base = metrics[["loss", "weight_norm"]].sel(distribution=name)

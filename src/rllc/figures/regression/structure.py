@@ -15,6 +15,12 @@ from rllc.figures.regression.inputs import boundaries, ends, most, staged
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
 OF_WEIGHTS = "Read off the weights: there is no sampling error."
+OF_TRACE = (
+    "The trace is the mean of Hutchinson probes, with its standard error as band; the authors plot the sum "
+    "of a number of probes that changes from checkpoint to checkpoint."
+)
+# dataset -> what of it is drawn beside the last layer norm
+CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("hessian_eigenvalue",)}
 
 
 @style.styled
@@ -27,23 +33,10 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
     source = inputs.need(datasets, "structure", "unembed_norm_weight", "norm_weight_small")
     data = inputs.of_seeds(source, seeds)[["unembed_norm_weight", "norm_weight_small"]]
     data = data.sel(norm=source["norm"].values[-1]).drop_vars("norm")
-    curved, words, keys = [], [], []
-    for name, variables in {
-        "hessian": ("hessian_trace", "hessian_trace_se"),
-        "eigenvalues": ("hessian_eigenvalue",),
-    }.items():
-        if name in datasets:
-            cut = (
-                datasets[name][list(variables)]
-                .isel(distribution=0)
-                .drop_vars("distribution", errors="ignore")
-            )
-            data = xr.merge(
-                [data, cut.drop_vars("distribution_label", errors="ignore")],
-                join="left",
-                combine_attrs="drop",
-            )
-            curved.append(name)
+    curved = {name: variables for name, variables in CURVATURE.items() if name in datasets}
+    for name, variables in curved.items():
+        cut = datasets[name][list(variables)].isel(distribution=0).reset_coords(drop=True)
+        data = xr.merge([data, cut], join="left", combine_attrs="drop")
     rows, findings = [], []
     trace = {"color": "#117733", "marker": "o"}
     looks = [{"color": c, "marker": "."} for c in style.shades(data.sizes.get("rank", 0))]
@@ -67,11 +60,10 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
             steps = data["step"].values
             panels.append(Panel(f"Hessian{suffix}", curves, over=style.log_scale, steps=steps, **frame))
         rows.append(Row("weight", panels))
-        findings.append(f"{captions.sentence(said)}")
+        findings.append(captions.sentence(said))
     keys = [style.key("a channel", **THIN), style.key("mean", **MEAN)]
     if "hessian" in curved:
         keys.append(style.key("trace", **trace))
-        words.append("The trace is the mean of Hutchinson probes; band: its standard error.")
     keys += [style.key(f"eigenvalue {i + 1}", **look) for i, look in enumerate(looks)]
     rows[0] = rows[0]._replace(keys=keys)
     figure, axes = sheet(rows, panel=(3.3, 2.4), margin=1.3, sharex=True)
@@ -81,8 +73,7 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
         figure,
         data,
         *findings,
-        *words,
-        "The authors plot the sum of a number of probes that changes from checkpoint to checkpoint.",
+        captions.when("hessian" in curved, OF_TRACE),
         conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS if not curved else ""],
     )
 

@@ -5,9 +5,9 @@ has dependence.nc, heads and whole models alike.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import cycle
+from itertools import cycle, product
 
 import numpy as np
 import xarray as xr
@@ -23,6 +23,11 @@ from rllc.figures.sampler.traces import RUNNING, running
 SEEDINGS = {
     "shared": ("same at every\ncheckpoint", {"color": "#004488", "linestyle": "-"}),
     "fresh": ("anew at each", {"color": "#BB5566", "linestyle": "--"}),
+}
+# variable with traces -> the loss that they are of
+LOSSES = {
+    "paired_loss": "all predictions",
+    "paired_loss_likelihood": "one prediction of each context",
 }
 
 
@@ -54,9 +59,7 @@ def _looks(values: xr.DataArray, **more: str) -> dict[int, dict]:
 
 
 def _figure(
-    one: xr.Dataset,
-    label: str,
-    draw: Callable,
+    draw: Mapping[str, Callable[[Axes], object]],
     looks: dict[int, dict],
     *,
     x: str,
@@ -64,11 +67,8 @@ def _figure(
     height: float,
     title: str,
 ) -> Figure:
-    """A panel per component, which ``draw`` draws on axes, with a line at 0; ``looks`` of the steps."""
-    panels = [
-        Panel(f"{part} on {style.short(label, 18)}", over=all_of(partial(draw, part=part), style.zero), x=x)
-        for part in one["component"].values.tolist()
-    ]
+    """A panel per title, with what draws it on axes and a line at 0; ``looks`` of the steps."""
+    panels = [Panel(name, over=all_of(each, style.zero), x=x) for name, each in draw.items()]
     keys = [style.key(style.step_text(step), **look) for step, look in looks.items()]
     row = Row(y, panels, keys, "training step")
     return sheet([row], panel=(2.6, height), margin=1.2, title=title, sharex=True)[0]
@@ -78,33 +78,40 @@ def _figure(
 def calibration_running_estimates(
     datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
 ) -> Drawing:
-    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component."""
-    data, one, label = _measured(datasets, distribution, seed, "paired_loss")
+    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
+
+    Where the dependence has a likelihood, a second panel has the loss of one prediction of each context.
+    """
+    losses = [name for name in LOSSES if name in datasets["dependence"]]
+    data, one, label = _measured(datasets, distribution, seed, *losses)
     settings = json.loads(data.attrs["dependence"])["settings"]
     parts, looks = one["component"].values.tolist(), _looks(one["step"])
     n_beta = xr.DataArray(
         [settings["full" if part == "full" else "heads"]["n_beta"] for part in parts],
         dims="component", coords={"component": data["component"]},
     )  # fmt: skip
-    traces = running(data["paired_loss"], n_beta)
+    index = xr.DataArray([LOSSES[name] for name in losses], dims="loss", name="loss")
+    traces = xr.concat([running(data[name], n_beta) for name in losses], index)
     shown = traces.isel(seed=0, distribution=0)
 
-    def draw(ax: Axes, part: str) -> None:
+    def draw(ax: Axes, at: dict[str, str]) -> None:
         for step, look in looks.items():
-            each = shown.sel(component=part, step=step)
+            each = shown.sel(at | {"step": step})
             low, high = each.min("chain"), each.max("chain")
             ax.fill_between(each["draw"], low, high, alpha=0.18, linewidth=0, **look)
             ax.plot(each["draw"], each.mean("chain"), **look)
 
     last, steps = shown.isel(draw=-1).mean("chain"), list(looks)
-    ends = [
-        f"{part}: {float(values[0]):.2f} at step {steps[0]}, {float(values[-1]):.2f} at step {steps[-1]}"
-        for part in parts
-        for values in [last.sel(component=part)]
-    ]
+    panels, ends = {}, []
+    for part, loss in product(parts, index.values.tolist()):
+        at = {"component": part, "loss": loss}
+        of, below = (f", {loss}", f"\n{loss}") if len(losses) > 1 else ("", "")
+        panels[f"{part} on {style.short(label, 18)}{below}"] = partial(draw, at=at)
+        first, final = (float(last.sel(at | {"step": step})) for step in (steps[0], steps[-1]))
+        ends.append(f"{part}{of}: {first:.2f} at step {steps[0]}, {final:.2f} at step {steps[-1]}")
     spread = "Lines are means over chains, bands go from the lowest to the highest chain."
     return captions.drawing(
-        _figure(one, label, draw, looks, x="draw", y="running LLC estimate", height=2.3, title=title),
+        _figure(panels, looks, x="draw", y="running LLC estimate", height=2.3, title=title),
         traces.to_dataset(),
         f"After the last draw: {'; '.join(ends)}.",
         RUNNING,
@@ -134,8 +141,12 @@ def calibration_dataset_size(
         for size in sizes[:-1].tolist()
         for of_size in [change.sel(dataset_size=size)]
     ]
+    panels = {
+        f"{part} on {style.short(label, 18)}": partial(draw, part=part)
+        for part in one["component"].values.tolist()
+    }
     return captions.drawing(
-        _figure(one, label, draw, looks, x="contexts drawn from", y="LLC", height=2.2, title=title),
+        _figure(panels, looks, x="contexts drawn from", y="LLC", height=2.2, title=title),
         data,
         captions.when(changes, f"Median change against {sizes[-1]} contexts, for {', '.join(changes)}."),
         f"LLC over components and steps by the number of distinct contexts of {label}, nested sets.",

@@ -74,7 +74,7 @@ def sort_curves(
             f"Drawn against training step: {', '.join(each.title for each in shown)}.",
             *whole[1:],
             *heads,
-            f"LLC sampled with {captions.chains(llc)}. {captions.ERROR}" if llc is not None else "",
+            f"LLC sampled with {captions.chains(llc)}. {captions.error(llc)}" if llc is not None else "",
             captions.when(
                 controls, f"Controls, each over its maximum, without error bands: {'; '.join(controls)}."
             ),

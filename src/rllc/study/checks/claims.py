@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from rllc.analysis.columns import CONTROL, RESERVED, STANDARD_ERROR, UNTRUSTED
 from rllc.study.checks.names import refer
 from rllc.study.claims import Statistic
-from rllc.study.datasets import curves, datasets, distributions, statistics
+from rllc.study.datasets import curves, distributions, statistics, with_curves
 from rllc.study.families import family_of
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Analysis, Measure
 from rllc.study.study import Experiment, Study
 
-ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.target == "all"}
+ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.variables}
 ROWS |= {row.name: row for row in ANALYSES if any("step" in each.dims for each in row.variables.values())}
 FEW = ("distribution", "head", "later_head", "pair", "component")  # dims that may have one label
 
@@ -38,7 +38,7 @@ def claim_problems(study: Study) -> Iterator[str]:
             if entry.experiment not in (None, named):
                 yield f"{place}.{key}: {claim.statistic} is of '{entry.experiment}' alone"
                 continue
-            declared = all(read in datasets(experiment) for read, _ in curves(entry))
+            declared = all(read in with_curves(experiment) for read, _ in curves(entry))
             if entry.of and declared and not entry.by_type and "distribution" not in entry.at:
                 known = ", ".join(distributions(experiment, curves(entry)[0][0]))
                 yield (
@@ -87,7 +87,7 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         if dot and not ROWS[base].datasets:
             yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
         elif dot:
-            made = {name for each in study.experiments.values() for name in datasets(each)}
+            made = {name for each in study.experiments.values() for name in with_curves(each)}
             if base not in made:  # nothing of it is measured: what is read off it is left out
                 continue
             known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
@@ -110,7 +110,7 @@ def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
     having = [
         each
         for name, each in study.experiments.items()
-        if entry.experiment in (None, name) and made <= {*datasets(each)}
+        if entry.experiment in (None, name) and made <= {*with_curves(each)}
     ]
     if entry.divided_by:
         place_of = f"{place}.divided_by"

@@ -10,7 +10,8 @@ from rllc.study.rows import FigureRow
 from rllc.study.section import nearest
 from rllc.study.study import Animation, Experiment, Figure, Study
 
-OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated")  # options of figures
+# options of figures; a table is by distribution
+OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated", "families")
 
 
 def figure_problems(study: Study) -> Iterator[str]:
@@ -58,6 +59,11 @@ def _of_experiment(
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
         yield from _distributions(f"{place}.options", figure, row, drawn, experiment)
+        if len(experiment.seeds) < row.seeds and not figure.options.keys() & {"seed", "seeds"}:
+            yield (
+                f"{place}: '{drawn}' is of training seed number {row.seeds}, and '{figure.experiment}' has "
+                f"{experiment.seeds}; give more seeds, or take the figure out"
+            )
         setting = figure.options.get("setting")
         if isinstance(setting, str) and "setting" in options(row):
             parts = [name.partition(".") for name in made]
@@ -112,7 +118,7 @@ def _distributions(
     for name, default in told.items():
         value = figure.options.get(name)
         if value is not None:
-            for distribution in value if isinstance(value, list) else [value]:
+            for distribution in value if isinstance(value, list | dict) else [value]:
                 yield from refer(f"{place}.{name}", distribution, present, f"distribution of {files}")
         elif name not in figure.options and isinstance(default, str) and default not in present:
             yield (

@@ -13,7 +13,7 @@ from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.families import lacking
 from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
-from rllc.study.rows import Finish, Measure, Work
+from rllc.study.rows import Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
 
@@ -67,6 +67,12 @@ class Dependence(Section):
         "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
     )
     noise_seeds: Distinct[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
+    likelihood: bool = key(
+        "also with the loss of one prediction of each context, drawn at random, which is a log likelihood of "
+        "independent observations",
+        source=f"{STAGE}, App. A.4",
+        default=False,
+    )
 
 
 class Calibration(Section):
@@ -158,7 +164,7 @@ def _dependence_cost(work: Work) -> Cost:
     section, seconds = work.section, 0.0
     for component in section.components:
         base = getattr(work.experiment.sampling, "full" if component == "full" else "heads")
-        sizes = 1 + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
+        sizes = 1 + section.likelihood + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
         sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
         one = forward(work.study, work.experiment, base.batch_size, base.scored_positions)
         seconds += len(work.steps) * sizes * 3 * section.chains * section.draws * one
@@ -183,6 +189,8 @@ def _dependence_checks(place: str, work: Work) -> Iterator[str]:
                 f"{place}: it varies plain SGLD without thinning; sampling.{kind} has sampler "
                 f"{base.sampler} and thinning {base.thinning}. Set `dependence: null`, or change these"
             )
+    for reason in lacking(experiment.model, ("positions",)) if section.likelihood else ():
+        yield f"{place}.likelihood: {reason}"
     for component in section.components:
         yield from _head_or_full(f"{place}.components", component, experiment, *KINDS)
         kind = "full" if component == "full" else "heads"
@@ -201,6 +209,24 @@ def _dependence_checks(place: str, work: Work) -> Iterator[str]:
                     f"{place}.dataset_sizes: {size} contexts are more than "
                     f"{section.draws} draws of {base.batch_size} see"
                 )
+
+
+def _varied_variables() -> dict[str, Variable]:
+    """Variables of the dependence; the kernel gives their long names."""
+    component, trace = ("component",), ("component", "chain", "draw")
+    dims = {
+        "llc": component,
+        "llc_likelihood": component,
+        "llc_by_dataset_size": ("dataset_size", *component),
+        "llc_by_batch_size": ("evaluation", "batch_size", *component),
+        "llc_by_noise_seed": ("seeding", "noise_seed", *component),
+    }
+    errors = {f"{name}_se": each for name, each in dims.items()}
+    every = {**dims, **errors, "paired_loss": trace, "paired_loss_likelihood": trace}
+    return {
+        name: Variable("", "", each, optional="where asked for" if "likelihood" in name else "")
+        for name, each in every.items()
+    }
 
 
 def _head_or_full(place: str, component: str, experiment: Experiment, *kinds: str) -> Iterator[str]:
@@ -231,7 +257,7 @@ ROWS = (
         name="dependence",
         about="estimates at the base setting with other data set sizes, minibatch sizes and noise",
         kernel="rllc.measures.dependence:dependence",
-        variables={},
+        variables=_varied_variables(),
         sections=_varied,
         settings=_dependence_settings,
         cost=_dependence_cost,

@@ -1,7 +1,7 @@
-"""What heads do: attention scores, ablation, circuits, clusters. Sections and rows."""
+"""What heads do: attention scores, ablation, circuits, what a change of the data does. Sections and rows."""
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import model_validator
 
@@ -50,22 +50,6 @@ class Circuits(Section):
         "singular values up to this share of the largest count as zero; null: as torch.linalg.matrix_rank",
         default=None,
     )
-
-
-class Clusters(Section):
-    """Clusters of heads by their rLLC curves."""
-
-    distributions: Distinct[Name] = key("whose curves are channels of a head", min_length=1)
-    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans", "sbd_kmeans"]] = (
-        key(
-            "each makes its own clusters; shape_kmeans: k-Shape; sbd_kmeans: K-means by shape-based distance",
-            source=f"{RLLC}, App. F.5: all but shape_kmeans",
-            min_length=1,
-        )
-    )
-    n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
-    points: int = key("points of the uniform grid in log(step + 1)", ge=4)
-    standardize: bool = key("z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)")
 
 
 class Refinement(Section):
@@ -124,21 +108,6 @@ def _circuits_settings(work: Work) -> dict[str, Any]:
 def _circuits_checks(place: str, work: Work) -> Iterator[str]:
     if work.experiment.task != "sorting" or work.experiment.model.n_layers != 1:
         yield f"{place}: full circuits are of one layer that sorts; set `circuits: null`"
-
-
-def _clusters_checks(place: str, work: Work) -> Iterator[str]:
-    experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.heads
-    if not sampling:
-        yield f"{place}: clusters are made of rLLC curves; give sampling.heads"
-        return
-    for distribution in section.distributions:
-        curves = sampling.distributions or experiment.distributions
-        yield from refer(f"{place}.distributions", distribution, curves, "distribution of rllc.nc")
-    count = heads(experiment)
-    for k in section.n_clusters:
-        if not 2 <= k < count:
-            yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
 
 
 def _refinement_checks(place: str, work: Work) -> Iterator[str]:
@@ -277,26 +246,6 @@ ROWS = (
     ),
 )
 ANALYSES = (
-    Analysis(
-        name="clusters",
-        section=Clusters,
-        about="clusters of heads by their rLLC curves",
-        function="rllc.analysis.clusters:clusters",
-        variables={
-            "cluster": Variable("", "", ("head", "algorithm", "n_clusters")),
-            "score": Variable("", "", ("scope", "algorithm", "n_clusters", "index")),
-            "agreement": Variable("", "", ("scope", "algorithm", "other_algorithm", "n_clusters")),
-            "cluster_checkpoints": Variable("", "", ("head", "vectors", "algorithm", "n_clusters")),
-            "score_checkpoints": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters", "index")),
-            "agreement_checkpoints": Variable(
-                "", "", ("scope", "vectors", "algorithm", "other_algorithm", "n_clusters")
-            ),
-            "agreement_vectors": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters")),
-        },
-        reads=("rllc",),
-        checks=_clusters_checks,
-        stream="clustering",
-    ),
     Analysis(
         name="refinement",
         section=Refinement,

@@ -148,7 +148,11 @@ ROWS = (
                 "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "in_context", "stages")
             ),
             "regression_published_curves": _figure(
-                "comparison:regression_published_curves", "metrics", "llc", "in_context", uses=()
+                "comparison:regression_published_curves",
+                "metrics",
+                "llc",
+                "in_context",
+                uses=("hessian", "structure"),
             ),
             "stage_fig6a": _figure("behaviour:stage_fig6a", "in_context"),
             "stage_figC2": FigureRow(
@@ -157,7 +161,11 @@ ROWS = (
             "stage_figC3": _figure("behaviour:stage_figC3", "in_context"),
             "stage_figC4": _figure("behaviour:stage_figC4", "in_context"),
             "regression_sampled_loss": _figure(
-                "stages:regression_sampled_loss", "metrics", "llc", uses=("llc.*", "in_context", "stages")
+                "stages:regression_sampled_loss",
+                "metrics",
+                "llc",
+                "structure",
+                uses=("llc.*", "in_context", "stages"),
             ),
         },
     ),

@@ -9,9 +9,11 @@ from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.tasks import TASKS
 from rllc.study.values import Count, Positive
+from rllc.units import NATS
 
 CELL = ("setting", "distribution")
 ALONG = ("step", *CELL)
+ALONG_HESSIAN = ("step", "distribution")
 BOUNDARIES = (
     "boundary_step", "boundary_first", "boundary_last", "boundary_low", "boundary_high", "boundary_kind",
     "boundary_determined", "support",
@@ -32,6 +34,12 @@ class Stages(Section):
     )  # fmt: skip
 
 
+class HessianStages(Section):
+    """Stage boundaries of the logarithm of the Hessian's trace."""
+
+    from_step: Count = key("earlier checkpoints are left out", unit="steps", default=1)
+
+
 def _settings(work: Work) -> dict[str, Any]:
     """With the loss of predictions that know nothing: uniform ones of tokens, 0 of numbers."""
     tokens = work.study.tokenizers[work.experiment.tokenizer]
@@ -49,6 +57,11 @@ def _checks(place: str, work: Work) -> Iterator[str]:
         yield f"{place}: boundaries are read off LLC curves; give sampling.full, or set `stages: null`"
 
 
+def _of_hessian(place: str, work: Work) -> Iterator[str]:
+    if work.experiment.hessian is None:
+        yield f"{place}: boundaries are read off hessian.nc; give hessian, or set `hessian_stages: null`"
+
+
 ANALYSES = (
     Analysis(
         name="stages",
@@ -62,6 +75,25 @@ ANALYSES = (
         uses=("llc", "llc.*"),
         settings=_settings,
         checks=_checks,
+        local=True,
+    ),
+    Analysis(
+        name="hessian_stages",
+        section=HessianStages,
+        about="boundaries of stages in the logarithm of the Hessian's trace, by the same rule",
+        function="rllc.analysis.hessian_stages:hessian_stages",
+        variables={
+            "trace_smooth": Variable(
+                "Hessian trace, its logarithm smoothed by a Gaussian process", NATS, ALONG_HESSIAN
+            ),
+            "at_boundary": Variable(
+                "stage boundary at the checkpoint: 0 none, 1 possible, 2 determined",
+                "1",
+                (*ALONG_HESSIAN, "kind"),
+            ),
+        },
+        reads=("hessian",),
+        checks=_of_hessian,
         local=True,
     ),
 )

@@ -3,7 +3,9 @@
 from rllc.study.measures import (
     behaviour,
     calibration,
+    clusters,
     curvature,
+    domains,
     heads,
     hessian_rank,
     highlights,
@@ -30,10 +32,12 @@ MEASURES: tuple[Measure, ...] = (
     *calibration.ROWS,
 )
 ANALYSES: tuple[Analysis, ...] = (
+    *clusters.ANALYSES,
     *heads.ANALYSES,
     *tokens.ANALYSES,
     *interventions.ANALYSES,
     *stages.ANALYSES,
+    *domains.ANALYSES,
     *highlights.ANALYSES,
     *milestones.ANALYSES,
     *recommendation.ANALYSES,

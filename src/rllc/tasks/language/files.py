@@ -2,24 +2,29 @@
 
 import glob
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rllc.tasks.language.documents import Document
+from rllc.tasks.language.where import matching, some
 
 
-def documents(*, path: str | Sequence[str], field: str | None = None) -> Iterator[Document]:
+def documents(
+    *, path: str | Sequence[str], field: str | None = None, where: Mapping[str, str] | None = None
+) -> Iterator[Document]:
     """One document per file, or per line of a ``.jsonl`` file.
 
     path   a file, a glob (``**`` descends), or a list of either, relative to the working directory
     field  the key of a ``.jsonl`` line that holds its text; other files need none
+    where  which lines of ``.jsonl`` files are read (``where.matching``); other files cannot be chosen so
 
     Files come in the order of their names, each once. A document is named by its path as written; one
     found through an absolute path by what follows the folder before the first wildcard, so that no name
     depends on where the folder lies.
 
     Raises ValueError where a path matches no file, a file cannot be read, is not UTF-8 or holds NUL bytes, a
-    line is not a JSON object with text in ``field``, or ``field`` is given and no file has lines of JSON.
+    line is not a JSON object with text in ``field``, ``field`` or ``where`` is given for files that have no
+    lines of JSON, or no line matches.
     """
     patterns = [path] if isinstance(path, str) else list(path)
     if not patterns:
@@ -32,9 +37,19 @@ def documents(*, path: str | Sequence[str], field: str | None = None) -> Iterato
         raise ValueError(
             f"`field` is given, and none of {path} is a .jsonl file: take `field` out, or rename"
         )
+    if where is not None and (plain := [str(file) for file in found if not _of_json_lines(file)]):
+        raise ValueError(
+            f"`where` is of .jsonl files, and {plain[0]} is none: take it out of path, or `where`"
+        )
+    yield from some(_read_all(found, field, matching(where)), where, f"{path}")
+
+
+def _read_all(
+    found: Mapping[Path, str], field: str | None, chosen: Callable[[Mapping[str, object], str], bool]
+) -> Iterator[Document]:
     for file, name in sorted(found.items(), key=lambda item: (item[1], item[0])):
         if _of_json_lines(file):
-            yield from _lines(file, name, field)
+            yield from _lines(file, name, field, chosen)
         else:
             yield Document(_read(file), name)
 
@@ -85,7 +100,9 @@ def _read(file: Path) -> str:
     return text
 
 
-def _lines(file: Path, name: str, field: str | None) -> Iterator[Document]:
+def _lines(
+    file: Path, name: str, field: str | None, chosen: Callable[[Mapping[str, object], str], bool]
+) -> Iterator[Document]:
     if field is None:
         raise ValueError(f"{file} has JSON lines: say in `field` which key of a line holds its text")
     for number, line in enumerate(_read(file).split("\n"), start=1):
@@ -98,6 +115,8 @@ def _lines(file: Path, name: str, field: str | None) -> Iterator[Document]:
             raise ValueError(f"{file}, line {number}, is not JSON ({reason}): expected one object") from error
         if not isinstance(record, dict):
             raise ValueError(f"{file}, line {number}, is not a JSON object: expected {{{field!r}: text}}")
+        if not chosen(record, f"{file}, line {number},"):
+            continue
         if not isinstance(record.get(field), str):
             raise ValueError(
                 f"{file}, line {number}, has no text in {field!r}; its keys are {sorted(record)}: "

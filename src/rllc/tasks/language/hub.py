@@ -1,10 +1,11 @@
 """Documents from a data set of the Hugging Face hub, or a local folder in a form ``datasets`` reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from rllc.tasks.language.documents import Document
+from rllc.tasks.language.where import matching, some
 
 
 def documents(
@@ -16,21 +17,28 @@ def documents(
     revision: str | None = None,
     streaming: bool = False,
     documents: int | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> Iterator[Document]:
     """The first ``documents`` rows (all, where None) of a split, as ``datasets.load_dataset`` gives them.
+
+    With ``where`` (``where.matching``) these are the first that match.
 
     Settings are the keys of ``rllc.study.distributions.Hub``; ``name`` may also be a local folder of .jsonl,
     .parquet, .csv or .txt files. Rows are named ``<name>/<split>/<number>``.
 
-    Raises ValueError where the data set cannot be reached or has no such configuration, split or column.
+    Raises ValueError where the data set cannot be reached or has no such configuration, split or column, or
+    no row matches.
     """
     name = str(Path(name).expanduser()) if name.startswith("~") else name
     if documents is not None and documents < 1:
         raise ValueError(f"documents is {documents}; expected at least 1, or none for all")
     label = Path(name).resolve().name if Path(name).is_dir() else name
     prefix = "/".join(part for part in (label, config, split) if part)
-    rows = _rows(name, config, split, revision, streaming)
-    for number, row in enumerate(islice(rows, documents)):
+    rows, chosen = _rows(name, config, split, revision, streaming), matching(where)
+    kept = (
+        (number, row) for number, row in enumerate(rows) if chosen(row, f"row {number} of data set {name!r}")
+    )
+    for number, row in some(islice(kept, documents), where, f"data set {name!r}"):
         if not isinstance(row.get(field), str):
             raise ValueError(
                 f"row {number} of data set {name!r} has no text in {field!r}; its columns are {sorted(row)}: "

@@ -6,6 +6,7 @@ operating systems, and between the CPU and CUDA wheels of torch; the manifest's 
 """
 
 import ast
+import gc
 import hashlib
 import importlib.metadata
 import os
@@ -24,7 +25,10 @@ SUFFIXES = {
     "code": frozenset({".py"}),
     "prose": frozenset({".py", ".md", ".rst"}),
     "headers": frozenset({".h", ".hh", ".hpp", ".hxx", ".cuh"}),
+    "cython": frozenset({".pyx", ".pxd", ".pxi"}),
+    "licences": frozenset({"", ".txt", ".md", ".rst"}),
 }
+LICENCE = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE|THIRD.?PARTY).*", re.IGNORECASE)
 # Tests, copies of other people's code, and what is not the package's own.
 DROPPED_FOLDERS = (
     frozenset({"test", "tests", "testing", "_testing", "idle_test"})
@@ -39,12 +43,14 @@ DROPPED_FILES = re.compile(
 )
 MINIMUM_PARAGRAPH = 80
 ENGLISH_SHARE = 0.93
-# Headers that a program wrote, or that repeat lines of another, would stand on both sides of the split.
+# What a program wrote, or what repeats lines of another, would stand on both sides of the split.
 GENERATED = re.compile(r"@generated|DO NOT EDIT", re.IGNORECASE)
 GENERATED_WITHIN = 1000
 REPEATED_SHARE = 0.5
 MINIMUM_LINE = 16
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+# Where statements stand in a node, and so all that can have a docstring: expressions hold none.
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
 
@@ -55,7 +61,9 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
                .md and .rst files (at least 80 characters, 93 % of them letters, spaces or ``.,;``), each
                once, one document per file; ``headers``: C and C++ headers that do not call themselves
                generated and of which at most half (of the lines of 16 characters or more, counted in
-               characters) stood in an earlier one
+               characters) stood in an earlier one; ``cython``: .pyx, .pxd and .pxi files, and ``licences``:
+               the licences and notices that come with a package, by the same rule, which leaves each of
+               the widely used licences once
     packages   names of installed distributions, and ``stdlib`` for the standard library
     megabytes  reading stops at the first document that passes this size (10^6 bytes of UTF-8)
 
@@ -72,7 +80,7 @@ def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterat
     if isinstance(packages, str) or not packages:
         raise ValueError(f"packages is {packages!r}; expected a list of names such as ['stdlib', 'numpy']")
     listed = {name: path for package in dict.fromkeys(packages) for name, path in _files(package, kind)}
-    extract = {"code": _code, "prose": partial(_prose, set()), "headers": partial(_header, set())}[kind]
+    extract = {"code": _code, "prose": partial(_prose, set())}.get(kind) or partial(_unlike, set())
     return _until(megabytes * 1e6, listed, extract)
 
 
@@ -119,7 +127,7 @@ def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
         root = Path(str(distribution.locate_file("")))
         pairs = ((path, root / path) for path in distribution.files)
     for relative, path in pairs:
-        if relative.suffix in SUFFIXES[kind] and _wanted(relative.parts):
+        if relative.suffix in SUFFIXES[kind] and _wanted(relative.parts, kind):
             yield f"{package}/{relative.as_posix()}", path
 
 
@@ -129,8 +137,10 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(here, file) for file in files)
 
 
-def _wanted(parts: Sequence[str]) -> bool:
+def _wanted(parts: Sequence[str], kind: str) -> bool:
     folders, file = parts[:-1], parts[-1]
+    if kind == "licences":  # of other people's code in the package too
+        return LICENCE.fullmatch(file) is not None and ".." not in folders
     return not (
         DROPPED_FOLDERS.intersection(folders)
         or any(folder.endswith((".dist-info", ".data")) for folder in folders)
@@ -138,7 +148,7 @@ def _wanted(parts: Sequence[str]) -> bool:
     )
 
 
-def _header(seen: set[str], source: str, name: str) -> Iterator[Document]:
+def _unlike(seen: set[str], source: str, name: str) -> Iterator[Document]:
     if GENERATED.search(source, 0, GENERATED_WITHIN):
         return
     lines = [line for line in map(str.strip, source.split("\n")) if len(line) >= MINIMUM_LINE]
@@ -201,15 +211,31 @@ def without_docstrings(source: str) -> str | None:
 
 def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
     """Each docstring, and whether it is all of its body; None where ``source`` is not Python."""
+    collecting = gc.isenabled()
+    gc.disable()  # a tree has no cycles, and thousands of nodes that would be looked through for some
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    finally:
+        if collecting:
+            gc.enable()
     found = [
         (node.body[0], len(node.body) == 1 and not isinstance(node, ast.Module))
-        for node in ast.walk(tree)
+        for node in _with_blocks(tree)
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
     ]
     return sorted(found, key=lambda item: item[0].lineno)
+
+
+def _with_blocks(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, handler and case of a tree, and the tree itself."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for block in BLOCKS:
+            # The body of a lambda is no list, and neither that nor another expression is reached from here.
+            waiting += getattr(node, block, ())

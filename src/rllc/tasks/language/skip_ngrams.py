@@ -112,7 +112,7 @@ def matches(text: str, at: Sequence[int], target: Sequence[int]) -> Iterator[Mat
 
 def _meeting(pattern: re.Pattern, text: str, span: Sequence[int]) -> Iterator[re.Match]:
     """Where the pattern holds a character of the span."""
-    for match in pattern.finditer(text, max(0, span[0] - LONGEST)):
+    for match in pattern.finditer(text, max(0, span[0] - LONGEST), span[1] + LONGEST):
         if match.start() >= span[1]:
             return
         if match.end() > span[0]:

@@ -1,0 +1,213 @@
+"""Whether clusters of curves are types of heads: numbers for claims (arXiv 2410.02984, 4.1, App. F.5).
+
+All are of the paper's vectors, the curves at the checkpoints, and of its algorithms
+(``clustering.PUBLISHED``; ``kshape`` is not one); NaN where a head, a scope, an algorithm or a number of
+clusters is not there. They hold no error of the estimates, but for ``type_level_se``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.clustering import PUBLISHED
+from rllc.analysis.partitions import adjusted_rand, share_as_alike
+
+NAN = float("nan")
+REDRAWS = 1000  # of refined LLCs, for the standard error of type_level: 2 % of error
+VECTORS = "checkpoints"
+INDUCTION, SETS_APART = ("induction",), ("previous-token", "current-token")
+SMALLEST_IS_BEST = ("davies_bouldin",)
+SHAPED = {"kshape": "shape_kmeans", "shape": "sbd_kmeans"}  # k-Shape, and the paper's own K-means
+VARIABLES = {
+    **{
+        name: (words.format(algorithm), "1")
+        for key, algorithm in SHAPED.items()
+        for name, words in (
+            (f"rand_types_{key}", "adjusted Rand index of {} with the types, mean over scopes"),
+            (f"rand_types_{key}_p", "share of orders of the heads with at least that, largest of scopes: {}"),
+        )
+    },
+    "first_split_layer0": (
+        "adjusted Rand index of two clusters of layer 0 with previous- and current-token heads against "
+        "the rest, median over algorithms",
+        "1",
+    ),
+    "first_split_layer1": (
+        "adjusted Rand index of two clusters of layer 1 with induction heads against the rest, median "
+        "over algorithms",
+        "1",
+    ),
+    "induction_split": (
+        "share of algorithms whose most clusters have each induction head of a scope in another", "1",
+    ),
+    "algorithms_agree": (
+        "adjusted Rand index of two algorithms, mean over pairs, numbers of clusters and scopes", "1",
+    ),
+    "standardizing_keeps": (
+        "adjusted Rand index of Euclidean clusters with and without z-scores, mean over numbers of "
+        "clusters and scopes",
+        "1",
+    ),
+    "indices_right": (
+        "indices, of three, whose best number of Euclidean clusters is that of types; the most in a scope",
+        "1",
+    ),
+    "type_level": ("share of the variance of refined LLCs within layers that lies between types", "1"),
+    "type_level_se": ("standard error of it", "1"),
+}  # fmt: skip
+
+
+def against_types(made: xr.Dataset, rllc: xr.Dataset, types: xr.DataArray | None) -> xr.Dataset:
+    """Numbers (seed, step) at the last checkpoint.
+
+    made   what ``clusters.cluster`` returns
+    rllc   ``rllc`` and, where there, ``rllc_se`` (seed, step, head), for ``type_level``
+    types  ``head_type`` (seed, head); None: not known
+
+    ``type_level`` is eta squared: of the squares of the heads' refined LLCs about the mean of their layer,
+    the share that the means of types have. It needs a type with two heads in a layer. Its error is its spread
+    when each estimate is drawn anew with its standard error.
+    """
+    heads, seeds = made["head"], made["seed"].values.tolist()
+    at = made.sel(vectors=VECTORS)
+    kinds = typed(types, made["seed"], heads)
+    last = rllc.isel(step=-1).sel(head=heads)
+    rows = []
+    for seed in seeds:
+        one, kind = at.sel(seed=seed), kinds.sel(seed=seed).values.astype(str)
+        error = last["rllc_se"].sel(seed=seed).values if "rllc_se" in last else None
+        values = last["rllc"].sel(seed=seed).values
+        rows.append(
+            {
+                **_rand_types(one, kind),
+                "first_split_layer0": _first_split(one, kind, "layer 0", SETS_APART),
+                "first_split_layer1": _first_split(one, kind, "layer 1", INDUCTION),
+                "induction_split": _induction_split(one, kind),
+                "algorithms_agree": _agree(one),
+                "standardizing_keeps": _keeps(one),
+                "indices_right": _indices_right(one, kind),
+                "type_level": type_level(values, kind, heads["layer"].values),
+                "type_level_se": _spread(values, error, kind, heads["layer"].values),
+            }
+        )
+    coords = {"seed": seeds, "step": rllc["step"].values[-1:]}
+    return xr.Dataset({name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}, coords)
+
+
+def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) -> xr.DataArray:
+    """Types (seed, head) of these seeds and heads, "unknown" where there are none."""
+    labels = {"seed": seeds.values, "head": heads.values}
+    if types is None:
+        return xr.DataArray("unknown", labels, tuple(labels)).astype(object)
+    plain = types.reset_coords(drop=True).reindex(labels, fill_value="unknown")
+    return plain.transpose("seed", "head")
+
+
+def type_level(values: np.ndarray, kinds: np.ndarray, layers: np.ndarray) -> float:
+    """Eta squared of types [head] on values [head], both about the means of layers [head]."""
+    known = np.isfinite(values) & (kinds != "unknown")
+    values, kinds, layers = values[known], kinds[known], layers[known]
+    groups = [
+        (layers == layer) & (kinds == kind) for layer, kind in sorted({*zip(layers, kinds, strict=True)})
+    ]
+    if not any(group.sum() > 1 for group in groups):
+        return NAN
+    within = values - sum((layers == layer) * values[layers == layer].mean() for layer in np.unique(layers))
+    total = float((within**2).sum())
+    between = sum(group.sum() * within[group].mean() ** 2 for group in groups)
+    return float(between / total) if total > 0 else NAN
+
+
+def _spread(values: np.ndarray, error: np.ndarray | None, kinds: np.ndarray, layers: np.ndarray) -> float:
+    if error is None or not np.isfinite(error[np.isfinite(values)]).all():
+        return NAN
+    random = np.random.default_rng(0)
+    drawn = (random.normal(values, np.nan_to_num(error)) for _ in range(REDRAWS))
+    return float(np.std([type_level(each, kinds, layers) for each in drawn], ddof=1))
+
+
+def _members(one: xr.Dataset, kinds: np.ndarray, scope: str) -> np.ndarray:
+    """Which heads of a scope have a type."""
+    return (one["head_scope"].values == scope) & (kinds != "unknown")
+
+
+def _labels(one: xr.Dataset, algorithm: str, k: int, inside: np.ndarray) -> np.ndarray | None:
+    """Clusters of these heads; None where the algorithm or number is not there, or one has no cluster."""
+    if algorithm not in one["algorithm"].values or k not in one["n_clusters"].values or not inside.any():
+        return None
+    labels = one["cluster_checkpoints"].sel(algorithm=algorithm, n_clusters=k).values[inside]
+    return labels if labels.min() >= 0 else None
+
+
+def _rand_types(one: xr.Dataset, kinds: np.ndarray) -> dict[str, float]:
+    found = {}
+    for key, algorithm in SHAPED.items():
+        indices, chances = [], []
+        for scope in one["scope"].values.tolist():
+            inside = _members(one, kinds, scope)
+            labels = _labels(one, algorithm, len(np.unique(kinds[inside])), inside)
+            if labels is not None:
+                indices.append(adjusted_rand(labels, kinds[inside]))
+                chances.append(share_as_alike(labels, kinds[inside]))
+        found[f"rand_types_{key}"] = float(np.mean(indices)) if indices else NAN
+        found[f"rand_types_{key}_p"] = max(chances, default=NAN)
+    return found
+
+
+def _first_split(one: xr.Dataset, kinds: np.ndarray, scope: str, apart: Sequence[str]) -> float:
+    """The median over the paper's algorithms, all of which must be there."""
+    inside = _members(one, kinds, scope)
+    found = [_labels(one, name, 2, inside) for name in PUBLISHED]
+    truth = np.isin(kinds[inside], apart)
+    if any(labels is None for labels in found):
+        return NAN
+    return float(np.median([adjusted_rand(labels, truth) for labels in found]))
+
+
+def _induction_split(one: xr.Dataset, kinds: np.ndarray) -> float:
+    most, split = int(one["n_clusters"].max()), []
+    for scope in one["scope"].values.tolist():
+        heads = _members(one, kinds, scope) & (kinds == "induction")
+        found = [_labels(one, name, most, heads) for name in PUBLISHED] if heads.sum() > 1 else []
+        split += [len(np.unique(labels)) == len(labels) for labels in found if labels is not None]
+    return float(np.mean(split)) if split else NAN
+
+
+def _agree(one: xr.Dataset) -> float:
+    if not set(PUBLISHED) <= set(one["algorithm"].values.tolist()):
+        return NAN
+    four = list(PUBLISHED)
+    table = one["agreement_checkpoints"].sel(algorithm=four, other_algorithm=four)
+    table = table.transpose("algorithm", "other_algorithm", ...).values
+    return float(table[np.triu_indices(len(four), 1)].mean())
+
+
+def _keeps(one: xr.Dataset) -> float:
+    if "euclidean_kmeans" not in one["algorithm"].values:
+        return NAN
+    found = []
+    for k in one["n_clusters"].values.tolist():
+        scored = one["cluster_standardized"].sel(n_clusters=k).values
+        raw = one["cluster_checkpoints"].sel(n_clusters=k, algorithm="euclidean_kmeans").values
+        for scope in one["scope"].values.tolist():
+            inside = (one["head_scope"].values == scope) & (raw >= 0)
+            found.append(adjusted_rand(scored[inside], raw[inside]))
+    return float(np.mean(found))
+
+
+def _indices_right(one: xr.Dataset, kinds: np.ndarray) -> float:
+    """Judged where the number of types is among the numbers of clusters, of which there are others."""
+    if "euclidean_kmeans" not in one["algorithm"].values or one.sizes["n_clusters"] < 2:
+        return NAN
+    table, counts = one["score_checkpoints"].sel(algorithm="euclidean_kmeans"), []
+    for scope in one["scope"].values.tolist():
+        number = len(np.unique(kinds[_members(one, kinds, scope)]))
+        scores = table.sel(scope=scope)
+        if number in one["n_clusters"].values and np.isfinite(scores).all():
+            right = 0
+            for index in one["index"].values.tolist():
+                values = scores.sel(index=index).values * (-1 if index in SMALLEST_IS_BEST else 1)
+                right += int(one["n_clusters"][values.argmax()]) == number
+            counts.append(float(right))
+    return max(counts, default=NAN)

@@ -1,0 +1,40 @@
+"""Stages of development read off the curvature of the loss, by the rule for LLC curves."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.plateaus import plateaus
+from rllc.analysis.stages import COUNTED, marks
+
+ALONG = ("seed", "distribution")
+
+
+def hessian_stages(datasets: Mapping[str, xr.Dataset], *, from_step: int, random_seed: int = 0) -> xr.Dataset:
+    """Boundaries of ln(Hessian trace), for every training seed and distribution.
+
+    datasets   ``hessian``: ``hessian_trace`` (seed, step, distribution)
+    from_step  earlier checkpoints are left out, and so are those whose trace is not positive
+
+    Returns ``trace_smooth``, the trace smoothed (its logarithm is what is), and ``at_boundary`` (kind): 0
+    none, 1 possible, 2 determined, as of an LLC (``rllc.analysis.stages``); NaN at checkpoints left out.
+    """
+    trace = datasets["hessian"]["hessian_trace"].sortby("step")
+    cells = []
+    for seed, distribution in product(*(trace[name].values.tolist() for name in ALONG)):
+        one = trace.sel(seed=seed, distribution=distribution)
+        used = one.isel(step=((one["step"] >= max(from_step, 1)) & (one > 0)).values)
+        step, value = used["step"].values.astype(float), np.log(used.values.astype(float))
+        smoothed, boundaries = plateaus(step, value, random_seed=random_seed)
+        cell = xr.Dataset(
+            {
+                "trace_smooth": ("step", np.exp(smoothed.value)),
+                "at_boundary": (("step", "kind"), marks(boundaries, step.size)),
+            },
+            coords={"step": used["step"].values, "kind": np.asarray(COUNTED, dtype=object)},
+        )
+        cell = cell.reindex(step=trace["step"].values)
+        cells.append(cell.expand_dims(seed=[seed], distribution=[distribution]))
+    return xr.combine_by_coords(cells, combine_attrs="drop")

@@ -1,0 +1,172 @@
+"""Clusters of one training seed in others, and the others' refined LLCs (arXiv 2410.02984, Figs. 20-23)."""
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import captions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
+from rllc.figures.heads.clusters import cluster_keys, look_of, name_clusters, title_look
+from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
+
+SHAPE = "sbd_kmeans"
+SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "other": "m", "unknown": "?"}
+LETTERS = "i induction, p previous-token, c current-token, m multigram (all others)"
+
+
+def rllc_fig20_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
+    """The first seed's shape-based clusters, and the heads of the second seed (or of ``seed``) in them."""
+    return _of_seed(datasets, seed, 1)
+
+
+def rllc_fig21_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
+    """The first seed's shape-based clusters, and the heads of the third seed (or of ``seed``) in them."""
+    return _of_seed(datasets, seed, 2)
+
+
+def rllc_fig22_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
+    """The first seed's shape-based clusters, and the heads of the fourth seed (or of ``seed``) in them."""
+    return _of_seed(datasets, seed, 3)
+
+
+@style.styled
+def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
+    """Rows scopes, of the first seed and below it of the other; columns numbers of clusters.
+
+    Curves are refined LLCs on the distribution whose curves were clustered.
+    """
+    whole = inputs.need(datasets, "transfer", "cluster", "rand_types", "rand_own", "p", "p_least")
+    rllc = inputs.need(datasets, "rllc", "rllc")
+    seeds = whole["seed"].values.tolist()
+    if seed is None and len(seeds) <= place:
+        raise ValueError(f"transfer.nc has no training seed after {place}; it has {seeds}: say which")
+    other = inputs.of_seed(whole, seed)["seed"].item() if seed is not None else seeds[place]
+    first = seeds[0]
+    if other == first:
+        raise ValueError(f"seed {first} is that whose clusters are carried over; draw one of {seeds[1:]}")
+    names = ["cluster", "distance", "rand_types", "rand_own", "p", "p_least"]
+    one = whole[names].sel(seed=[first, other], algorithm=SHAPE, drop=True)
+    name = whole.attrs["distribution"]
+    kept = [variable for variable in ("rllc", "rllc_se", "verdict") if variable in rllc]
+    curves = rllc[kept].sel(seed=[first, other], distribution=name, head=one["head"].values)
+    data = xr.merge([curves.drop_attrs(deep=False), one], join="left", compat="override")
+    data = data.assign(head_type=inputs.types_of(datasets, data["head"], data["seed"]))
+    figure = _sheet(data, first)
+    scopes = one["scope"].values.tolist()
+    findings = [_finding(data.sel(seed=other), scope, first, whole["types"]) for scope in scopes]
+    means = data["rand_types"].sel(seed=other).mean("scope")
+    return captions.drawing(
+        figure,
+        data.drop_vars("head_type"),  # colour is no type here
+        captions.sentence("; ".join(findings)),
+        f"Mean over scopes, by number of clusters: {_by_number(means)}.",
+        "The adjusted Rand index is 1 where clusters are the types of heads and 0 as chance gives; p is the "
+        "share of all orders of the heads with at least that.",
+        conditions=[
+            f"Clusters (K-means with the shape-based distance) are of seed {first}'s curves on "
+            f"{inputs.one_label(rllc, name)}; a head of seed {other} is in that whose centre is nearest.",
+            f"After each head its type: {LETTERS}.",
+            captions.failures(data, "rllc"),
+            captions.trust(data, "rllc"),
+        ],
+        details=[captions.cautions(data, "rllc")],
+    )
+
+
+def _sheet(data: xr.Dataset, first: int) -> style.Figure:
+    keys = [*cluster_keys(data["cluster"]), *style.ring_keys(inputs.ring_reasons((data, "rllc")))]
+    numbers, rows = data["n_clusters"].values.tolist(), []
+    every = [_typed(cell) for _, _, cell in by_seed(data) for cell in _of_scopes(cell).values()]
+    look = title_look([each["cluster"].sel(n_clusters=k) for each in every for k in numbers])
+    for scope in data["scope"].values.tolist():
+        for seed, _, cell in by_seed(data):
+            inside = _of_scopes(cell)[scope]
+            panels = []
+            for k in numbers:
+                at = inside.sel(n_clusters=k)
+                heads = zip(at["head"].values, at["cluster"].values.tolist(), strict=True)
+                lines = [curve(at.sel(head=head), "rllc", look_of(index)) for head, index in heads]
+                index, p = (float(at[name].sel(scope=scope)) for name in ("rand_types", "p"))
+                note = f"Rand index {index:.2f}, p {p:.2g}" if np.isfinite(index) else "one type of head"
+                over = partial(name_clusters, cluster=_typed(at)["cluster"], note=note)
+                panels.append(Panel(f"seed {seed}, {scope}, k = {k}", lines, look, over=over))
+            whose = "clustered" if seed == first else "carried over"
+            rows.append(Row(f"{whose}\nrefined LLC", panels, [] if rows else keys))
+    return sheet(rows, panel=(2.6, 1.9), margin=1.5, sharex=True, sharey="row")[0]
+
+
+def _of_scopes(one: xr.Dataset) -> dict[str, xr.Dataset]:
+    """The heads of each scope."""
+    return {scope: one.sel(head=one["head_scope"] == scope) for scope in one["scope"].values.tolist()}
+
+
+def _typed(one: xr.Dataset) -> xr.Dataset:
+    """Heads called by their label and the letter of their type: "1:3i"."""
+    pairs = zip(one["head"].values.tolist(), one["head_type"].values.tolist(), strict=True)
+    return one.assign_coords(head=[f"{head}{SHORT[kind]}" for head, kind in pairs])
+
+
+def _finding(one: xr.Dataset, scope: str, first: int, types: xr.DataArray) -> str:
+    """The index and p of one seed and scope at as many clusters as the first seed has types."""
+    k = int(types.sel(seed=first, scope=scope))
+    if k not in one["n_clusters"].values:
+        return f"{scope}: seed {first} has {k} types of heads, and so many clusters were not made"
+    at = one.sel(scope=scope, n_clusters=k)
+    index, own, p, least = (float(at[name]) for name in ("rand_types", "rand_own", "p", "p_least"))
+    if not np.isfinite(index):
+        return f"{scope}: seed {int(one['seed'])} has one type of head, so no index"
+    return (
+        f"{scope}, k = {k} (as many as types): adjusted Rand index {index:.2f} with the types of seed "
+        f"{int(one['seed'])}'s heads (p {p:.2g}, at best {least:.2g}), {own:.2f} with its own clusters"
+    )
+
+
+def _by_number(values: xr.DataArray) -> str:
+    pairs = zip(values["n_clusters"].values.tolist(), values.values.tolist(), strict=True)
+    return ", ".join(f"k = {k} {f'{value:.2f}' if np.isfinite(value) else 'none'}" for k, value in pairs)
+
+
+@style.styled
+def rllc_fig23_other_seeds(
+    datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
+) -> Drawing:
+    """Rows training seeds (default: all but the first), columns distributions, a line per head.
+
+    distributions  default "mixture" and "code"
+    """
+    every = inputs.need(datasets, "rllc", "rllc")["seed"].values.tolist()
+    if seeds is None and len(every) < 2:
+        raise ValueError(f"rllc.nc has the training seed {every[0]} alone: train others, or name it in seeds")
+    seeds = every[1:] if seeds is None else seeds
+    data = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "status", "verdict"), seeds=seeds)
+    data = data.sel(distribution=inputs.distribution_names(data, distributions, ("mixture", "code")))
+    labels, rows = inputs.distribution_labels(data), []
+    rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
+    for seed in data["seed"].values.tolist():
+        one = data.sel(seed=seed)
+        looks = style.head_styles(one["head_type"])
+        panels = [
+            Panel(f"seed {seed}: {style.short(label)}", of_heads(one.sel(distribution=name), "rllc", looks))
+            for name, label in labels.items()
+        ]
+        keys = [*style.head_keys(one["head_type"], looks), *([] if rows else rings)]
+        rows.append(Row("refined LLC", panels, keys, "head, type"))
+    entries = data.sizes["head"] + len(rings)
+    figure, _ = sheet(rows, panel=(3.1, 2.6), entries=entries, sharex=True, sharey=True)
+    conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
+    return captions.drawing(figure, data, *_peaks(data, labels), conditions=conditions, details=details)
+
+
+def _peaks(data: xr.Dataset, labels: dict[str, str]) -> list[str]:
+    """The highest head at the last step, by seed and distribution."""
+    sentences = []
+    for seed in data["seed"].values.tolist():
+        last = data.sel(seed=seed).isel(step=-1)
+        parts = [
+            f"on {label} {captions.largest(cell['rllc'], cell.get('rllc_se'), count=1)}"
+            for name, label in labels.items()
+            for cell in [last.sel(distribution=name)]
+        ]
+        sentences.append(f"Highest at the end, seed {seed}: {', '.join(parts)}.")
+    return sentences

@@ -1,0 +1,41 @@
+"""Which rows of a source are read: those of which a field matches a regular expression."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+
+def matching(where: Mapping[str, str] | None) -> Callable[[Mapping[str, object], str], bool]:
+    """The test of a row, called with the row and what it is called: whether it is read.
+
+    where  ``field``, text or a list of texts, and ``matches``, a regular expression that is found anywhere in
+           the text, or in one of the texts; None: every row is read
+
+    The test raises ValueError for a row without such a field, or with another thing in it.
+    """
+    if where is None:
+        return lambda row, place: True
+    field, expression = where["field"], re.compile(where["matches"])
+
+    def matches(row: Mapping[str, object], place: str) -> bool:
+        value = row.get(field)
+        texts = value if isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"{place} has neither text nor a list of texts in {field!r} (where.field); it has "
+                f"{sorted(row)}"
+            )
+        return any(map(expression.search, texts))
+
+    return matches
+
+
+def some(found: Iterator, where: Mapping[str, str] | None, of: str) -> Iterator:
+    """What is found, which must be something where rows are chosen. Raises ValueError where it is nothing."""
+    empty = True
+    for each in found:
+        empty = False
+        yield each
+    if empty and where is not None:
+        raise ValueError(
+            f"no row of {of} has {where['matches']!r} in {where['field']!r}: correct `where`, or leave it out"
+        )

@@ -1,0 +1,79 @@
+"""Figures of clusters in other seeds: what they show is what transfer.nc says."""
+
+import numpy as np
+import pytest
+
+from rllc.analysis.head_types import head_types
+from rllc.analysis.transfer import transfer
+from rllc.figures.captions import WORDS
+from rllc.figures.heads.clusters import look_of
+from rllc.figures.heads.transfer import (
+    rllc_fig20_cluster_transfer,
+    rllc_fig21_cluster_transfer,
+    rllc_fig22_cluster_transfer,
+    rllc_fig23_other_seeds,
+)
+
+
+@pytest.fixture(scope="module")
+def datasets(make_study):
+    made = make_study(seeds=(3, 5, 8), n_heads=8)
+    made["heads"]["head_type"] = head_types(made["heads"])
+    settings = {"distribution": "mixture", "n_clusters": [2, 3], "algorithms": ["sbd_kmeans"], "points": None}
+    return made | {"transfer": transfer(made, **settings, random_seed=0)}
+
+
+def test_rows_are_the_first_seed_and_another(datasets, misplaced):
+    for draw, seed in ((rllc_fig20_cluster_transfer, 5), (rllc_fig21_cluster_transfer, 8)):
+        drawing = draw(datasets)
+        assert misplaced(drawing) == []
+        titles = [ax.get_title("left") for ax in drawing.figure.axes if ax.get_visible()]
+        rows = [f"seed {s}, layer {n}, k = {k}" for n in (0, 1) for s in (3, seed) for k in (2, 3)]
+        assert titles == rows
+        assert drawing.data["seed"].values.tolist() == [3, seed]
+        assert len(drawing.caption.split()) < 1.2 * WORDS and "nan" not in drawing.caption
+    again = rllc_fig20_cluster_transfer(datasets, seed=8)
+    assert again.caption == rllc_fig21_cluster_transfer(datasets).caption
+
+
+def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
+    drawing = rllc_fig20_cluster_transfer(datasets)
+    at = {"algorithm": "sbd_kmeans", "n_clusters": 3}
+    cell = datasets["transfer"].sel(at | {"seed": 5, "scope": "layer 0"})
+    panel = next(ax for ax in drawing.figure.axes if ax.get_title("left") == "seed 5, layer 0, k = 3")
+    lines = [line for line in panel.get_lines() if len(line.get_xdata()) == datasets["rllc"].sizes["step"]]
+    heads = [head for head in cell["head"].values if head.startswith("0:")]
+    for head, line in zip(heads, lines, strict=True):
+        assert line.get_color() == look_of(int(cell["cluster"].sel(head=head)))["color"]
+        truth = datasets["rllc"]["rllc"].sel(seed=5, head=head, distribution="mixture")
+        np.testing.assert_array_equal(line.get_ydata(), truth)
+    texts = [text.get_text() for text in panel.texts]
+    assert f"Rand index {float(cell['rand_types']):.2f}, p {float(cell['p']):.2g}" in texts
+    assert any(text == "0:1p" for text in texts) and any(text == "0:0m" for text in texts)
+    k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
+    assert k == 3 and f"layer 0, k = 3 (as many as types): adjusted Rand index {float(cell['rand_types']):.2f}" in (
+        drawing.caption.lower().replace("rand", "Rand")
+    )  # fmt: skip
+
+
+def test_seeds_that_there_are_not_are_named(datasets):
+    with pytest.raises(ValueError, match=r"no training seed after 3; it has \[3, 5, 8\]"):
+        rllc_fig22_cluster_transfer(datasets)
+    with pytest.raises(
+        ValueError, match=r"seed 3 is that whose clusters are carried over; draw one of \[5, 8\]"
+    ):
+        rllc_fig20_cluster_transfer(datasets, seed=3)
+    with pytest.raises(ValueError, match="the training seed 3 alone"):
+        rllc_fig23_other_seeds({"rllc": datasets["rllc"].isel(seed=[0])})
+
+
+def test_the_other_seeds_are_all_but_the_first(datasets, misplaced):
+    drawing = rllc_fig23_other_seeds(datasets)
+    assert misplaced(drawing) == []
+    titles = [ax.get_title("left") for ax in drawing.figure.axes if ax.get_visible()]
+    assert titles == [f"seed {s}: {d}" for s in (5, 8) for d in ("training mixture", "code")]
+    assert drawing.data["seed"].values.tolist() == [5, 8]
+    one = drawing.figure.axes[0].get_lines()[0].get_ydata()
+    np.testing.assert_array_equal(
+        one, datasets["rllc"]["rllc"].sel(seed=5, head="0:0", distribution="mixture")
+    )
