@@ -4,9 +4,9 @@ An entry says which curve and what is read off it, in this order: the variable (
 over that at ``divided_by``), with ``over_seeds`` its spread between seeds, the heads of a ``layer`` and of
 some ``types``, over heads as ``over_heads`` says, its finite checkpoints from ``from_step`` to ``to_step``,
 a running mean over ``window`` of them, one of the functions of ``rllc.analysis.curves``, and of the numbers
-that it gives for each head the one that ``of_heads`` says. Or it is one number of other statistics (``among``). A
-step may be the name of a statistic that gives one. Where the curve has standard errors, the statistic has
-one: its spread when every checkpoint of every head is drawn anew.
+that it gives for each head the one that ``of_heads`` says. Or it is one number of other statistics
+(``among``). A step may be the name of a statistic that gives one. Where the curve has standard errors, the
+statistic has one: its spread when every checkpoint of every head is drawn anew.
 """
 
 import json
