@@ -221,7 +221,7 @@ def test_a_seed_without_a_value_is_not_judged_and_the_reason_is_told():
 
 
 def test_the_control_is_judged_by_the_same_bounds():
-    table = summary(x=(2, 0.5), x_control=(2, 2), x_control_se=(0.1, 9))
+    table = summary(x=(2, 0.5), x_gradient_off=(2, 2), x_gradient_off_se=(0.1, 9))
     found = judge({"c": claim(at_least=1)}, {"a": table})
     assert found["verdict"].item() == "half" and found["control_verdict"].item() == "undecided"
     assert found["control"].values.tolist() == [[2, 2]]
