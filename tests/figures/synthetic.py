@@ -83,6 +83,7 @@ def refined(coords, distributions, sampling, missing, scale=1.0, off=1.02):
             "rllc": (dims, values),
             "rllc_se": (dims, error),
             "rllc_gradient_off": (dims, values * off + random.normal(0, 0.01 * scale, shape)),
+            "rllc_gradient_off_se": (dims, np.full(shape, 0.01 * scale)),
             "rllc_chain": ((*dims, "chain"), chains),
             "status": ((*dims, "chain"), status, status_attributes()),
             "verdict": (dims, verdict, verdict_attributes()),

@@ -66,7 +66,8 @@ def declared():
             sections = row.declared(experiment)
             each = sections if isinstance(sections, dict) else {row.name: sections} if sections else {}
             for dataset, section in each.items():
-                yield pytest.param(row, experiment, section, id=f"{name}.{dataset}")
+                if type(section).model_fields:
+                    yield pytest.param(row, experiment, section, id=f"{name}.{dataset}")
 
 
 def told(row, experiment, section):

@@ -88,9 +88,11 @@ def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) ->
         raise ConfigError(f"{place}: give the name of one experiment")
     if other in (*followed, name):
         raise ConfigError(f"{place}: {' is like '.join((*followed, name, other))}, which is a circle")
-    known = [each for each, entry in experiments.items() if isinstance(entry, dict)]
+    if not isinstance(experiments.get(other, {}), dict | None):
+        raise ConfigError(f"experiments.{other}: give a table of keys, or null; {name} is like it")
+    known = [each for each, entry in experiments.items() if entry is not None]
     if other not in known:
-        gone = " any more: its entry is null or no table" if other in experiments else ""
+        gone = " any more: its entry is null" if other in experiments else ""
         raise ConfigError(f"{place}: no experiment is called '{other}'{gone}{nearest(other, known)}")
     under = _alike(other, experiments, (*followed, name))
     return _merged({key: value for key, value in under.items() if key not in ALONE}, entry)

@@ -17,10 +17,15 @@ class ConfigError(ValueError):
         super().__init__("the config cannot be used:\n" + "\n".join(f"  - {each}" for each in problems))
 
 
+def like(name: str, known: Iterable[str]) -> list[str]:
+    """The closest known name, if any is close."""
+    return difflib.get_close_matches(str(name), sorted(map(str, known)), n=1, cutoff=0.5)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
     known = sorted(map(str, known))
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    close = like(name, known)
     return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(known) or 'none'}"
 
 

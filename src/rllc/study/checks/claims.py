@@ -9,6 +9,7 @@ from rllc.study.datasets import curves, distributions, statistics, with_curves
 from rllc.study.families import family_of
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Analysis, Measure
+from rllc.study.section import like
 from rllc.study.study import Experiment, Study
 
 ROWS = {row.pattern.partition("(")[0]: row for row in MEASURES if row.variables}
@@ -88,7 +89,8 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
             yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
         elif dot:
             made = {name for each in study.experiments.values() for name in with_curves(each)}
-            if base not in made:  # nothing of it is measured: what is read off it is left out
+            settings = {name.partition(".")[2] for name in made} - {""}
+            if not like(setting, settings):  # no experiment has it: what is read off it is left out
                 continue
             known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
             yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
@@ -145,7 +147,7 @@ def _labels_at(
         yield from refer(place, dim, set.intersection(*dims), f"dim of {of}")
     for dim in sorted(set.union(*dims) - {*at, *FEW}):
         yield f"{place}: {of} has more than one {dim}; say which"
-    if "distribution" in at:
+    if "distribution" in at and having:
         known = dict.fromkeys(name for each in having for name in _distributions(each, read))
         left_out = _behind(study, {claim.statistic for claim in study.claims.values()})  # with the claim
         if at["distribution"] not in study.distributions or place.split(".")[1] not in left_out:
