@@ -109,7 +109,8 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
         assert "units" in dataset[variable].attrs or variable in ("status", "cluster"), variable
     assert dataset["seed"].values.tolist() == [0]
     if "step" in dataset.dims:
-        steps = {"hessian_rank": [0, 16, 60], "milestones": [60]}.get(name, [0, 4, 8, 16, 32, 60])
+        some = {"hessian_rank": [0, 16, 60], "milestones": [60], "clusters": [60]}
+        steps = some.get(name, [0, 4, 8, 16, 32, 60])
         assert dataset["step"].values.tolist() == steps
     if "head" in dataset.dims:
         assert dataset["head"].values.tolist() == ["0:0", "0:1", "1:0", "1:1"]
