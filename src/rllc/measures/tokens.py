@@ -99,6 +99,17 @@ class Affected(NamedTuple):
         order = np.lexsort((self.position, self.context, -self.rise))[:top]
         return Affected(*(part[order] for part in self))
 
+    def first(self, count: int) -> "Affected":
+        """The first of them: views."""
+        return Affected(*(part[:count] for part in self))
+
+    def write(self, start: int, others: "Affected") -> int:
+        """Put others in, from this place on; returns where they end."""
+        end = start + len(others.rise)
+        for part, other in zip(self, others, strict=True):
+            part[start:end] = other
+        return end
+
 
 @torch.no_grad()
 def most_affected(
@@ -121,24 +132,33 @@ def most_affected(
         )
     drawn = np.sort(generator(seed, "chance").choice(sum(sizes), top, replace=False))
     means = mean_outputs(weights, batches, architecture)
-    most: list[list[Affected]] = [[] for _ in range(architecture.n_layers * architecture.n_heads)]
-    chance: list[list[Affected]] = [[] for _ in most]
+    heads, width = architecture.n_layers * architecture.n_heads, batches[0].contexts.shape[1]
+    # All room at once: arrays that stay, made between larger ones that go, would hold the memory of these.
+    most, chance = ([_room(top, width) for _ in range(heads)] for _ in range(2))
+    counts, drawn_so_far = [0] * heads, 0
     first = contexts = 0
     for index in range(len(batches)):
         batch = batches[index]
         length = batch.targets.shape[1]
         inside = drawn[(drawn >= first) & (drawn < first + sizes[index])] - first
         for head, (rise, pattern) in enumerate(_rises(weights, batch, means, architecture)):
+            so_far = most[head].first(counts[head])
             positive = np.flatnonzero(rise > 0)
-            least = most[head][0].rise[-1] if most[head] and len(most[head][0].rise) == top else 0.0
+            least = so_far.rise[-1] if counts[head] == top else 0.0
             found = _at(positive[rise[positive] >= least], rise, pattern, contexts, length)
-            joined = (np.concatenate(parts) for parts in zip(*most[head], found.kept(top), strict=True))
-            most[head] = [Affected(*joined).kept(top)]
+            joined = (np.concatenate(parts) for parts in zip(so_far, found.kept(top), strict=True))
+            counts[head] = most[head].write(0, Affected(*joined).kept(top))
             anywhere = _at(inside, np.full(rise.size, np.nan), pattern, contexts, length)
-            chance[head].append(anywhere)
+            chance[head].write(drawn_so_far, anywhere)
+        drawn_so_far += inside.size
         first, contexts = first + sizes[index], contexts + len(batch.contexts)
-    whole = [Affected(*map(np.concatenate, zip(*parts, strict=True))) for parts in chance]
-    return [parts[0] for parts in most], whole
+    return [one.first(count) for one, count in zip(most, counts, strict=True)], chance
+
+
+def _room(count: int, width: int) -> Affected:
+    """Of so many tokens, whose attention is to so many places."""
+    places = (np.zeros(count, dtype=np.int64) for _ in range(2))
+    return Affected(np.zeros(count), *places, np.zeros((count, width), dtype=np.float32))
 
 
 def _at(flat: np.ndarray, rise: np.ndarray, pattern: Tensor, contexts: int, length: int) -> Affected:
