@@ -15,7 +15,7 @@ from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads import tokens as figures
 from rllc.figures.page import INK, SCHEMES
 from rllc.figures.tokens_page import ORANGES, TARGET, tokens_in_context
-from rllc.measures.tokens import Contexts, most_affected
+from rllc.measures.most_affected import Contexts, most_affected
 from rllc.measures.tokens import tokens_in_context as measure
 from rllc.tasks.language.patterns import PATTERNS, Reader
 

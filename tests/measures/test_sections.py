@@ -11,7 +11,8 @@ from rllc.measures.heads import head_scores, heads, repeat_gap
 from rllc.measures.hessian import hessian, hessian_traces
 from rllc.measures.hessian_rank import hessian_rank, hessian_ranks
 from rllc.measures.metrics import evaluate, metrics
-from rllc.measures.tokens import Contexts, most_affected, tokens, tokens_in_context
+from rllc.measures.most_affected import Contexts, most_affected
+from rllc.measures.tokens import tokens, tokens_in_context
 from rllc.models.attention_only import model
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Examples, batches_of

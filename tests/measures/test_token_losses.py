@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
+from rllc.measures.most_affected import Contexts
 from rllc.measures.token_losses import by_token, kinds, texts
-from rllc.measures.tokens import Contexts
 from rllc.models.attention_only import model
 from rllc.tasks.batch import next_token_batch
 

@@ -7,7 +7,8 @@ import torch
 from hooked import as_hooked
 from planted import induction_model
 
-from rllc.measures.tokens import Affected, Contexts, most_affected, tokens_in_context, visible
+from rllc.measures.most_affected import Affected, Contexts, most_affected
+from rllc.measures.tokens import tokens_in_context, visible
 from rllc.models.loss import token_losses
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator

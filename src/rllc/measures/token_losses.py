@@ -12,7 +12,8 @@ import torch
 import xarray as xr
 
 from rllc.measures.data import Data, Measurement
-from rllc.measures.tokens import Contexts, visible
+from rllc.measures.most_affected import Contexts
+from rllc.measures.tokens import visible
 from rllc.models import loss
 from rllc.models.model import Model
 from rllc.models.weights import Weights
