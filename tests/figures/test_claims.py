@@ -166,3 +166,20 @@ def test_what_is_not_judged_says_why_and_what_the_control_says_too_is_curvature_
     by_control[decided] = "undecided"
     other = claims_sorting({"claims": claims.assign(control_verdict=("claim", by_control))})
     assert "curvature alone" not in texts(other) and "without the loss gradient" not in words(other)
+
+
+def test_claims_of_some_experiments_and_the_seeds_that_these_have(sorting):
+    claims = sorting.claims()
+    named = claims["experiment_of_claim"].values
+    of_one = xr.DataArray(named == "sort_1head", dims="claim")
+    second = claims["seed"] == 1
+    gone = claims.assign(
+        value=claims["value"].where(~(of_one & second)),
+        passes=claims["passes"].where(~(of_one & second), -1),
+    )
+    drawn = claims_sorting({"claims": gone}, experiments=["sort_1*"]).data
+    assert set(drawn["experiment_of_claim"].values) == {"sort_1head"}
+    assert drawn.sizes["claim"] == (named == "sort_1head").sum() and drawn["seed"].values.tolist() == [0]
+    assert claims_sorting({"claims": gone}, experiments=["sort_2*"]).data["seed"].values.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="no claim is about an experiment that is called language"):
+        claims_sorting({"claims": claims}, experiments=["language"])

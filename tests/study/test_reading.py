@@ -115,6 +115,9 @@ def test_an_entry_set_to_null_is_removed(config):
 def test_the_figure_of_the_claims_goes_where_nothing_is_summarised(config):
     assert "claims_sorting" in read(config).figures
     assert "claims_sorting" not in read(config | {"statistics": {}, "claims": {}}).figures
+    config["experiments"] |= {"sort_1head": None, "sort_2head_baseline": None}
+    assert not {"claims_sorting", "sort_summary"} & {*read(config).figures}
+    assert "claims_heads" in read(config).figures
 
 
 def test_datasets_follow_what_an_experiment_declares(config):

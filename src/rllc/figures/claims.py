@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 import xarray as xr
@@ -35,7 +36,7 @@ MEANING = {
 }
 WIDTHS = {
     "claim": 4.6,
-    "statistic": 2.35,
+    "statistic": 3.35,
     "threshold": 1.05,
     "seed": 0.78,
     "error": 0.45,
@@ -50,8 +51,15 @@ COUNTED = {
     "not reached": "not reached",
     "not judged": "not judged",
 }
-OF_SEED = {1: "holds", 0: "does not", -1: "not reached", -2: "undecided", -3: "not judged"}  # by ``passes``
-LETTERS, WORDS, THEIRS = 72, 38, 27  # letters of a claim, a statistic and others' value on one line
+NOT_REACHED = -1  # of ``passes``, whose values are:
+OF_SEED = {
+    1: "holds",
+    0: "does not",
+    NOT_REACHED: "not reached",
+    -2: "undecided",
+    -3: "not judged",
+}  # by ``passes``
+LETTERS, WORDS, THEIRS = 72, 51, 27  # letters of a claim, a statistic and others' value on one line
 LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 NEEDED = ("text", "statistic", "at_least", "at_most", "value", "passes", "verdict")
 OPTIONAL = (
@@ -82,17 +90,21 @@ def claims_sorting(
     titles: Mapping[str, str] | None = None,
     seeds: Seeds = None,
     group: str = "experiment_of_claim",
+    experiments: Sequence[str] = ("*",),
 ) -> Drawing:
     """Every claim: its text, statistic, threshold, value per seed and verdict, grouped by experiment.
 
-    datasets  ``claims``
-    titles    what an experiment is called, by its name; default its label in the dataset
-    group     the variable (claim) that names a claim's experiment; "experiment" where that is not there
+    datasets     ``claims``
+    titles       what an experiment is called, by its name; default its label in the dataset
+    group        the variable (claim) that names a claim's experiment; "experiment" where that is not there
+    experiments  whose claims are drawn: names, or patterns as in a shell; seeds that none of them has
+                 reached have no column
     """
     claims = of_seeds(need(datasets, "claims", *NEEDED), seeds)
     group = group if group in claims else "experiment"
     if group not in claims.variables or claims[group].dims != ("claim",):
         raise ValueError(f"claims.nc has no variable over claims that names the experiment, as {group!r}")
+    claims = _of_experiments(claims, group, experiments)
     data = claims[[*NEEDED, *(name for name in OPTIONAL if name in claims), group]]
     data = data.drop_vars([name for name in data.coords if name not in ("claim", "seed", group)])
     called = experiment_titles(claims, titles)
@@ -129,6 +141,17 @@ def claims_sorting(
     ax.set(xlim=(0, width), ylim=(top + 0.15, 0))
     means = averaged(claims, data["statistic"].values.tolist())
     return Drawing(figure, data, *_caption(data, errors, means))
+
+
+def _of_experiments(claims: xr.Dataset, group: str, patterns: Sequence[str]) -> xr.Dataset:
+    """The claims of these experiments, and the seeds that any of them has."""
+    named = claims[group].values.tolist()
+    chosen = [n for n, name in enumerate(named) if any(fnmatchcase(name, each) for each in patterns)]
+    if not chosen:
+        raise ValueError(f"no claim is about an experiment that is called {' or '.join(patterns)}: {named}")
+    some = claims.isel(claim=chosen)
+    reached = (some["value"].notnull() | (some["passes"] != NOT_REACHED)).any("claim")
+    return some.isel(seed=np.flatnonzero(reached)) if reached.any() else some
 
 
 def _in_words(data: xr.Dataset, claims: xr.Dataset) -> xr.Dataset:

@@ -1,5 +1,6 @@
 """From the merged YAML to a checked ``Study``, or one error that lists everything wrong with it."""
 
+import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,7 +56,9 @@ def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
         experiment = study.experiments.get(figure.experiment or "")
         silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
         judging = sorters if name == SUMMARY or figure.draws == SUMMARY else summarised(study)
-        judged = drawn is None or drawn.needs != OF_CLAIMS or judging
+        patterns = map(str, figure.options.get("experiments", ["*"]))
+        of = {each for pattern in patterns for each in fnmatch.filter(judging, pattern)}
+        judged = drawn is None or drawn.needs != OF_CLAIMS or of
         if drawn is None or (judged and not silent.get(drawn.target)):
             yield name, figure
 
