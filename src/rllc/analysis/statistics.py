@@ -42,7 +42,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     Checkpoints share their minibatches, though, and what these do to all of them cancels in a fall, whose
     error is rather too large. Where all steps share their noise (``seeded``), the error is the larger of two:
     with errors that are independent, and with one that all steps share in units of its size. Where the
-    variable has a control (``llc_gradient_off``), ``<statistic>_control`` is the same statistic of that, with
+    variable has a control (``llc_gradient_off``), ``<statistic>_gradient_off`` is the same of that, with
     its error. A statistic whose curve the experiment has not is left out: why stands in the attribute
     ``absent.<statistic>``. Curves against each other are taken over seeds that both have.
     """
