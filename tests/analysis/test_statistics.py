@@ -442,3 +442,13 @@ def test_a_rank_correlation_over_heads_of_two_variables():
     assert summary(of, both)["it"].item() == 1
     both["hessian"]["trace"].loc[{"head": "1:0"}] = 0.0  # the largest of four at the end
     assert summary(of, both)["it"].item() == pytest.approx(-0.2)
+
+
+def test_a_step_that_another_dataset_gives_for_one_seed_only_leaves_the_other_without_a_value():
+    """The seeds of a study need not all have every dataset yet."""
+    begins = entry("circuits.head_overlap", "first_step_reaching", threshold=5)
+    late = entry("llc.llc", "value_at", step="begins")
+    datasets = {"llc": llc(), "circuits": circuits().sel(seed=[3])}
+    found = summarise({"begins": begins, "late": late}, datasets)["late"]
+    np.testing.assert_allclose(found, [2, NAN])
+    assert found.attrs["not_judged"] == '{"5": "begins, a step, has no value"}'

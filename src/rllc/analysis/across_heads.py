@@ -83,6 +83,7 @@ def silhouette(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
     return scores.mean(-1)
 
 
+BY_TYPE = ("separation", "silhouette")  # those that ask for the types
 SPEARMAN = "spearman"  # over heads, of two variables: the only one that takes the other curve
 OVER_HEADS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "max": highest, "min": lowest, "mean": mean, "count": count, "spread": spread, "separation": separation,

@@ -309,7 +309,7 @@ STATISTICS: dict[str, Callable[..., Numbers]] = {
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}
-
+STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic, whose number is the step
 
 # Of numbers that other statistics are (``among``): one of them all.
 COMBINATIONS: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {

@@ -7,13 +7,12 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN
-from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, Numbers, smooth
+from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, STEPS, Curve, Numbers, smooth
 from rllc.analysis.ranks import spearman
 from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
 
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
 BLOCK = 100  # redraws that are in memory at a time
-STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic
 
 
 class Found(NamedTuple):

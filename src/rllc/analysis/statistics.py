@@ -15,9 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.across_heads import BY_TYPE
 from rllc.analysis.columns import CONTROL, NOT_JUDGED, PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
-from rllc.analysis.curves import COMBINATIONS, NAN
-from rllc.analysis.found import REDRAWS, STEPS, Found, find
+from rllc.analysis.curves import COMBINATIONS, NAN, STEPS
+from rllc.analysis.found import REDRAWS, Found, find
 from rllc.analysis.readings import Absent, Datasets, Entry, has_control, head_types, is_one_of, read
 
 
@@ -151,7 +152,7 @@ class _Table:
         moments = {key: self.found(entry[key]) for key in STEPS if isinstance(entry.get(key), str)}
         table = {}
         for seed in sorted(set.intersection(*map(set, readings.values()))):
-            steps = {key: found[seed] for key, found in moments.items() if seed in found}
+            steps = {key: found.get(seed, Found(NAN)) for key, found in moments.items()}
             types = None if chosen is None else chosen.sel(seed=seed)
             rows = {role: each[seed] for role, each in readings.items()}
             table[seed] = _with_needs(self, entry, seed, find(entry, rows, types, steps))
@@ -176,4 +177,4 @@ def _several(entry: Entry) -> bool:
 
 
 def _by_type(entry: Entry) -> bool:
-    return bool(entry.get("types")) or entry.get("over_heads") in ("separation", "silhouette")
+    return bool(entry.get("types")) or entry.get("over_heads") in BY_TYPE
