@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
-from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, rank_correlations
+from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS
+from rllc.analysis.ranks import spearman
 
 TYPES = np.asarray(["a", "a", "b", "b", "a", "a", "b"], dtype=object)
 LAYERS = np.asarray([0, 0, 0, 0, 1, 1, 1])
@@ -54,7 +55,7 @@ def test_spread_and_count():
 
 def test_rank_correlation_over_heads_at_each_checkpoint():
     other = np.stack([np.exp(VALUES[0]), -VALUES[1], VALUES[2] ** 3])
-    np.testing.assert_allclose(rank_correlations(VALUES, other), [1, -1, 1])
+    np.testing.assert_allclose(spearman(VALUES, other), [1, -1, 1])
 
 
 def test_of_numbers_of_heads():

@@ -423,16 +423,16 @@ def test_numbers_of_other_statistics_and_the_errors_that_they_share():
 
 def test_the_same_is_read_off_the_control():
     found = summary(entry("rllc.rllc", "last", of_heads="max", types=["induction"], **ON), typed())
-    assert found["it_control"].item() == 14
-    np.testing.assert_allclose(found["it_control_se"], 0.03, rtol=0.1)
-    assert found["it_control"].attrs["long_name"] == "a label, of the control without the loss gradient"
-    assert "it_control" not in summary(entry("heads.prefix_matching", "last", over_heads="max"), typed())
+    assert found["it_gradient_off"].item() == 14
+    np.testing.assert_allclose(found["it_gradient_off_se"], 0.03, rtol=0.1)
+    assert found["it_gradient_off"].attrs["long_name"] == "a label, of the control without the loss gradient"
+    assert "it_gradient_off" not in summary(entry("heads.prefix_matching", "last", over_heads="max"), typed())
     pair = {
         "a": entry("rllc.rllc", "last", of_heads="max", **ON),
         "b": entry("rllc.rllc", "last", of_heads="min", **ON),
     }
     less = {"label": "l", "unit": "1", "statistic": "difference_of", "among": ["a", "b"]}
-    assert summarise({**pair, "less": less}, typed())["less_control"].item() == 10
+    assert summarise({**pair, "less": less}, typed())["less_gradient_off"].item() == 10
 
 
 def test_a_rank_correlation_over_heads_of_two_variables():
@@ -442,3 +442,13 @@ def test_a_rank_correlation_over_heads_of_two_variables():
     assert summary(of, both)["it"].item() == 1
     both["hessian"]["trace"].loc[{"head": "1:0"}] = 0.0  # the largest of four at the end
     assert summary(of, both)["it"].item() == pytest.approx(-0.2)
+
+
+def test_a_step_that_another_dataset_gives_for_one_seed_only_leaves_the_other_without_a_value():
+    """The seeds of a study need not all have every dataset yet."""
+    begins = entry("circuits.head_overlap", "first_step_reaching", threshold=5)
+    late = entry("llc.llc", "value_at", step="begins")
+    datasets = {"llc": llc(), "circuits": circuits().sel(seed=[3])}
+    found = summarise({"begins": begins, "late": late}, datasets)["late"]
+    np.testing.assert_allclose(found, [2, NAN])
+    assert found.attrs["not_judged"] == '{"5": "begins, a step, has no value"}'

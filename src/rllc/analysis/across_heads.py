@@ -1,14 +1,12 @@
 """From values of several heads at each checkpoint to one: ``over_heads`` of a statistic.
 
-A function gets values [step, head], the types of these heads and their layers, and gives values [step]. NaN
-where a head that it needs has no value.
+A function gets values [..., step, head], the types of these heads and their layers, and gives values
+[..., step]. NaN where a head that it needs has no value.
 """
 
 from collections.abc import Callable
 
 import numpy as np
-
-from rllc.analysis.ranks import spearman
 
 NAN = float("nan")
 
@@ -30,13 +28,13 @@ def mean(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarra
 
 def count(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
     """How many heads there are."""
-    return np.full(len(values), float(values.shape[-1]))
+    return np.full(values.shape[:-1], float(values.shape[-1]))
 
 
 def spread(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
     """(maximum - minimum) / |mean|; NaN with fewer than two heads."""
     if values.shape[-1] < 2:
-        return np.full(len(values), NAN)
+        return np.full(values.shape[:-1], NAN)
     return np.ptp(values, -1) / np.abs(values.mean(-1))
 
 
@@ -53,13 +51,13 @@ def separation(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
     ]
     per_layer = [np.flatnonzero(layers == layer) for layer in {*layers}]
     if len(groups) in (len(types), len(per_layer)):
-        return np.full(len(values), NAN)
+        return np.full(values.shape[:-1], NAN)
 
     def squares(parts: list[np.ndarray]) -> np.ndarray:
-        return sum(((values[:, p] - values[:, p].mean(-1, keepdims=True)) ** 2).sum(-1) for p in parts)
+        return sum(((values[..., p] - values[..., p].mean(-1, keepdims=True)) ** 2).sum(-1) for p in parts)
 
     whole = squares(per_layer)
-    return np.divide(whole - squares(groups), whole, out=np.full(len(values), NAN), where=whole > 0)
+    return np.divide(whole - squares(groups), whole, out=np.full(values.shape[:-1], NAN), where=whole > 0)
 
 
 def silhouette(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
@@ -70,29 +68,22 @@ def silhouette(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
     """
     kinds, sizes = np.unique(types, return_counts=True)
     if len(kinds) < 2 or sizes.max(initial=0) < 2:
-        return np.full(len(values), NAN)
+        return np.full(values.shape[:-1], NAN)
 
-    def at(row: np.ndarray) -> float:
-        apart = np.abs(row[:, None] - row)
-        scores = []
-        for n, kind in enumerate(types):
-            same = types == kind
-            if same.sum() < 2:
-                scores.append(0.0 if np.isfinite(row).all() else NAN)
-                continue
-            a = apart[n, same].sum() / (same.sum() - 1)
-            b = min(apart[n, types == other].mean() for other in kinds if other != kind)
-            scores.append((b - a) / max(a, b) if max(a, b) > 0 else 0.0 * (a + b))
-        return float(np.mean(scores))
-
-    return np.asarray([at(row) for row in values])
+    apart = np.abs(values[..., :, None] - values[..., None, :])
+    scores = np.where(np.isfinite(values).all(-1, keepdims=True), np.zeros_like(values), NAN)
+    for n, kind in enumerate(types):
+        same = types == kind
+        if same.sum() < 2:
+            continue
+        a = apart[..., n, same].sum(-1) / (same.sum() - 1)
+        others = [apart[..., n, types == other].mean(-1) for other in kinds if other != kind]
+        b = np.min(others, axis=0)
+        scores[..., n] = np.divide(b - a, np.maximum(a, b), out=0.0 * (a + b), where=np.maximum(a, b) > 0)
+    return scores.mean(-1)
 
 
-def rank_correlations(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation over heads of two variables [step, head]; NaN with fewer than 3 heads."""
-    return np.asarray([spearman(*rows) for rows in zip(values, others, strict=True)])
-
-
+BY_TYPE = ("separation", "silhouette")  # those that ask for the types
 SPEARMAN = "spearman"  # over heads, of two variables: the only one that takes the other curve
 OVER_HEADS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "max": highest, "min": lowest, "mean": mean, "count": count, "spread": spread, "separation": separation,
@@ -100,15 +91,11 @@ OVER_HEADS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 }  # fmt: skip
 
 
-def share(values: np.ndarray, bound: float | None) -> float:
-    """Of numbers of heads the share that are at most ``bound``."""
-    return float(np.mean(values <= bound))
-
-
-OF_HEADS: dict[str, Callable[[np.ndarray, float | None], float]] = {
-    "max": lambda values, bound: float(values.max()),
-    "min": lambda values, bound: float(values.min()),
-    "mean": lambda values, bound: float(values.mean()),
-    "median": lambda values, bound: float(np.median(values)),
-    "share": share,
+# Of the numbers of heads [..., head] one; ``share``: of these at most ``bound``.
+OF_HEADS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
+    "max": lambda numbers, bound: numbers.max(-1),
+    "min": lambda numbers, bound: numbers.min(-1),
+    "mean": lambda numbers, bound: numbers.mean(-1),
+    "median": lambda numbers, bound: np.median(numbers, -1),
+    "share": lambda numbers, bound: (numbers <= bound).mean(-1),
 }

@@ -3,7 +3,7 @@
 No arrays are imported here: the workflow reads these names when it is parsed.
 """
 
-# Endings of the variables that go with a statistic, and the attribute that says why it has no value.
+# Endings of variables that go with a statistic or an estimate, and the attribute: why there is no value.
 STANDARD_ERROR, UNTRUSTED, CONTROL, NOT_JUDGED = "_se", "_untrusted", "_gradient_off", "not_judged"
 INTERVAL = 1.96  # standard errors to either side of a value: 95 % of a normal law
 DOUBTED = 0.5  # share of estimates with a fault above which nothing is decided by a number read from them

@@ -18,8 +18,8 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
     over = [dim] if isinstance(dim, str) else list(dim)
     if "seed" in over:
         raise ValueError("a head label means another head in another seed: correlate within each seed")
-    pairs = xr.broadcast(*xr.align(a, b, join="inner"))
-    same = xr.apply_ufunc(spearman, *pairs, input_core_dims=[over, over], vectorize=True)
+    pairs = [each.stack(pooled=over) for each in xr.broadcast(*xr.align(a, b, join="inner"))]
+    same = xr.apply_ufunc(spearman, *pairs, input_core_dims=[["pooled"], ["pooled"]])
     return same.rename("rank_correlation")
 
 

@@ -1,6 +1,7 @@
 """What is read off one curve over training: pure functions, each of them one number.
 
-A statistic of the config is a function of ``STATISTICS``; its options are the keyword-only arguments.
+A statistic of the config is a function of ``STATISTICS``; its options are the keyword-only arguments. Steps
+are the last axis of values, so of many curves at the same steps a function gives a number for each.
 
 The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
 running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
@@ -13,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rllc.analysis.ranks import spearman
+from rllc.analysis.ranks import pearson, spearman
 
 NAN = float("nan")
+Numbers = float | np.ndarray  # one for each curve
 # The one definition of a largest LLC, in figures and (config) in statistics: the largest mean over so many
 # neighbouring checkpoints, from this step on. Before it the LLC is that of random weights.
 PEAK_WINDOW, PEAK_FROM = 3, 50
@@ -24,7 +26,7 @@ PEAK_WINDOW, PEAK_FROM = 3, 50
 class Curve(NamedTuple):
     """A quantity at ascending checkpoints, all finite, and where known its standard errors and faults.
 
-    A fault is 1 where the estimate cannot be trusted, else 0.
+    ``step`` [step], the others [..., step]. A fault is 1 where the estimate cannot be trusted, else 0.
     """
 
     step: np.ndarray
@@ -40,8 +42,8 @@ def smooth(curve: Curve, window: int) -> Curve:
     """
     middle = curve.step[window // 2 : curve.step.size - (window - 1) // 2]
     view = np.lib.stride_tricks.sliding_window_view
-    error = None if curve.error is None else np.sqrt((view(curve.error, window) ** 2).sum(-1)) / window
-    return Curve(middle, view(curve.value, window).mean(-1), error)
+    error = None if curve.error is None else np.sqrt((view(curve.error, window, -1) ** 2).sum(-1)) / window
+    return Curve(middle, view(curve.value, window, -1).mean(-1), error)
 
 
 def before_peak(curve: Curve) -> Curve | None:
@@ -52,126 +54,129 @@ def before_peak(curve: Curve) -> Curve | None:
     return smooth(Curve(*(None if each is None else each[late] for each in curve)), PEAK_WINDOW)
 
 
-def peak_step(curve: Curve) -> float:
+def peak_step(curve: Curve) -> Numbers:
     """The step of the largest value, the first of equal ones."""
-    return float(curve.step[curve.value.argmax()])
+    return curve.step[curve.value.argmax(-1)].astype(float)
 
 
-def maximum(curve: Curve) -> float:
+def maximum(curve: Curve) -> Numbers:
     """The largest value."""
-    return float(curve.value.max())
+    return curve.value.max(-1)
 
 
-def minimum(curve: Curve) -> float:
+def minimum(curve: Curve) -> Numbers:
     """The smallest value."""
-    return float(curve.value.min())
+    return curve.value.min(-1)
 
 
-def minimum_step(curve: Curve) -> float:
+def minimum_step(curve: Curve) -> Numbers:
     """The step of the smallest value, the first of equal ones."""
-    return float(curve.step[curve.value.argmin()])
+    return curve.step[curve.value.argmin(-1)].astype(float)
 
 
-def mean(curve: Curve) -> float:
+def mean(curve: Curve) -> Numbers:
     """The mean over checkpoints, each counted alike."""
-    return float(curve.value.mean()) if curve.value.size else NAN
+    return curve.value.mean(-1) if curve.step.size else _none(curve.value)
 
 
-def last(curve: Curve) -> float:
+def last(curve: Curve) -> Numbers:
     """The value at the last checkpoint."""
-    return float(curve.value[-1])
+    return curve.value[..., -1]
 
 
-def fall(curve: Curve) -> float:
+def fall(curve: Curve) -> Numbers:
     """1 - last / maximum: what of the maximum is lost at the end. NaN where the maximum is not positive."""
-    return _relative_fall(curve.value[-1], curve.value.max())
+    return _relative_fall(last(curve), maximum(curve))
 
 
-def fall_to_minimum(curve: Curve) -> float:
+def fall_to_minimum(curve: Curve) -> Numbers:
     """1 - (minimum at or after the maximum) / maximum: a fall that may be made good later.
 
     Noise lowers a minimum over many checkpoints as it raises the maximum; ``fall`` has only the latter.
     """
-    return _relative_fall(curve.value[curve.value.argmax() :].min(), curve.value.max())
+    after = np.arange(curve.step.size) >= curve.value.argmax(-1)[..., None]
+    return _relative_fall(np.where(after, curve.value, np.inf).min(-1), maximum(curve))
 
 
-def value_at(curve: Curve, *, step: int) -> float:
+def value_at(curve: Curve, *, step: int) -> Numbers:
     """The value at the first checkpoint at or after ``step``; NaN where training is shorter."""
     index = int(np.searchsorted(curve.step, step))
-    return float(curve.value[index]) if index < curve.step.size else NAN
+    return curve.value[..., index] if index < curve.step.size else _none(curve.value)
 
 
-def change(curve: Curve, *, step: int, until: int) -> float:
+def change(curve: Curve, *, step: int, until: int) -> Numbers:
     """The value at ``until`` less that at ``step``, each as of ``value_at``."""
     return value_at(curve, step=until) - value_at(curve, step=step)
 
 
-def ratio_at(curve: Curve, *, step: int, until: int) -> float:
+def ratio_at(curve: Curve, *, step: int, until: int) -> Numbers:
     """The value at ``until`` over that at ``step``, each as of ``value_at``; NaN where the latter is 0."""
     before = value_at(curve, step=step)
-    return value_at(curve, step=until) / before if before else NAN
+    return _over(value_at(curve, step=until), before, before != 0)
 
 
-def log2_ratio(curve: Curve, *, step: int, until: int) -> float:
+def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
     """log2 of the value at ``until`` over that at ``step``, as of ``value_at``; NaN where not positive."""
     return _log2(value_at(curve, step=until), value_at(curve, step=step))
 
 
-def log2_gain(curve: Curve, *, step: int) -> float:
+def log2_gain(curve: Curve, *, step: int) -> Numbers:
     """log2 of the last value over the mean up to ``step``; NaN where either is not positive, or none is."""
-    early = curve.value[curve.step <= step]
-    return _log2(float(curve.value[-1]), float(early.mean())) if early.size else NAN
+    early = curve.step <= step
+    return _log2(last(curve), curve.value[..., early].mean(-1)) if early.any() else _none(curve.value)
 
 
-def mean_departure(curve: Curve) -> float:
+def mean_departure(curve: Curve) -> Numbers:
     """Mean over checkpoints of |value - 1|: how far a ratio is from none."""
-    return float(np.abs(curve.value - 1).mean())
+    return np.abs(curve.value - 1).mean(-1)
 
 
-def roughness(curve: Curve) -> float:
+def roughness(curve: Curve) -> Numbers:
     """Root mean square second difference from checkpoint to checkpoint, over the range of the values.
 
     Checkpoints count as evenly spaced. NaN with fewer than 3 of them, or for a constant.
     """
-    if curve.step.size < 3 or not np.ptp(curve.value):
-        return NAN
-    return float(np.sqrt((np.diff(curve.value, 2) ** 2).mean()) / np.ptp(curve.value))
+    if curve.step.size < 3:
+        return _none(curve.value)
+    breadth = np.ptp(curve.value, -1)
+    return _over(np.sqrt((np.diff(curve.value, 2, -1) ** 2).mean(-1)), breadth, breadth > 0)
 
 
-def rise(curve: Curve) -> float:
+def rise(curve: Curve) -> Numbers:
     """last - minimum: how far the curve comes from its least value."""
-    return float(curve.value[-1] - curve.value.min())
+    return last(curve) - minimum(curve)
 
 
-def climb(curve: Curve) -> float:
+def climb(curve: Curve) -> Numbers:
     """maximum - first: how far the curve comes above where it begins."""
-    return float(curve.value.max() - curve.value[0])
+    return maximum(curve) - curve.value[..., 0]
 
 
-def kept_of_minimum(curve: Curve) -> float:
+def kept_of_minimum(curve: Curve) -> Numbers:
     """last / minimum where that is below 0, else NaN: what of its largest depth is kept."""
-    low = curve.value.min()
-    return float(curve.value[-1] / low) if low < 0 else NAN
+    low = minimum(curve)
+    return _over(last(curve), low, low < 0)
 
 
-def count_reaching(curve: Curve, *, threshold: float) -> float:
+def count_reaching(curve: Curve, *, threshold: float) -> Numbers:
     """How many checkpoints have at least the value ``threshold``."""
-    return float((curve.value >= threshold).sum())
+    return (curve.value >= threshold).sum(-1).astype(float)
 
 
-def places_reaching(curve: Curve, *, threshold: float, places: Sequence[int], factor: float) -> float:
+def places_reaching(curve: Curve, *, threshold: float, places: Sequence[int], factor: float) -> Numbers:
     """How many of ``places`` (steps) have a checkpoint of at least ``threshold`` within a factor."""
-    there = curve.step[curve.value >= threshold]
-    return float(sum(((there >= p / factor) & (there <= p * factor)).any() for p in places))
+    reached, step = curve.value >= threshold, curve.step
+    near = [(step >= place / factor) & (step <= place * factor) for place in places]
+    return np.sum([(reached & each).any(-1) for each in near], axis=0).astype(float)
 
 
-def first_step_reaching(curve: Curve, *, threshold: float) -> float:
+def first_step_reaching(curve: Curve, *, threshold: float) -> Numbers:
     """The first checkpoint whose value is at least ``threshold``; NaN where there is none."""
-    reached = np.flatnonzero(curve.value >= threshold)
-    return float(curve.step[reached[0]]) if reached.size else NAN
+    reached = curve.value >= threshold
+    return np.where(reached.any(-1), curve.step[reached.argmax(-1)], NAN)[()]
 
 
-def growth(curve: Curve) -> float:
+def growth(curve: Curve) -> Numbers:
     """Spearman's rank correlation of the value with the step (or its logarithm: ranks are the same).
 
     NaN with fewer than 3 checkpoints, or where the value is constant.
@@ -179,29 +184,26 @@ def growth(curve: Curve) -> float:
     return spearman(curve.value, curve.step)
 
 
-def relative_range(curve: Curve) -> float:
+def relative_range(curve: Curve) -> Numbers:
     """(maximum - minimum) / |mean|: 0 for a constant. NaN where the mean is 0."""
-    mean = abs(curve.value.mean())
-    return float(np.ptp(curve.value) / mean) if mean > 0 else NAN
+    middle = np.abs(curve.value.mean(-1))
+    return _over(np.ptp(curve.value, -1), middle, middle > 0)
 
 
-def step_lead(curve: Curve, *, against: Curve) -> float:
+def step_lead(curve: Curve, *, against: Curve) -> Numbers:
     """log2 of (peak step of ``against`` + 1) / (own peak step + 1): 1 where its peak comes twice as late."""
-    return float(np.log2((peak_step(against) + 1) / (peak_step(curve) + 1)))
+    return np.log2((peak_step(against) + 1) / (peak_step(curve) + 1))
 
 
-def correlation(curve: Curve, *, against: Curve) -> float:
+def correlation(curve: Curve, *, against: Curve) -> Numbers:
     """Pearson's correlation with another curve over the checkpoints that both have.
 
     NaN with fewer than 3 of them, or where either is constant there.
     """
-    a, b = _in_common(curve, against)
-    if a.size < 3 or not (np.ptp(a) and np.ptp(b)):
-        return NAN
-    return float(np.corrcoef(a, b)[0, 1])
+    return pearson(*_in_common(curve, against))
 
 
-def rank_correlation(curve: Curve, *, against: Curve) -> float:
+def rank_correlation(curve: Curve, *, against: Curve) -> Numbers:
     """Spearman's rank correlation with another curve over the checkpoints that both have.
 
     NaN with fewer than 3 of them, or where either is constant there.
@@ -209,82 +211,94 @@ def rank_correlation(curve: Curve, *, against: Curve) -> float:
     return spearman(*_in_common(curve, against))
 
 
-def mean_ratio(curve: Curve, *, against: Curve) -> float:
+def mean_ratio(curve: Curve, *, against: Curve) -> Numbers:
     """The mean over the checkpoints that both have of the value over that of another curve.
 
     NaN where there are none, or the latter is 0 at one.
     """
     own, other = _in_common(curve, against)
-    return float((own / other).mean()) if own.size and other.all() else NAN
+    return _over(own, other, other != 0).mean(-1) if own.shape[-1] else _none(own)
 
 
-def roughness_ratio(curve: Curve, *, against: Curve) -> float:
+def roughness_ratio(curve: Curve, *, against: Curve) -> Numbers:
     """``roughness`` over that of another curve, over the checkpoints that both have; NaN where that is 0."""
     steps = np.intersect1d(curve.step, against.step)
     own, other = (roughness(Curve(steps, value)) for value in _in_common(curve, against))
-    return own / other if other else NAN
+    return _over(own, other, other != 0)
 
 
-def last_ratio(curve: Curve, *, against: Curve) -> float:
+def last_ratio(curve: Curve, *, against: Curve) -> Numbers:
     """The value over that of another curve at the last checkpoint that both have; NaN where that is 0."""
     own, other = _in_common(curve, against)
-    return float(own[-1] / other[-1]) if own.size and other[-1] else NAN
+    return _over(own[..., -1], other[..., -1], other[..., -1] != 0) if own.shape[-1] else _none(own)
 
 
-def share_within(curve: Curve, *, against: Curve, threshold: float) -> float:
+def share_within(curve: Curve, *, against: Curve, threshold: float) -> Numbers:
     """Share of the checkpoints that both have at which the value is at most ``threshold`` x the other's."""
     own, other = _in_common(curve, against)
-    return float((own <= threshold * other).mean()) if own.size else NAN
+    return (own <= threshold * other).mean(-1) if own.shape[-1] else _none(own)
 
 
-def largest_change(curve: Curve, *, against: Curve) -> float:
+def largest_change(curve: Curve, *, against: Curve) -> Numbers:
     """The largest |value / that of another curve - 1| over the checkpoints that both have.
 
     NaN where there are none, or the latter is 0 at one.
     """
     own, other = _in_common(curve, against)
-    return float(abs(own / other - 1).max()) if own.size and other.all() else NAN
+    return np.abs(_over(own, other, other != 0) - 1).max(-1) if own.shape[-1] else _none(own)
 
 
-def difference_in_errors(curve: Curve, *, against: Curve) -> float:
+def difference_in_errors(curve: Curve, *, against: Curve) -> Numbers:
     """|mean difference from another curve| over the mean standard error of one difference.
 
     Over the checkpoints that both have: sqrt(s^2 + t^2) is the error of a difference of values with errors s
     and t, as if these were independent. NaN where a curve has none.
     """
-    if curve.error is None or against.error is None:
-        return NAN
     own, other = _in_common(curve, against)
+    if curve.error is None or against.error is None or not own.shape[-1]:
+        return _none(own)
     errors = _in_common(curve._replace(value=curve.error), against._replace(value=against.error))
-    return float(abs((own - other).mean()) / np.hypot(*errors).mean()) if own.size else NAN
+    return np.abs((own - other).mean(-1)) / np.hypot(*errors).mean(-1)
 
 
-def last_difference(curve: Curve, *, against: Curve) -> float:
+def last_difference(curve: Curve, *, against: Curve) -> Numbers:
     """The value at the last checkpoint less that of another curve at its last."""
-    return float(curve.value[-1] - against.value[-1]) if against.value.size else NAN
+    return last(curve) - last(against) if against.step.size else _none(curve.value)
 
 
-def minimum_ratio(curve: Curve, *, against: Curve) -> float:
+def minimum_ratio(curve: Curve, *, against: Curve) -> Numbers:
     """The smallest value over that of another curve; NaN where the latter is not positive."""
-    low = against.value.min()
-    return float(curve.value.min() / low) if low > 0 else NAN
+    low = minimum(against)
+    return _over(minimum(curve), low, low > 0)
 
 
 def _in_common(curve: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray]:
     """The values of both at the checkpoints that both have."""
     _, mine, theirs = np.intersect1d(curve.step, other.step, return_indices=True)
-    return curve.value[mine], other.value[theirs]
+    return curve.value[..., mine], other.value[..., theirs]
 
 
-def _log2(high: float, low: float) -> float:
-    return float(np.log2(high / low)) if high > 0 and low > 0 else NAN
+def _over(high: Numbers, low: Numbers, where: Numbers) -> Numbers:
+    """high / low, NaN where not ``where``."""
+    return np.divide(
+        high, low, out=np.full(np.broadcast_shapes(np.shape(high), np.shape(low)), NAN), where=where
+    )[()]
 
 
-def _relative_fall(low: float, high: float) -> float:
-    return float(1 - low / high) if high > 0 else NAN
+def _none(values: np.ndarray) -> Numbers:
+    """NaN for every curve of ``values`` [..., step]."""
+    return np.full(values.shape[:-1], NAN)[()]
 
 
-STATISTICS: dict[str, Callable[..., float]] = {
+def _log2(high: Numbers, low: Numbers) -> Numbers:
+    return np.log2(_over(high, low, (np.asarray(high) > 0) & (low > 0)))
+
+
+def _relative_fall(low: Numbers, high: Numbers) -> Numbers:
+    return 1 - _over(low, high, high > 0)
+
+
+STATISTICS: dict[str, Callable[..., Numbers]] = {
     f.__name__: f
     for f in (
         peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
@@ -295,7 +309,7 @@ STATISTICS: dict[str, Callable[..., float]] = {
     )
 }  # fmt: skip
 OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}
-
+STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic, whose number is the step
 
 # Of numbers that other statistics are (``among``): one of them all.
 COMBINATIONS: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {

@@ -1,17 +1,18 @@
 """What a statistic comes to in one seed, by its curves: the number, its errors, and why there is none."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN, rank_correlations
-from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, Curve, smooth
+from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN
+from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, STEPS, Curve, Numbers, smooth
+from rllc.analysis.ranks import spearman
 from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
 
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
-STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic
+BLOCK = 100  # redraws that are in memory at a time
 
 
 class Found(NamedTuple):
@@ -60,11 +61,12 @@ def find(
             return Found(NAN, why=f"no {' or '.join(entry['types'])} head{place}")
     curves = {role: _within(reading.curve, chosen[role], steps) for role, reading in readings.items()}
     options = {key: steps[key] if key in STEPS else entry.get(key) for key in OPTIONS[entry["statistic"]]}
-    value = _value(entry, curves, options, kinds, layers)
+    of_heads = {role for role, reading in readings.items() if reading.heads is not None}
+    value = float(_values(entry, curves, options, of_heads, kinds, layers))
     end = float(curves["of"].step[-1]) if curves["of"].step.size else NAN
     faults = [c.fault for c in curves.values() if c.fault is not None and np.isfinite(c.fault).any()]
     untrusted = max((float(np.nanmean(fault)) for fault in faults), default=NAN)
-    drawn = _drawn(entry, readings, chosen, curves, steps, options, kinds, layers)
+    drawn = _drawn(entry, readings, chosen, curves, steps, options, of_heads, kinds, layers)
     return Found(value, drawn, untrusted, end, "" if np.isfinite(value) else _lacking(curves, steps, end))
 
 
@@ -108,6 +110,7 @@ def _drawn(
     curves: Mapping[str, Curve],
     steps: Mapping[str, float | None],
     options: Mapping[str, object],
+    of_heads: Collection[str],
     kinds: np.ndarray,
     layers: np.ndarray,
 ) -> np.ndarray | None:
@@ -120,53 +123,61 @@ def _drawn(
         return np.full((len(modes), REDRAWS), NAN)
     made = np.empty((len(modes), REDRAWS))
     for row, shared in enumerate(modes):
-        normals = {}
-        for role in with_errors:
-            reading, heads = readings[role], chosen[role]
-            every = reading.normals(REDRAWS, shared=shared)
-            every = every[..., heads] if reading.heads is not None else every
-            one = reading.curve
-            if reading.heads is not None:
-                one = one._replace(value=one.value[:, heads])
-            normals[role] = every if shared else every[:, _inside(one, steps)]
-        for n in range(REDRAWS):
+        normals = {role: _normals(readings[role], chosen[role], steps, shared=shared) for role in with_errors}
+        for first in range(0, REDRAWS, BLOCK):
+            block = slice(first, first + BLOCK)
             redrawn = dict(curves)
             for role, curve in with_errors.items():
-                redrawn[role] = curve._replace(value=curve.value + curve.error * normals[role][n])
-            made[row, n] = _value(entry, redrawn, options, kinds, layers)
+                redrawn[role] = curve._replace(value=curve.value + curve.error * normals[role][block])
+            made[row, block] = _values(entry, redrawn, options, of_heads, kinds, layers)
     return made
 
 
-def _value(
+def _normals(
+    reading: Reading, heads: np.ndarray | slice, steps: Mapping[str, float | None], *, shared: bool
+) -> np.ndarray:
+    """Those of the reading [redraw, step(, head)] that belong to these heads and to the checkpoints used."""
+    normals, curve = reading.normals(REDRAWS, shared=shared), reading.curve
+    if reading.heads is not None:
+        normals, curve = normals[..., heads], curve._replace(value=curve.value[:, heads])
+    return normals if shared else normals[:, _inside(curve, steps)]
+
+
+def _values(
     entry: Entry,
     curves: Mapping[str, Curve],
     options: Mapping[str, object],
+    of_heads: Collection[str],
     kinds: np.ndarray,
     layers: np.ndarray,
-) -> float:
-    """The number; NaN where fewer checkpoints are measured than the window has.
+) -> Numbers:
+    """The number of each curve [..., step], or [..., step, head] of those that are ``of_heads``.
 
-    With ``of_heads`` NaN where a head has no value.
+    NaN where fewer checkpoints are measured than the window has; with ``of_heads`` where a head has no value.
     """
     own, against = curves["of"], curves.get("against")
+    headed, other_headed = "of" in of_heads, "against" in of_heads
     if "divided_by" in curves:
-        own = _ratio(own, curves["divided_by"])
-    if of_heads := entry.get("of_heads"):
-        pairs = [(_of_head(own, n), against and _of_head(against, n)) for n in range(own.value.shape[-1])]
-        numbers = np.asarray([_read_off(entry, one, other, options) for one, other in pairs])
-        return OF_HEADS[of_heads](numbers, entry.get("bound")) if np.isfinite(numbers).all() else NAN
+        own = _ratio(own, curves["divided_by"], axis=-2 if headed else -1)
+    if reduce := entry.get("of_heads"):
+        pairs = [
+            (_of_head(own, n) if headed else own, _of_head(against, n) if other_headed else against)
+            for n in range(own.value.shape[-1])
+        ]
+        numbers = [_read_off(entry, one, other, options) for one, other in pairs]
+        numbers = np.stack(np.broadcast_arrays(*numbers), -1)
+        return np.where(np.isfinite(numbers).all(-1), OF_HEADS[reduce](numbers, entry.get("bound")), NAN)
     if over := entry.get("over_heads"):
         if over == SPEARMAN:
-            steps, mine, theirs = np.intersect1d(own.step, against.step, return_indices=True)
-            own = Curve(steps, rank_correlations(own.value[mine], against.value[theirs]))
-            own, against = Curve(*(each[np.isfinite(own.value)] for each in own[:2])), None
+            own, against = _known(_rank_correlations(own, against)), None
         else:
-            own = _reduced(own, over, kinds, layers)
-            against = against and _reduced(against, over, kinds, layers)
+            own = Curve(own.step, OVER_HEADS[over](own.value, kinds, layers)) if headed else own
+            if other_headed:
+                against = Curve(against.step, OVER_HEADS[over](against.value, kinds, layers))
     return _read_off(entry, own, against, options)
 
 
-def _read_off(entry: Entry, own: Curve, against: Curve | None, options: Mapping[str, object]) -> float:
+def _read_off(entry: Entry, own: Curve, against: Curve | None, options: Mapping[str, object]) -> Numbers:
     curves = [curve for curve in (own, against) if curve is not None]
     window = entry.get("window", 1)
     if any(curve.step.size < max(window, 1) for curve in curves):
@@ -176,21 +187,24 @@ def _read_off(entry: Entry, own: Curve, against: Curve | None, options: Mapping[
     return STATISTICS[entry["statistic"]](own, **given)
 
 
-def _reduced(curve: Curve, over: str, kinds: np.ndarray, layers: np.ndarray) -> Curve:
-    if curve.value.ndim == 1:
-        return curve
-    return Curve(curve.step, OVER_HEADS[over](curve.value, kinds, layers))
-
-
-def _ratio(own: Curve, other: Curve) -> Curve:
-    """Value over value at the checkpoints that both have."""
+def _rank_correlations(own: Curve, other: Curve) -> Curve:
+    """Spearman's over heads at the checkpoints that both have."""
     steps, mine, theirs = np.intersect1d(own.step, other.step, return_indices=True)
-    return Curve(steps, own.value[mine] / other.value[theirs])
+    return Curve(steps, spearman(own.value[..., mine, :], other.value[..., theirs, :]))
+
+
+def _ratio(own: Curve, other: Curve, *, axis: int) -> Curve:
+    """Value over value at the checkpoints that both have, which lie along ``axis``."""
+    steps, mine, theirs = np.intersect1d(own.step, other.step, return_indices=True)
+    return Curve(steps, own.value.take(mine, axis) / other.value.take(theirs, axis))
 
 
 def _of_head(curve: Curve, n: int) -> Curve:
-    """The curve of the n-th head, at its finite checkpoints; one without heads as it is."""
-    if curve.value.ndim == 1:
-        return curve
-    known = np.isfinite(curve.value[:, n])
-    return Curve(curve.step[known], curve.value[known, n])
+    """The curve of the n-th head, at its finite checkpoints."""
+    return _known(Curve(curve.step, curve.value[..., n]))
+
+
+def _known(curve: Curve) -> Curve:
+    """At the checkpoints at which it is finite, however often it is drawn."""
+    known = np.isfinite(curve.value).all(tuple(range(curve.value.ndim - 1)))
+    return Curve(curve.step[known], curve.value[..., known])

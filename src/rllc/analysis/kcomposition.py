@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import Curve, before_peak
+from rllc.analysis.readings import layer_of
 
 NAN = float("nan")
 CLEAR = 2.0  # standard deviations of the scores at step 0 by which a turning point is away from both ends
@@ -48,10 +49,10 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
 
 def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> list[float]:
     labels = types["head"].values
-    last = max(int(label.partition(":")[0]) for label in labels)
+    last = max(map(layer_of, labels))
 
     def of(kind: str, layer: int) -> list[str]:
-        return [h for h in labels[types.values == kind] if int(h.partition(":")[0]) == layer]
+        return [h for h in labels[types.values == kind] if layer_of(h) == layer]
 
     def curves(senders: list[str], receivers: list[str]) -> np.ndarray:
         """[sender, receiver, step]"""
@@ -59,7 +60,7 @@ def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> li
         return chosen.transpose("head", "later_head", "step").values
 
     first, later = of("other", 0), of("other", last)
-    every = curves([h for h in labels if h.startswith("0:")], [h for h in labels if h.startswith(f"{last}:")])
+    every = curves(*([h for h in labels if layer_of(h) == layer] for layer in (0, last)))
     coupled = _coupled(curves(first, later))
     reached = np.flatnonzero(prefix >= EARLY)
     senders = of("current-token", 0) if reached.size and later else []

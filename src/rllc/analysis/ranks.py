@@ -2,22 +2,49 @@
 
 import numpy as np
 
+FEWEST = 3  # pairs of a correlation
+
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1 of a vector, ties given their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    """Ranks from 1 along the last axis, ties given their mean rank; NaN has none and is not counted."""
+    order = np.argsort(values, axis=-1)
+    ascending, place = np.take_along_axis(values, order, -1), np.arange(values.shape[-1])
+    starts, ends = np.ones((2, *values.shape), dtype=bool)  # of runs of equal values
+    starts[..., 1:] = ends[..., :-1] = ascending[..., 1:] != ascending[..., :-1]
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=-1)
+    last = np.minimum.accumulate(np.where(ends, place, place.size)[..., ::-1], axis=-1)[..., ::-1]
+    found = np.empty(values.shape)
+    np.put_along_axis(found, order, (first + last) / 2 + 1, -1)
+    return np.where(np.isfinite(values), found, np.nan)
 
 
-def spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's rank correlation over the pairs in which both are finite.
+def spearman(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
+    """Spearman's rank correlation along the last axis, over the pairs in which both are finite.
 
     The Pearson correlation of the mean ranks; NaN with fewer than 3 pairs or where either is constant.
     """
-    a, b = np.ravel(a), np.ravel(b)
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
     both = np.isfinite(a) & np.isfinite(b)
-    if both.sum() < 3:
-        return float("nan")
-    x, y = (ranks(values[both]) - (both.sum() + 1) / 2 for values in (a, b))
-    size = np.sqrt((x @ x) * (y @ y))
-    return float(x @ y / size) if size > 0 else float("nan")
+    return pearson(*(ranks(np.where(both, values, np.nan)) for values in (a, b)))
+
+
+def pearson(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
+    """Pearson's correlation along the last axis, over the pairs in which both are finite.
+
+    NaN with fewer than 3 pairs or where either is constant.
+    """
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
+    both = np.isfinite(a) & np.isfinite(b)
+    count = both.sum(-1)
+
+    def centred(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values less their mean, and whether they are constant."""
+        total = np.where(both, values, 0.0).sum(-1)
+        less = np.where(both, values - (total / np.maximum(count, 1))[..., None], 0.0)
+        high, low = (np.where(both, values, end) for end in (-np.inf, np.inf))
+        return less, high.max(-1, initial=-np.inf) <= low.min(-1, initial=np.inf)
+
+    (x, flat), (y, even) = centred(a), centred(b)
+    size = np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
+    known = (count >= FEWEST) & ~flat & ~even & (size > 0)
+    return np.divide((x * y).sum(-1), size, out=np.full(count.shape, np.nan), where=known)[()]

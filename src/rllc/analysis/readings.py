@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.columns import CONTROL, STANDARD_ERROR
 from rllc.analysis.curves import Curve
 from rllc.verdicts import sound
 
 Entry = Mapping[str, Any]
 Datasets = Mapping[str, xr.Dataset]
-CONTROL = "_gradient_off"  # ending of the control of an estimate: what the same sampler says without the loss
 
 
 class Absent(ValueError):
@@ -54,8 +54,8 @@ def read(
     over_seeds  its spread between seeds instead, the same for all of them
     control     of its control instead, where it has one
     """
-    dataset, _, variable = of.rpartition(".")
-    if control and dataset in datasets and variable + CONTROL in datasets[dataset]:
+    dataset = of.rpartition(".")[0]
+    if control and has_control(of, datasets):
         of = of + CONTROL
     value = _table(of, at, datasets, several)
     error, fault = _errors(of, at, datasets, several), _faults(of, at, datasets, several)
@@ -118,7 +118,7 @@ def _table(of: str, at: Mapping[str, Any], datasets: Datasets, several: bool) ->
 def _errors(of: str, at: Mapping[str, Any], datasets: Datasets, several: bool) -> xr.DataArray | None:
     """Standard errors of a variable, shaped as it is; none where there are none."""
     try:
-        return _table(f"{of}_se", at, datasets, several)
+        return _table(f"{of}{STANDARD_ERROR}", at, datasets, several)
     except Absent:
         return None
 

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.across_heads import BY_TYPE
 from rllc.analysis.columns import CONTROL, NOT_JUDGED, PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
-from rllc.analysis.curves import COMBINATIONS, NAN
-from rllc.analysis.found import REDRAWS, STEPS, Found, find
+from rllc.analysis.curves import COMBINATIONS, NAN, STEPS
+from rllc.analysis.found import REDRAWS, Found, find
 from rllc.analysis.readings import Absent, Datasets, Entry, has_control, head_types, is_one_of, read
 
 
@@ -42,7 +43,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
     Checkpoints share their minibatches, though, and what these do to all of them cancels in a fall, whose
     error is rather too large. Where all steps share their noise (``seeded``), the error is the larger of two:
     with errors that are independent, and with one that all steps share in units of its size. Where the
-    variable has a control (``llc_gradient_off``), ``<statistic>_control`` is the same statistic of that, with
+    variable has a control (``llc_gradient_off``), ``<statistic>_gradient_off`` is the same of that, with
     its error. A statistic whose curve the experiment has not is left out: why stands in the attribute
     ``absent.<statistic>``. Curves against each other are taken over seeds that both have.
     """
@@ -151,7 +152,7 @@ class _Table:
         moments = {key: self.found(entry[key]) for key in STEPS if isinstance(entry.get(key), str)}
         table = {}
         for seed in sorted(set.intersection(*map(set, readings.values()))):
-            steps = {key: found[seed] for key, found in moments.items() if seed in found}
+            steps = {key: found.get(seed, Found(NAN)) for key, found in moments.items()}
             types = None if chosen is None else chosen.sel(seed=seed)
             rows = {role: each[seed] for role, each in readings.items()}
             table[seed] = _with_needs(self, entry, seed, find(entry, rows, types, steps))
@@ -176,4 +177,4 @@ def _several(entry: Entry) -> bool:
 
 
 def _by_type(entry: Entry) -> bool:
-    return bool(entry.get("types")) or entry.get("over_heads") in ("separation", "silhouette")
+    return bool(entry.get("types")) or entry.get("over_heads") in BY_TYPE

@@ -133,6 +133,7 @@ def _carried(
     """All but the numbers for claims, of curves (seed, head, grid)."""
     curves = grid.values
     (seeds, heads, points), known = curves.shape, np.isfinite(curves).all(-1)
+    has_type = kinds != "unknown"
     at = (len(algorithms), len(ks))
     label = np.full((seeds, heads, *at), -1, dtype=np.int32)
     apart = np.full((seeds, heads, *at), NAN)
@@ -142,8 +143,7 @@ def _carried(
     least = np.full((seeds, len(groups)), NAN)
     for g, mask in enumerate(groups.values()):
         usable = [np.flatnonzero(mask & row) for row in known]
-        typed = kinds != "unknown"
-        of_scope = [kinds[s, mask & typed[s]].astype(str) for s in range(seeds)]
+        of_scope = [kinds[s, mask & has_type[s]].astype(str) for s in range(seeds)]
         count[:, g] = [len(np.unique(each)) for each in of_scope]
         least[:, g] = [share_as_alike(each, each) for each in of_scope]
         for (a, algorithm), (k, number) in ((a, k) for a in enumerate(algorithms) for k in enumerate(ks)):
@@ -154,7 +154,7 @@ def _carried(
             centre[g, a, k, :number] = fits[0].centre[..., 0]
             for s, fit in enumerate(fits):
                 label[s, usable[s], a, k], apart[s, usable[s], a, k] = fit.labels, fit.apart
-                of = typed[s, usable[s]]
+                of = has_type[s, usable[s]]
                 types[s, g, a, k] = adjusted_rand(fit.labels[of], kinds[s, usable[s]][of])
                 p[s, g, a, k] = share_as_alike(fit.labels[of], kinds[s, usable[s]][of])
                 own[s, g, a, k] = adjusted_rand(fit.labels, fit.own) if len(fit.own) else NAN

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints, model_validator
 
-from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN
-from rllc.analysis.curves import COMBINATIONS, OPTIONS
+from rllc.analysis.across_heads import BY_TYPE, OF_HEADS, OVER_HEADS, SPEARMAN
+from rllc.analysis.curves import COMBINATIONS, OPTIONS, STEPS
 from rllc.analysis.kinds import TYPES
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Step
@@ -13,7 +13,6 @@ from rllc.study.values import Count, Distinct, Name, Step
 CURVE = r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)+$"
 CURVES_ALONE = ("at", "divided_by", "layer", "types", "over_heads", "of_heads", "against", "against_at")
 HeadType = Annotated[str, StringConstraints(pattern=rf"^([0-9]+:)?({'|'.join(TYPES)})$")]
-STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic
 
 
 class Needs(Section):
@@ -103,7 +102,7 @@ class Statistic(Section):
     @property
     def by_type(self) -> bool:
         """Whether it depends on the types of heads."""
-        return bool(self.types or self.needs) or self.over_heads in ("separation", "silhouette")
+        return bool(self.types or self.needs) or self.over_heads in BY_TYPE
 
     @model_validator(mode="after")
     def _has_its_options(self) -> "Statistic":
