@@ -120,7 +120,7 @@ ANALYSES = {
     "classification": (
         {"tokens": TOKENS, "rllc": RLLC[["rllc", "rllc_se"]], "heads": HEAD_TYPE},
         lambda of: classification(of, random_seed=0, distribution="mixture", code_distribution="code")[
-            [*NUMBERS, "token_class", "explained", "ngram_share_lost", "dyck_share_gained", "multigram_spearman"]
+            [*NUMBERS, "token_class", "explained", "multigram_spearman"]
         ],
     ),
     "stages": ({"llc": LLC}, lambda of: stages(of, tolerance=2.0)),
@@ -135,7 +135,7 @@ ANALYSES = {
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    monkeypatch.setattr("rllc.analysis.classification.DRAWS", 10)
+    monkeypatch.setattr("rllc.analysis.multigrams.DRAWS", 10)
 
 
 def same(found, expected):

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, STATISTICS, Curve, before_peak, fall, smooth
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak, fall, smooth
+from rllc.analysis.functions import STATISTICS
 
 STEP = np.array([0, 1, 3, 7, 15, 31, 63])
 RISE_AND_FALL = Curve(STEP, np.array([1.0, 2, 5, 10, 4, 6, 8]))

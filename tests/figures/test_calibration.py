@@ -203,7 +203,7 @@ def test_the_map_says_what_an_estimate_is(datasets):
 def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
     drawing = DRAW["calibration_failure_modes"](datasets)
     assert drawing.data["mode"].values.tolist() == [
-        "divergence", "escape", "negative estimate", "not converged", "sound",
+        "divergence", "escape", "negative estimate", "not converged", "converged",
     ]  # fmt: skip
     calm = datasets["calibration"].sel(distribution=["mixture"], localization=[1000.0])
     drawing = DRAW["calibration_failure_modes"]({"calibration": calm})

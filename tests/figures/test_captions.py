@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures import captions
+from rllc.figures import against_controls, captions
 
 NAN = np.nan
 SETTING = {
@@ -99,9 +99,9 @@ def test_the_highest_heads_and_how_far_the_first_is_ahead():
 
 def test_the_change_by_the_gradient_is_over_the_chains_that_have_a_control():
     data = estimates([9.0], [2.0], [[1.0, 2.0, 50.0, 60.0]])
-    assert captions.change_by_gradient(data) == pytest.approx(1 - 1.5 / 2)
-    assert captions.change_by_gradient(data.drop_vars("rllc_chain")) == pytest.approx(1 - 9 / 2)
-    assert captions.change_by_gradient(data.drop_attrs()) == pytest.approx(1 - 9 / 2)
+    assert against_controls.change_by_gradient(data) == pytest.approx(1 - 1.5 / 2)
+    assert against_controls.change_by_gradient(data.drop_vars("rllc_chain")) == pytest.approx(1 - 9 / 2)
+    assert against_controls.change_by_gradient(data.drop_attrs()) == pytest.approx(1 - 9 / 2)
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_an_estimate_that_is_the_localizations_is_said_to_be(off, trace, said):
     datasets = {} if trace is None else {
         "hessian": xr.Dataset({"hessian_trace_head": ("head", [trace] * 2)}, {"head": ["0:0", "0:1"]})
     }  # fmt: skip
-    found = captions.localization_dominance(data, datasets, limit=0.0500001)
+    found = against_controls.localization_dominance(data, datasets, limit=0.0500001)
     assert len(found) == len(said)
     assert all(sentence.startswith(start) for sentence, start in zip(found, said, strict=True))
 
 
 def test_without_a_pull_there_is_no_prediction_of_the_curvature():
     hessian = xr.Dataset({"hessian_trace_head": ("head", [1.0])}, {"head": ["0:0"]})
-    assert captions.predicted(estimates([1.0], localization=0), {"hessian": hessian}) is None
-    assert captions.predicted(estimates([1.0]), {}) is None
+    assert against_controls.predicted(estimates([1.0], localization=0), {"hessian": hessian}) is None
+    assert against_controls.predicted(estimates([1.0]), {}) is None
 
 
 def test_types_are_those_of_the_heads_that_have_one():

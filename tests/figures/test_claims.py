@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.claims import VERDICTS, claims_sorting, number
+from rllc.figures.claims import VERDICTS, claims_sorting, number, threshold
 from rllc.figures.drawing import save
 
 
@@ -30,6 +30,7 @@ def test_every_claim_has_its_row(sorting, tmp_path):
     assert "step of the LLC's peak" in shown and "llc peak step" not in shown
     assert "means over 3 neighbouring checkpoints" in words(drawing)
     assert "500 to 1,300" in shown and "≥ 0.05" in shown and "≤ 12" in shown
+    assert threshold(xr.Dataset({"at_least": 4.0, "at_most": 4.0})) == "4"
     found = claims["verdict"].values.tolist()
     met = [name for name in VERDICTS if name in found]
     badges = [text for text in shown if text.partition("  ")[2] in VERDICTS]

@@ -226,7 +226,7 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     alone = {name: study[name] for name in ("metrics", "llc", "in_context")}
     assert len(regression_published_curves(alone).figure.axes) == 8  # two of them hidden
     assert "hessian_trace" not in regression_published_curves(alone).data
-    assert "Published: the loss is 3 at 0.082, the largest LLC 170 at 13;" in drawing.caption
+    assert "and at which the LLC is largest: published 0.082, 13 (LLC 170); seed 0 " in drawing.caption
 
 
 def test_every_number_of_tasks_has_its_distances(study):
@@ -243,6 +243,12 @@ def test_every_number_of_tasks_has_its_distances(study):
     line(panel(drawing, "mean squared distance from 0"), one["delta_zero"])
     assert "4: " in drawing.caption
     assert "0.25 of that from 0; 16: " in drawing.caption
+    assert drawing.caption.startswith("With 4 or 16 tasks predictions come nearer")
+    other = stage_figC2(given | {"in_context@more": of(65536, 4.0)}, seed=1)
+    assert (
+        "With 4 or 16 tasks predictions come nearer to the mean task's than to 0, with 65,536 they do not"
+        in (other.caption)
+    )
 
 
 def test_the_architecture_has_the_counts_of_the_model(study):
@@ -283,6 +289,20 @@ def test_predictions_and_scores_are_those_measured(study):
     assert early.data["bayes_icl_late"] == pytest.approx(float(ridge.sel(k=8) - ridge.sel(k=4)))
     far = stage_figC4(study)
     line(panel(far, "tasks × g, seed 0"), source["far_loss"].sel(seed=0, change="tasks", scale=3.0))
+    loss = xr.ones_like(source["far_loss"])
+    loss.loc[{"step": STEPS[-1], "seed": 1, "change": "tasks", "scale": 10.0}] = 1.5
+    loss.loc[{"step": STEPS[-1], "seed": 0, "change": "inputs", "scale": 1.0}] = 4.0  # not far
+    worse = stage_figC4(study | {"in_context": source.assign(far_loss=loss)})
+    assert "at most 50.0% above its best (seed 1, tasks × 10)" in worse.caption
+
+
+def test_a_legend_of_two_columns_has_a_heading_over_each(study):
+    ax = panel(stage_fig6a(study), "ICL score / g², inputs × g, seed 0")
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    half = len(shown) // 2
+    assert (shown[0], shown[half]) == ("left panels", "right panels")
+    assert shown[1] == "pair 1" and shown[half + 1] == "g = 1"
+    assert ax.get_legend()._ncols == 2
 
 
 def test_what_was_not_measured_is_not_drawn(study):

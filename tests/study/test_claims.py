@@ -3,7 +3,7 @@ import xarray as xr
 
 from rllc.analysis.claims import judge
 from rllc.analysis.columns import RESERVED
-from rllc.analysis.curves import OPTIONS
+from rllc.analysis.functions import OPTIONS
 from rllc.study.claims import Statistic
 
 

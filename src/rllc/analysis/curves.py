@@ -1,20 +1,18 @@
 """What is read off one curve over training: pure functions, each of them one number.
 
-A statistic of the config is a function of ``STATISTICS``; its options are the keyword-only arguments. Steps
-are the last axis of values, so of many curves at the same steps a function gives a number for each.
+Steps are the last axis of values, so of many curves at the same steps a function gives a number for each.
 
 The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
 running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
 windows only, so that no peak lies within window // 2 checkpoints of an end.
 """
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from rllc.analysis.ranks import pearson, spearman
+from rllc.analysis.ranks import spearman
 
 NAN = float("nan")
 Numbers = float | np.ndarray  # one for each curve
@@ -76,7 +74,7 @@ def minimum_step(curve: Curve) -> Numbers:
 
 def mean(curve: Curve) -> Numbers:
     """The mean over checkpoints, each counted alike."""
-    return curve.value.mean(-1) if curve.step.size else _none(curve.value)
+    return curve.value.mean(-1) if curve.step.size else none(curve.value)
 
 
 def last(curve: Curve) -> Numbers:
@@ -101,7 +99,7 @@ def fall_to_minimum(curve: Curve) -> Numbers:
 def value_at(curve: Curve, *, step: int) -> Numbers:
     """The value at the first checkpoint at or after ``step``; NaN where training is shorter."""
     index = int(np.searchsorted(curve.step, step))
-    return curve.value[..., index] if index < curve.step.size else _none(curve.value)
+    return curve.value[..., index] if index < curve.step.size else none(curve.value)
 
 
 def change(curve: Curve, *, step: int, until: int) -> Numbers:
@@ -112,7 +110,7 @@ def change(curve: Curve, *, step: int, until: int) -> Numbers:
 def ratio_at(curve: Curve, *, step: int, until: int) -> Numbers:
     """The value at ``until`` over that at ``step``, each as of ``value_at``; NaN where the latter is 0."""
     before = value_at(curve, step=step)
-    return _over(value_at(curve, step=until), before, before != 0)
+    return over(value_at(curve, step=until), before, before != 0)
 
 
 def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
@@ -123,7 +121,7 @@ def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
 def log2_gain(curve: Curve, *, step: int) -> Numbers:
     """log2 of the last value over the mean up to ``step``; NaN where either is not positive, or none is."""
     early = curve.step <= step
-    return _log2(last(curve), curve.value[..., early].mean(-1)) if early.any() else _none(curve.value)
+    return _log2(last(curve), curve.value[..., early].mean(-1)) if early.any() else none(curve.value)
 
 
 def mean_departure(curve: Curve) -> Numbers:
@@ -137,9 +135,9 @@ def roughness(curve: Curve) -> Numbers:
     Checkpoints count as evenly spaced. NaN with fewer than 3 of them, or for a constant.
     """
     if curve.step.size < 3:
-        return _none(curve.value)
+        return none(curve.value)
     breadth = np.ptp(curve.value, -1)
-    return _over(np.sqrt((np.diff(curve.value, 2, -1) ** 2).mean(-1)), breadth, breadth > 0)
+    return over(np.sqrt((np.diff(curve.value, 2, -1) ** 2).mean(-1)), breadth, breadth > 0)
 
 
 def rise(curve: Curve) -> Numbers:
@@ -155,7 +153,7 @@ def climb(curve: Curve) -> Numbers:
 def kept_of_minimum(curve: Curve) -> Numbers:
     """last / minimum where that is below 0, else NaN: what of its largest depth is kept."""
     low = minimum(curve)
-    return _over(last(curve), low, low < 0)
+    return over(last(curve), low, low < 0)
 
 
 def count_reaching(curve: Curve, *, threshold: float) -> Numbers:
@@ -187,133 +185,24 @@ def growth(curve: Curve) -> Numbers:
 def relative_range(curve: Curve) -> Numbers:
     """(maximum - minimum) / |mean|: 0 for a constant. NaN where the mean is 0."""
     middle = np.abs(curve.value.mean(-1))
-    return _over(np.ptp(curve.value, -1), middle, middle > 0)
+    return over(np.ptp(curve.value, -1), middle, middle > 0)
 
 
-def step_lead(curve: Curve, *, against: Curve) -> Numbers:
-    """log2 of (peak step of ``against`` + 1) / (own peak step + 1): 1 where its peak comes twice as late."""
-    return np.log2((peak_step(against) + 1) / (peak_step(curve) + 1))
-
-
-def correlation(curve: Curve, *, against: Curve) -> Numbers:
-    """Pearson's correlation with another curve over the checkpoints that both have.
-
-    NaN with fewer than 3 of them, or where either is constant there.
-    """
-    return pearson(*_in_common(curve, against))
-
-
-def rank_correlation(curve: Curve, *, against: Curve) -> Numbers:
-    """Spearman's rank correlation with another curve over the checkpoints that both have.
-
-    NaN with fewer than 3 of them, or where either is constant there.
-    """
-    return spearman(*_in_common(curve, against))
-
-
-def mean_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """The mean over the checkpoints that both have of the value over that of another curve.
-
-    NaN where there are none, or the latter is 0 at one.
-    """
-    own, other = _in_common(curve, against)
-    return _over(own, other, other != 0).mean(-1) if own.shape[-1] else _none(own)
-
-
-def roughness_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """``roughness`` over that of another curve, over the checkpoints that both have; NaN where that is 0."""
-    steps = np.intersect1d(curve.step, against.step)
-    own, other = (roughness(Curve(steps, value)) for value in _in_common(curve, against))
-    return _over(own, other, other != 0)
-
-
-def last_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """The value over that of another curve at the last checkpoint that both have; NaN where that is 0."""
-    own, other = _in_common(curve, against)
-    return _over(own[..., -1], other[..., -1], other[..., -1] != 0) if own.shape[-1] else _none(own)
-
-
-def share_within(curve: Curve, *, against: Curve, threshold: float) -> Numbers:
-    """Share of the checkpoints that both have at which the value is at most ``threshold`` x the other's."""
-    own, other = _in_common(curve, against)
-    return (own <= threshold * other).mean(-1) if own.shape[-1] else _none(own)
-
-
-def largest_change(curve: Curve, *, against: Curve) -> Numbers:
-    """The largest |value / that of another curve - 1| over the checkpoints that both have.
-
-    NaN where there are none, or the latter is 0 at one.
-    """
-    own, other = _in_common(curve, against)
-    return np.abs(_over(own, other, other != 0) - 1).max(-1) if own.shape[-1] else _none(own)
-
-
-def difference_in_errors(curve: Curve, *, against: Curve) -> Numbers:
-    """|mean difference from another curve| over the mean standard error of one difference.
-
-    Over the checkpoints that both have: sqrt(s^2 + t^2) is the error of a difference of values with errors s
-    and t, as if these were independent. NaN where a curve has none.
-    """
-    own, other = _in_common(curve, against)
-    if curve.error is None or against.error is None or not own.shape[-1]:
-        return _none(own)
-    errors = _in_common(curve._replace(value=curve.error), against._replace(value=against.error))
-    return np.abs((own - other).mean(-1)) / np.hypot(*errors).mean(-1)
-
-
-def last_difference(curve: Curve, *, against: Curve) -> Numbers:
-    """The value at the last checkpoint less that of another curve at its last."""
-    return last(curve) - last(against) if against.step.size else _none(curve.value)
-
-
-def minimum_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """The smallest value over that of another curve; NaN where the latter is not positive."""
-    low = minimum(against)
-    return _over(minimum(curve), low, low > 0)
-
-
-def _in_common(curve: Curve, other: Curve) -> tuple[np.ndarray, np.ndarray]:
-    """The values of both at the checkpoints that both have."""
-    _, mine, theirs = np.intersect1d(curve.step, other.step, return_indices=True)
-    return curve.value[..., mine], other.value[..., theirs]
-
-
-def _over(high: Numbers, low: Numbers, where: Numbers) -> Numbers:
+def over(high: Numbers, low: Numbers, where: Numbers) -> Numbers:
     """high / low, NaN where not ``where``."""
     return np.divide(
         high, low, out=np.full(np.broadcast_shapes(np.shape(high), np.shape(low)), NAN), where=where
     )[()]
 
 
-def _none(values: np.ndarray) -> Numbers:
+def none(values: np.ndarray) -> Numbers:
     """NaN for every curve of ``values`` [..., step]."""
     return np.full(values.shape[:-1], NAN)[()]
 
 
 def _log2(high: Numbers, low: Numbers) -> Numbers:
-    return np.log2(_over(high, low, (np.asarray(high) > 0) & (low > 0)))
+    return np.log2(over(high, low, (np.asarray(high) > 0) & (low > 0)))
 
 
 def _relative_fall(low: Numbers, high: Numbers) -> Numbers:
-    return 1 - _over(low, high, high > 0)
-
-
-STATISTICS: dict[str, Callable[..., Numbers]] = {
-    f.__name__: f
-    for f in (
-        peak_step, maximum, minimum_step, minimum, last, fall, fall_to_minimum, rise, value_at, change,
-        ratio_at, first_step_reaching, count_reaching, places_reaching, growth, relative_range, step_lead,
-        correlation, climb, kept_of_minimum, minimum_ratio, rank_correlation, mean_ratio, share_within, mean,
-        largest_change, difference_in_errors, last_difference,
-        log2_ratio, log2_gain, mean_departure, roughness, roughness_ratio, last_ratio,
-    )
-}  # fmt: skip
-OPTIONS = {name: tuple(inspect.signature(f).parameters)[1:] for name, f in STATISTICS.items()}
-STEPS = ("from_step", "to_step", "step", "until")  # keys that may name a statistic, whose number is the step
-
-# Of numbers that other statistics are (``among``): one of them all.
-COMBINATIONS: dict[str, Callable[[Sequence[np.ndarray]], np.ndarray]] = {
-    "mean_of": lambda numbers: np.mean(numbers, axis=0),
-    "largest_of": lambda numbers: np.max(numbers, axis=0),
-    "difference_of": lambda numbers: numbers[0] - numbers[1],
-}
+    return 1 - over(low, high, high > 0)

@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN
-from rllc.analysis.curves import NAN, OPTIONS, STATISTICS, STEPS, Curve, Numbers, smooth
+from rllc.analysis.curves import NAN, Curve, Numbers, smooth
+from rllc.analysis.functions import OPTIONS, STATISTICS, STEPS
 from rllc.analysis.ranks import spearman
 from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
 

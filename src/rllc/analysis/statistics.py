@@ -3,10 +3,10 @@
 An entry says which curve and what is read off it, in this order: the variable (``of``, at the labels ``at``,
 over that at ``divided_by``), with ``over_seeds`` the spread between seeds of that, the heads of a ``layer``
 and of some ``types``, over heads as ``over_heads`` says, its finite checkpoints from ``from_step`` to
-``to_step``, a running mean over ``window`` of them, one of the functions of ``rllc.analysis.curves``, and of
-the numbers that it gives for each head the one that ``of_heads`` says. Or it is one number of other
-statistics (``among``). A step may be the name of a statistic that gives one. Where the curve has standard
-errors, the statistic has one: its spread when every checkpoint of every head is drawn anew.
+``to_step``, a running mean over ``window`` of them, one of ``rllc.analysis.functions``, and of the numbers
+that it gives for each head the one that ``of_heads`` says. Or it is one number of other statistics
+(``among``). A step may be the name of a statistic that gives one. Where the curve has standard errors, the
+statistic has one: its spread when every checkpoint of every head is drawn anew.
 """
 
 import json
@@ -17,8 +17,9 @@ import xarray as xr
 
 from rllc.analysis.across_heads import BY_TYPE
 from rllc.analysis.columns import CONTROL, NOT_JUDGED, PER_EXPERIMENT, STANDARD_ERROR, UNTRUSTED
-from rllc.analysis.curves import COMBINATIONS, NAN, STEPS
+from rllc.analysis.curves import NAN
 from rllc.analysis.found import REDRAWS, Found, find
+from rllc.analysis.functions import COMBINATIONS, STEPS
 from rllc.analysis.readings import Absent, Datasets, Entry, has_control, head_types, is_one_of, read
 
 

@@ -37,3 +37,13 @@ def largest_pattern(tokens: xr.Dataset) -> xr.DataArray:
 def explained(tokens: xr.Dataset) -> xr.DataArray:
     """Share of each head's tokens that the paper's four patterns explain; NaN where a head has none."""
     return tokens["share"].sel(pattern=list(PUBLISHED)).sum("pattern", skipna=False)
+
+
+def heads_of(one: xr.Dataset, *labels: str, by: str = "head_type", layer: int | None = None) -> xr.Dataset:
+    """The heads of ``one`` with one of these labels: types by attention scores, or ``by="token_class"``.
+
+    one    ``head_type``, ``token_class`` (head), and ``layer``
+    layer  only of this one
+    """
+    chosen = one[by].isin(labels)
+    return one.isel(head=np.flatnonzero(chosen if layer is None else chosen & (one["layer"] == layer)))

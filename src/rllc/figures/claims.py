@@ -246,8 +246,10 @@ def statistic(claim: xr.Dataset, called: Mapping[str, str]) -> list[str]:
 
 
 def threshold(claim: xr.Dataset) -> str:
-    """What the statistic has to be: "500 to 1,300", "≥ 0.05", "≤ 12"."""
+    """What the statistic has to be: "500 to 1,300", "4", "≥ 0.05", "≤ 12"."""
     low, high = float(claim["at_least"]), float(claim["at_most"])
+    if low == high:
+        return number(low)
     if np.isfinite(low) and np.isfinite(high):
         return f"{number(low)} to {number(high)}"
     return f"≥ {number(low)}" if np.isfinite(low) else f"≤ {number(high)}" if np.isfinite(high) else ""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints, model_validator
 
 from rllc.analysis.across_heads import BY_TYPE, OF_HEADS, OVER_HEADS, SPEARMAN
-from rllc.analysis.curves import COMBINATIONS, OPTIONS, STEPS
+from rllc.analysis.functions import COMBINATIONS, OPTIONS, STEPS
 from rllc.analysis.kinds import TYPES
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Step
@@ -30,7 +30,7 @@ class Statistic(Section):
     of: str | None = key(
         "dataset and variable, as llc.llc; null: it is of other statistics", pattern=CURVE, default=None
     )
-    statistic: Literal[(*OPTIONS, *COMBINATIONS)] = key("which of rllc.analysis.curves")
+    statistic: Literal[(*OPTIONS, *COMBINATIONS)] = key("which of rllc.analysis.functions")
     among: Distinct[Name] | None = key(
         "of mean_of, largest_of, difference_of (first less second): statistics", min_length=2, default=None
     )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from rllc.analysis.comparison import rank_correlation, shrinkage
 from rllc.analysis.regime import MEANINGS, WALKED, meaning
 from rllc.analysis.rule import THRESHOLDS
-from rllc.figures import captions, inputs, style
+from rllc.figures import against_controls, captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 
@@ -146,7 +146,7 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Se
     """The measures of one setting, seed and distribution: (step, head)."""
     name = inputs.one_distribution(rllc, distribution)
     one = inputs.of_seed(rllc, seed).sel(distribution=name)
-    prediction = captions.predicted(rllc, datasets)
+    prediction = against_controls.predicted(rllc, datasets)
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=one["seed"], distribution=name)
     known = [v for v in ("rllc_se", *CONTROLS, "verdict") if v in one and one[v].notnull().any()]
@@ -154,9 +154,9 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Se
         distribution_label=inputs.one_label(rllc, name), by_norm=_by_norm(rllc)
     )
     if "rllc_gradient_off" in measures:
-        measures["shrinkage"] = captions.change_by_gradient(one)
+        measures["shrinkage"] = against_controls.change_by_gradient(one)
     if {"rllc_gradient_off", "rllc_centred"} <= {*measures}:
-        walked = captions.over_shared_chains(one, "centred") / one["rllc_centred"] - 1
+        walked = against_controls.over_shared_chains(one, "centred") / one["rllc_centred"] - 1
         measures["without_drift"] = shrinkage(one["rllc_centred"], one["rllc_gradient_off"])
         measures["meaning"] = meaning(measures["without_drift"], abs(walked))
     return measures.transpose("step", "head", ...)

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.comparison import rank_correlation
-from rllc.figures import captions, inputs, style
+from rllc.figures import against_controls, captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
@@ -110,5 +110,5 @@ def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:
     return [
         f"The trace's ordering of heads and that of the refined LLC agree with a median Spearman correlation "
         f"of {np.nanmedian(same):.2f} over checkpoints and distributions.",
-        *captions.localization_dominance(rllc.sel(distribution=both), datasets),
+        *against_controls.localization_dominance(rllc.sel(distribution=both), datasets),
     ]

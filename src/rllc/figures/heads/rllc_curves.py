@@ -6,7 +6,7 @@ import xarray as xr
 from rllc.analysis.contrasts import BY_CHAIN
 from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW
 from rllc.analysis.statistics import summarise
-from rllc.figures import captions, inputs, style
+from rllc.figures import against_controls, captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.heads import differences
 from rllc.figures.panels import (
@@ -37,7 +37,7 @@ def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default:
 def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str) -> Drawing:
     """The drawing of refined LLCs: the chains are not in its dataset, but in the caption's intervals."""
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    dominance = captions.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
+    dominance = against_controls.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
     first, *more = findings
     ends = [*dominance[:1], *conditions]
     plain = data.drop_vars(BY_CHAIN, errors="ignore")

@@ -1,8 +1,9 @@
 """What a model of in-context regression predicts over training (arXiv 2402.02364, Figs. 6a, C.3, C.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import xarray as xr
+from matplotlib.lines import Line2D
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
@@ -11,6 +12,7 @@ from rllc.figures.regression.inputs import at, boundaries, law, least, most, of_
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
+FAR = 3.0  # the factor from which on inputs and tasks are far from the distribution
 
 
 @style.styled
@@ -62,15 +64,13 @@ def stage_fig6a(
             f"{float(one['mean_square'][0]):.3f} at step 0, and ends at {float(one['mean_square'][-1]):.2f}; "
             f"the score ends at {last}."
         )
-    keys = [style.key(f"pair {k}", color=c) for k, c in zip(pairs, colors, strict=True)]
-    keys += [
-        style.key("mean", **MEAN),
-        *([style.key("noise variance", color="#333333", linestyle=":")] if noise else []),
-    ]
-    keys += [
+    named = {pairs[n]: colors[n] for n in (0, (len(pairs) - 1) // 2, -1)}  # the shades between are in order
+    left = [style.key(f"pair {k}", color=c) for k, c in named.items()] + [style.key("mean", **MEAN)]
+    left += [style.key("noise variance", color="#333333", linestyle=":")] if noise else []
+    right = [
         style.key(f"g = {g:g}", color=c, marker="o") for g, c in zip(data["scale"].values, tones, strict=True)
     ]
-    rows[0] = rows[0]._replace(keys=keys)
+    rows[0] = rows[0]._replace(keys=_side_by_side({"left panels": left, "right panels": right}))
     figure, axes = sheet(rows, panel=(3.2, 2.4), margin=1.4, sharex=True)
     for line in axes:
         line[1].set_ylabel("squared error / g²")
@@ -172,19 +172,19 @@ def stage_figC4(  # noqa: N802
                 frame = staged(datasets, seed, setting)
                 panels.append(Panel(f"{change} × g{suffix}", curves, over=style.log_scale, **frame))
             rows.append(Row(label, panels, [] if rows else keys))
-        said = []
-        for change in data["change"].values.tolist():
-            for g in data["scale"].values[data["scale"].values >= 3]:
-                values = one["far_loss"].sel(change=change, scale=g)
-                best, last = float(least(values)), float(values[-1])
-                said.append(f"{change} × {g:g}: {best:.2f} at best, {last:.2f} at the end")
-        findings.append(f"Seed {seed}, loss / g²: {'; '.join(said)}.")
+        last = _far(one["far_loss"]).isel(step=-1)
+        ended = "; ".join(
+            f"{change} {', '.join(f'{value:.2f}' for value in last.sel(change=change).values)}"
+            for change in last["change"].values
+        )
+        findings.append(f"Seed {seed}, at the end, in order of g: {ended}.")
     figure, axes = sheet(rows, panel=(3.2, 2.0), margin=1.1, sharex=True, sharey="row")
     for ax in axes[::2].flat:
         style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 1.5, 2, 3, 4, 6))
     return captions.drawing(
         figure,
         data,
+        _worsening(_far(data["far_loss"])),
         *findings,
         "Answers are made anew of the changed inputs or tasks, so their variance grows with g².",
         conditions=[
@@ -193,6 +193,32 @@ def stage_figC4(  # noqa: N802
             "No uncertainty is drawn.",
         ],
     )
+
+
+def _far(loss: xr.DataArray) -> xr.DataArray:
+    """The part of a loss at the factors that are far from the distribution; all of it where none is."""
+    return loss.sel(scale=[g for g in loss["scale"].values if g >= FAR] or loss["scale"].values)
+
+
+def _worsening(loss: xr.DataArray) -> str:
+    """How much worse than ever changed sequences are predicted at the end (loss over g²), at most."""
+    worse = (loss.isel(step=-1) / loss.min("step")).stack(case=("seed", "change", "scale"))
+    seed, change, g = worse["case"].values[int(worse.argmax("case"))]
+    return (
+        f"At the end the loss / g² is at most {100 * (float(worse.max()) - 1):.1f}% above its best "
+        f"(seed {seed}, {change} × {g:g}), for g = {', '.join(f'{each:g}' for each in loss['scale'].values)}."
+    )
+
+
+def _side_by_side(columns: Mapping[str, list[Line2D]]) -> list[Line2D]:
+    """Legend entries of columns, each under its heading; the legend breaks where a column is full."""
+    length = max(map(len, columns.values()))
+    blank = style.key("", linestyle="none")
+    return [
+        entry
+        for heading, keys in columns.items()
+        for entry in (style.key(heading, linestyle="none"), *keys, *[blank] * (length - len(keys)))
+    ]
 
 
 def _bayes(source: xr.Dataset, middle: int) -> dict[str, float]:

@@ -90,7 +90,8 @@ def regression_published_curves(
     return captions.drawing(
         figure,
         data.merge(beside),
-        captions.sentence("; ".join(found)),
+        f"Sum of rates at which the loss is {LEARNED:g}, and at which the LLC is largest: "
+        f"{'; '.join(found)}.",
         MORE_THAN_RATES,
         "Published: numbers of the authors' repository, 500,000 steps of 256 at a largest rate of 0.003.",
         conditions=[captions.setting(llc), "No uncertainty is drawn."],
@@ -117,11 +118,8 @@ def _found(name: str, one: xr.Dataset) -> str:
     """Where half of what can be learned is learned, and where the LLC is largest."""
     loss, llc = one["loss"].dropna("step"), one["llc"].dropna("step")
     below = loss["step"].values[loss.values <= LEARNED]
-    reached = f"at {float(one[RATE].sel(step=below[0])):.2g}" if below.size else "never"
+    reached = f"{float(one[RATE].sel(step=below[0])):.2g}" if below.size else "never"
     if not llc.size:
-        return f"{name}: the loss is {LEARNED:g} {reached}"
+        return f"{name} {reached}"
     peak = llc[int(llc.argmax("step"))]
-    return (
-        f"{name}: the loss is {LEARNED:g} {reached}, the largest LLC {float(peak):.0f} "
-        f"at {float(one[RATE].sel(step=peak['step'])):.2g}"
-    )
+    return f"{name} {reached}, {float(one[RATE].sel(step=peak['step'])):.2g} (LLC {float(peak):.0f})"

@@ -12,6 +12,7 @@ from rllc.figures.stage_bands import BASE, bands, of_curve, words
 from rllc.figures.style import step_text
 
 SEQUENCES = "The same sequences at all checkpoints and for all seeds."
+HUES = "orange: rising, blue: falling, dotted: flat start's end"
 PUBLISHED = "published"  # what the base setting, the paper's, is called in figures
 
 
@@ -30,7 +31,7 @@ def boundaries(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> 
     every = {seed: cell(datasets, seed, setting) for seed in seeds.values.reshape(-1).tolist()}
     said = "; ".join(f"seed {seed}: {words(one)}" for seed, one in every.items() if one is not None)
     name = PUBLISHED if setting == BASE else setting
-    return captions.when(said, f"Bands: stages by the LLC, setting {name}; {said}.")
+    return captions.when(said, f"Bands: stages by the LLC, setting {name} ({HUES}); {said}.")
 
 
 def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:

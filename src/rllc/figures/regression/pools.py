@@ -28,23 +28,39 @@ def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N
         tasks: style.numbered(n, color) for n, (tasks, color) in
         enumerate(zip(pools, style.shades(len(pools)), strict=True))
     }  # fmt: skip
-    panels, said = [], []
+    panels, said, near, far = [], [], [], []
     for name, title in {"to_zero": "from 0", "to_prior": "from the mean task's prediction"}.items():
         curves = [Curve(data[name].sel(tasks=tasks).dropna("step"), looks[tasks]) for tasks in pools]
         panels.append(Panel(f"mean squared distance {title}", curves, over=style.log_scale))
     for tasks in pools:
         one = data.sel(tasks=tasks)
         zero, prior = (least(one[name].dropna("step")) for name in ("to_zero", "to_prior"))
-        said.append(f"{tasks}: {at(prior, '.3f')}, {float(prior) / float(zero):.2g} of that from 0")
-    keys = [style.key(tasks, **look) for tasks, look in looks.items()]
+        said.append(f"{_named(tasks)}: {at(prior, '.3f')}, {float(prior) / float(zero):.2g} of that from 0")
+        if tasks != ENDLESS:
+            (near if float(prior) < float(zero) else far).append(_named(tasks))
+    keys = [style.key(_named(tasks), **look) for tasks, look in looks.items()]
     figure, _ = sheet([Row("squared error", panels, keys, "tasks")], panel=(3.3, 2.5), sharey=True)
     return captions.drawing(
         figure,
         data,
+        _nearer(near, far),
         f"Least distance from the mean task's prediction, by number of tasks: {'; '.join(said)}.",
         "Where tasks are endless their mean is 0, and both panels are one; of one task the mean is the task.",
         conditions=[of_sequences(datasets["in_context"]), "No uncertainty is drawn."],
     )
+
+
+def _nearer(near: list[str], far: list[str]) -> str:
+    """For which numbers of tasks predictions come nearer to the mean task's than to 0."""
+    neither = captions.when(far, ", with " + " or ".join(far) + " they do not")
+    return (
+        f"With {' or '.join(near) or 'no number of'} tasks predictions come nearer to the mean task's than "
+        f"to 0{neither}."
+    )
+
+
+def _named(tasks: str) -> str:
+    return tasks if tasks == ENDLESS else f"{int(tasks):,}"
 
 
 def _tasks(source: xr.Dataset) -> str:

@@ -14,6 +14,7 @@ from rllc.figures.regression.inputs import boundaries, ends, most, staged
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
+DIRECTIONS = "Dark: the largest."
 OF_WEIGHTS = "Read off the weights: there is no sampling error."
 OF_TRACE = (
     "The trace is the mean of Hutchinson probes, with its standard error as band; the authors plot the sum "
@@ -140,7 +141,7 @@ def stage_figC5(  # noqa: N802
         data,
         *findings,
         "A length within a subspace is that of the projection; the authors' cosines are of a rotation.",
-        conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS],
+        conditions=[boundaries(datasets, data["seed"], setting), DIRECTIONS, OF_WEIGHTS],
     )
 
 

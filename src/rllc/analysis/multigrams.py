@@ -1,0 +1,109 @@
+"""Multigrams of heads against their refined LLC: rank correlations (arXiv 2410.02984, Section 4.1, App. B).
+
+A table has, of every head (seed, step, head), ``head_type``, ``layer``, ``multigrams`` and these of random
+halves of the tokens (``multigrams_half``, half), ``rllc`` and ``rllc_se``. Multigram heads are those of type
+"other".
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.ranks import ranks, spearman
+from rllc.analysis.tokens import heads_of
+
+SCOPES = ("layer 0", "layer 1", "both layers")
+FEWEST = 5  # heads of a rank correlation: of fewer no order is unlikely
+EXACT = 7  # heads up to which all permutations are gone through
+DRAWS = 1000  # of permutations beyond, and of an interval
+NAN = float("nan")
+
+
+def by_scope(table: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
+    """``multigram_spearman`` (seed, step, scope) and its ``_low``, ``_high``, ``_p`` and ``_heads``."""
+    correlations = [_correlations(table, scope, random) for scope in SCOPES]
+    return xr.concat(correlations, "scope").assign_coords(scope=np.asarray(SCOPES, dtype=object))
+
+
+def over_seeds(table: xr.Dataset, random: np.random.Generator) -> dict[str, xr.DataArray]:
+    """The correlation over the heads of all seeds, of layer 1 with its p and of both layers (seed, step)."""
+    one, one_p = _pooled(table, "layer 1", random)
+    both, _ = _pooled(table, "both layers", random)
+    names = ("multigram_correlation", "multigram_correlation_p", "multigram_correlation_both")
+    return dict(zip(names, (one, one_p, both), strict=True))
+
+
+def _multigram_heads(one: xr.Dataset, scope: str) -> xr.Dataset:
+    heads = heads_of(one, "other", layer=None if scope == SCOPES[2] else int(scope[-1]))
+    known = np.isfinite(heads["rllc"].values) & np.isfinite(heads["multigrams"].values)
+    return heads.isel(head=np.flatnonzero(known))
+
+
+def _correlations(table: xr.Dataset, scope: str, random: np.random.Generator) -> xr.Dataset:
+    """Spearman's correlation of one scope (seed, step), its interval and its p."""
+    shape = (table.sizes["seed"], table.sizes["step"])
+    made = {name: np.full(shape, NAN) for name in ("", "_low", "_high", "_p", "_heads")}
+    for cell in np.ndindex(shape):
+        heads = _multigram_heads(table.isel(seed=cell[0], step=cell[1]), scope)
+        x, y = heads["multigrams"].values, heads["rllc"].values
+        made["_heads"][cell] = x.size
+        made[""][cell] = spearman(x, y)
+        made["_low"][cell], made["_high"][cell] = _interval(heads, random)
+        if x.size >= FEWEST:
+            made["_p"][cell] = _p_value([x], [y], random)
+    dims = ("seed", "step")
+    coords = {"seed": table["seed"].values, "step": table["step"].values}
+    return xr.Dataset({f"multigram_spearman{name}": (dims, v) for name, v in made.items()}, coords)
+
+
+def _interval(heads: xr.Dataset, random: np.random.Generator) -> tuple[float, float]:
+    """95 % of the correlations with refined LLCs and counts that are drawn anew about what was measured."""
+    error, halves = heads["rllc_se"].values, heads["multigrams_half"].transpose("half", "head").values
+    if heads.sizes["head"] < 3 or not (np.isfinite(error).all() and np.isfinite(halves).all()):
+        return NAN, NAN
+    deviation, each = halves - halves.mean(0), np.arange(heads.sizes["head"])
+    drawn = [
+        spearman(
+            heads["multigrams"].values + deviation[random.integers(len(halves), size=each.size), each],
+            random.normal(heads["rllc"].values, error),
+        )
+        for _ in range(DRAWS)
+    ]
+    low, high = np.nanpercentile(drawn, [2.5, 97.5]) if np.isfinite(drawn).any() else (NAN, NAN)
+    return float(low), float(high)
+
+
+def _pooled(table: xr.Dataset, scope: str, random: np.random.Generator) -> tuple[xr.DataArray, xr.DataArray]:
+    """Correlation and p over the heads of all seeds, ranked within each: the same for every seed."""
+    values = np.full((2, table.sizes["seed"], table.sizes["step"]), NAN)
+    for t in range(table.sizes["step"]):
+        cells = [_multigram_heads(table.isel(seed=s, step=t), scope) for s in range(table.sizes["seed"])]
+        x, y = ([cell[name].values for cell in cells] for name in ("multigrams", "rllc"))
+        if sum(map(len, x)) >= FEWEST:
+            values[0, :, t] = _correlation(x, y)
+            values[1, :, t] = _p_value(x, y, random)
+    coords = {"seed": table["seed"].values, "step": table["step"].values}
+    correlation, p = (xr.DataArray(v, coords, ("seed", "step")) for v in values)
+    return correlation, p
+
+
+def _correlation(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:
+    """Pearson's correlation of ranks within each group, centred."""
+    a, b = (np.concatenate([ranks(g) - (g.size + 1) / 2 for g in groups]) for groups in (x, y))
+    size = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / size) if size > 0 else NAN
+
+
+def _p_value(x: Sequence[np.ndarray], y: Sequence[np.ndarray], random: np.random.Generator) -> float:
+    """Share of orders within each group whose correlation is at least as large: of all where they are few."""
+    found = _correlation(x, y)
+    if not np.isfinite(found):
+        return NAN
+    if len(x) == 1 and factorial(x[0].size) <= factorial(EXACT):
+        drawn = [_correlation(x, [np.asarray(order)]) for order in permutations(y[0])]
+        return float(np.mean(np.asarray(drawn) >= found - 1e-12))
+    drawn = [_correlation(x, [random.permutation(group) for group in y]) for _ in range(DRAWS)]
+    return float((1 + np.sum(np.asarray(drawn) >= found - 1e-12)) / (1 + DRAWS))
