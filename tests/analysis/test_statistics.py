@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.analysis.found import Found
 from rllc.analysis.statistics import summarise
 
 NAN = float("nan")
@@ -442,3 +443,9 @@ def test_a_rank_correlation_over_heads_of_two_variables():
     assert summary(of, both)["it"].item() == 1
     both["hessian"]["trace"].loc[{"head": "1:0"}] = 0.0  # the largest of four at the end
     assert summary(of, both)["it"].item() == pytest.approx(-0.2)
+
+
+def test_the_error_is_the_larger_spread_of_the_two_modes_of_redraws():
+    """Of [0, 2] and [1, 5] with n - 1: sqrt 2 and sqrt 8."""
+    assert Found(0.0, np.array([[0.0, 2], [1, 5]])).error == pytest.approx(8**0.5)
+    assert np.isnan(Found(0.0).error)
