@@ -349,3 +349,16 @@ def test_a_sweep_without_settings_in_use_has_none_of_them():
     found = at_settings(sweep(), {"heads": {}})
     assert found.sizes["setting"] == 0
     assert found["setting_passes"].dims == ("kind", "distribution", "setting", "criterion")
+
+
+def test_a_cell_with_some_chains_missing_is_judged_by_those_that_there_are():
+    calibration = sweep()
+    calibration["status"][{"chain": 1}] = STATUS.index("missing")
+    xr.testing.assert_identical(criteria(calibration), criteria(sweep()))
+
+
+def test_settings_in_use_are_told_of_a_sweep_of_one_distribution():
+    known = {"heads": {"published": {"n_beta": 10.0, "localization": 500.0, "step_size": 1e-3}}}
+    found = at_settings(sweep(distributions=("code",)), known).isel(kind=0, setting=0)
+    assert found["distribution"].values.tolist() == ["code"]
+    assert (found["setting_n_beta"], found["setting_localization"]) == (10, 500)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.analysis.found import Found
 from rllc.analysis.statistics import summarise
 
 NAN = float("nan")
@@ -452,3 +453,9 @@ def test_a_step_that_another_dataset_gives_for_one_seed_only_leaves_the_other_wi
     found = summarise({"begins": begins, "late": late}, datasets)["late"]
     np.testing.assert_allclose(found, [2, NAN])
     assert found.attrs["not_judged"] == '{"5": "begins, a step, has no value"}'
+
+
+def test_the_error_is_the_larger_spread_of_the_two_modes_of_redraws():
+    """Of [0, 2] and [1, 5] with n - 1: sqrt 2 and sqrt 8."""
+    assert Found(0.0, np.array([[0.0, 2], [1, 5]])).error == pytest.approx(8**0.5)
+    assert np.isnan(Found(0.0).error)

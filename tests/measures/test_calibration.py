@@ -142,3 +142,18 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
         np.testing.assert_allclose(several.sel(component=component)["hessian_trace"], truth, rtol=1e-5)
     values = [float(well(weights, batch)) for batch in batches]
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
+
+
+def test_the_verdict_is_told_the_control_at_the_n_beta_of_its_cell(sample, monkeypatch):
+    told = []
+
+    def judge(on, off, centred):
+        told.append(off)
+        return judge_against_controls(on, off, centred)
+
+    monkeypatch.setattr("rllc.measures.calibration.judge_against_controls", judge)
+    grid = {"n_beta": [3.0, 30.0], "localization": [50.0], "step_size": [1e-2]}
+    sweep(sample, grid=grid, control_chains=2, chains=3, **FIXED)
+    for n_beta, given in zip(grid["n_beta"], told, strict=True):
+        setting = Setting(n_beta=n_beta, localization=50.0, step_size=1e-2, chains=2, gradient=False, **FIXED)
+        np.testing.assert_allclose(given, sample(setting=setting)["llc_chain"])

@@ -160,3 +160,16 @@ def test_the_largest_eigenvalues_are_the_algebraically_largest():
 
     found = largest_eigenvalues(loss, weights, None, count=3, tolerance=1e-9, seed=1)
     np.testing.assert_allclose(found["hessian_eigenvalue"], [7.0, 5.0, 1.0], rtol=1e-7)
+
+
+def test_hard_is_what_varies_by_less_than_a_quarter():
+    """Of 8 sequences 1 (head 0) or 2 (head 1) look at the other key: V = 2 s (1 - s) is 7/32 or 3/8."""
+    patterns = np.zeros((1, 8, 2, 5, 5))
+    patterns[..., 0] = 1
+    for head, others in enumerate((1, 2)):
+        patterns[0, :others, head, 1:] = np.eye(5)[1]
+    found = of_attention(patterns, ["0:0", "0:1"])
+    np.testing.assert_allclose(
+        found["attention_variability"].isel(query=slice(1, None)).T, [[7 / 32, 3 / 8]] * 4
+    )
+    assert found["hard_patterns"] == 2

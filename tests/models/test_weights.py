@@ -17,6 +17,7 @@ def test_weights_of_the_model_pass():
         (lambda w: w.update(c=torch.zeros(1)), "c is unknown"),
         (lambda w: w.update(a=torch.zeros(3, 2)), r"a is \[3, 2\] instead of \[2, 3\]"),
         (lambda w: w.update({f"x{i}": torch.zeros(1) for i in range(7)}), "x4 is unknown and 2 more"),
+        (lambda w: w.update({f"x{i}": torch.zeros(1) for i in range(5)}), "x4 is unknown$"),
     ],
 )
 def test_weights_of_another_model_are_refused(change, message):

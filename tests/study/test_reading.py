@@ -154,3 +154,14 @@ def test_the_overlays_change_only_what_they_name():
                 yield f"{path}.{name}"
 
     assert list(repeated(ci, base)) == []
+
+
+def test_text_that_is_trained_on_is_used_though_nothing_is_measured_on_it(config):
+    config["experiments"] = {"language": config["experiments"]["language_1layer"]}
+    config["experiments"]["language"]["distributions"] = ["english"]
+    del config["distributions"]["one_layer"]
+    only = read(
+        {name: {} if name in ("statistics", "claims", "figures") else each for name, each in config.items()}
+    )
+    assert only.experiments["language"].training.distribution == "mixture"
+    assert list(used_texts(only)) == ["english", "mixture"]

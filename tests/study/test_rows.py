@@ -1,4 +1,8 @@
-from rllc.study.measures.table import MEASURES
+import re
+from types import SimpleNamespace
+
+from rllc.study.figures import FIGURES
+from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 
 
@@ -37,3 +41,27 @@ def test_what_is_added_is_told_the_section_that_asks_for_it(config):
     assert asked
     for experiment in asked:
         assert finish.keywords(experiment) == {"thresholds": experiment.head_types.model_dump()}
+
+
+def test_contexts_are_those_that_the_section_names():
+    experiment = SimpleNamespace(training=SimpleNamespace(distribution="mixture"), distribution="another")
+    sections = {
+        "tokens": [({"corpus": None}, ("mixture", "train")), ({"corpus": "code"}, ("code", "held_out"))],
+        "token_losses": [({"distribution": "english"}, ("english", "held_out"))],
+        "brackets": [({"words_of": "english"}, ("english", "held_out"))],
+    }
+    chosen = {row.name: row.contexts for row in MEASURES if row.contexts}
+    assert chosen.keys() == sections.keys()
+    for name, cases in sections.items():
+        for section, expected in cases:
+            assert chosen[name](experiment, SimpleNamespace(**section)) == expected
+
+
+def test_rows_of_figures_have_what_they_need_beside_what_they_may_use_and_a_category_of_the_report():
+    for name, row in FIGURES.items():
+        assert all(isinstance(each, tuple) for each in (row.needs, row.uses)), name
+        assert re.fullmatch(r"[a-z][a-z ]+", row.category), name
+
+
+def test_analyses_that_take_minutes_are_jobs_of_a_cluster():
+    assert {row.name for row in ANALYSES if not row.local} == {"clusters", "transfer", "classification"}

@@ -21,7 +21,7 @@ TAGS = {
     "model": (1, set(FAMILIES)),
 }
 # types of values that may be of several; pydantic names the one it tried
-TRIED = re.compile(r"(str|int|list\[str\]|function-after\[.*)$")
+TRIED = re.compile(r"((constrained-)?(str|int)|list\[str\]|function-after\[.*)$")
 
 
 def unstorable(config: Any) -> Iterator[str]:

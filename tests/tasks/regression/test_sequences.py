@@ -46,6 +46,7 @@ def test_finitely_many_tasks_come_back():
     for w in drawn:
         assert {tuple(row) for row in w.tolist()} == {tuple(row) for row in pool.tolist()}
     np.testing.assert_array_equal(task_pool(9, dimension=4, task_seed=7)[:3], pool)
+    assert not np.isin(task_pool(3, dimension=4, task_seed=8), pool).any()
 
 
 def test_ridge_is_the_posterior_mean():
