@@ -2,7 +2,7 @@ import importlib
 import json
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -483,10 +483,33 @@ def test_heads_above_the_clusters_stay_in_their_panel(make_study):
     for ax in drawing.figure.axes:
         names = [text.get_window_extent() for text in ax.texts if ":" in text.get_text()]
         assert len(names) == 8
-        others = [ax._left_title.get_window_extent(), *names]
+        titles = [title.get_window_extent() for title in (ax._left_title, ax._right_title)]
+        assert not titles[0].overlaps(titles[1]) and ax.get_title("right").startswith("silhouette ")
+        others = [*titles, *names]
         assert not [1 for a in names for b in others if a is not b and a.overlaps(b)]
         assert max(box.x1 for box in names) <= ax.get_window_extent().x1 + 3
     assert misplaced(drawing) == []
+
+
+def test_a_bar_above_a_panel_stands_before_its_cluster_on_the_same_line():
+    from matplotlib.figure import Figure
+
+    from rllc.figures.heads.clusters_named import LINE, name_clusters, title_look
+
+    heads = [f"{layer}:{n}" for layer in range(4) for n in range(8)]
+    for size in range(1, 9):
+        clusters = xr.DataArray(np.arange(32) // size, {"head": heads}, ["head"])
+        figure = Figure(figsize=(2.3, 1.9))
+        ax = figure.subplots()
+        name_clusters(ax, cluster=clusters, note="", width=2.3, look=title_look([clusters], width=2.3))
+        lines = {}
+        for text in ax.texts:
+            lines.setdefault(text.xyann[1], []).append(text.get_text())
+        assert len(lines) > 1 and title_look([clusters], width=2.3)["pad"] >= LINE * len(lines)
+        words = [word for y in sorted(lines, reverse=True) for word in lines[y]]
+        barred = [["|", head] if n and n % size == 0 else [head] for n, head in enumerate(heads)]
+        assert words == [word for each in barred for word in each]
+        assert all(row[-1] != "|" for row in lines.values())
 
 
 def test_a_caption_has_the_finding_and_the_conditions_and_of_the_rest_what_fits():
@@ -509,6 +532,24 @@ def test_a_distribution_looks_the_same_in_every_figure():
     assert len({look["color"] for look in looks.values()}) == 6
     many = distribution_styles([f"text {i}" for i in range(8)] + ["mixture", "code"]).values()
     assert len({look["color"] for look in many}) == 10
+
+
+def test_captions_of_clusters_begin_with_what_algorithms_and_types_agree_on(make_study):
+    study = make_study(n_heads=8)
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture"])
+    algorithms = ["euclidean_kmeans", "ward", "shape_kmeans"]
+    made = cluster(curves, n_clusters=[2, 3], random_seed=0, algorithms=algorithms)
+    values = [[0.25] for _ in made["seed"]]
+    made = made.assign(rand_types_kshape=(("seed", "step"), values))
+    caption = figure("rllc_fig18_clusters_layer0")(study | {"clusters": made}).caption
+    one = made.isel(seed=0).sel(scope="layer 0", vectors="checkpoints")["agreement_checkpoints"]
+    pairs = [one.sel(algorithm=a, other_algorithm=b).values for a, b in combinations(algorithms, 2)]
+    low, high = np.nanmin(pairs), np.nanmax(pairs)
+    spread = f"of {np.nanmedian(pairs):.2f} in the median, {low:.2f} to {high:.2f}."
+    assert caption.startswith("Two algorithms' clusters of layer 0 agree") and spread in caption
+    assert "With the types of heads, at as many clusters as types, that index is 0.25 by k-Shape" in caption
+    interpolated = figure("rllc_fig18_clusters_layer0")(study | {"clusters": made}, vectors="interpolated")
+    assert "With the types of heads" not in words(interpolated)
 
 
 def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):

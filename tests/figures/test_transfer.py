@@ -8,6 +8,7 @@ from rllc.analysis.transfer import transfer
 from rllc.figures.captions import WORDS
 from rllc.figures.heads.clusters import look_of
 from rllc.figures.heads.transfer import (
+    SHORT,
     rllc_fig20_cluster_transfer,
     rllc_fig21_cluster_transfer,
     rllc_fig22_cluster_transfer,
@@ -27,9 +28,14 @@ def test_rows_are_the_first_seed_and_another(datasets, misplaced):
     for draw, seed in ((rllc_fig20_cluster_transfer, 5), (rllc_fig21_cluster_transfer, 8)):
         drawing = draw(datasets)
         assert misplaced(drawing) == []
-        titles = [ax.get_title("left") for ax in drawing.figure.axes if ax.get_visible()]
-        rows = [f"seed {s}, layer {n}, k = {k}" for n in (0, 1) for s in (3, seed) for k in (2, 3)]
-        assert titles == rows
+        axes = [ax for ax in drawing.figure.axes if ax.get_visible()]
+        assert [ax.get_title("left") for ax in axes] == ["k = 2", "k = 3"] * 4
+        labels = [ax.get_ylabel().splitlines()[:2] for ax in axes[::2]]
+        assert labels == [
+            [f"seed {s}, layer {n}", "clustered" if s == 3 else "carried over"]
+            for n in (0, 1)
+            for s in (3, seed)
+        ]
         assert drawing.data["seed"].values.tolist() == [3, seed]
         assert len(drawing.caption.split()) < 1.2 * WORDS and "nan" not in drawing.caption
     again = rllc_fig20_cluster_transfer(datasets, seed=8)
@@ -40,20 +46,24 @@ def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
     drawing = rllc_fig20_cluster_transfer(datasets)
     at = {"algorithm": "sbd_kmeans", "n_clusters": 3}
     cell = datasets["transfer"].sel(at | {"seed": 5, "scope": "layer 0"})
-    panel = next(ax for ax in drawing.figure.axes if ax.get_title("left") == "seed 5, layer 0, k = 3")
+    panel = drawing.figure.axes[3]  # of the second row, the second of two numbers of clusters
+    assert panel.get_title("left") == "k = 3"
     lines = [line for line in panel.get_lines() if len(line.get_xdata()) == datasets["rllc"].sizes["step"]]
     heads = [head for head in cell["head"].values if head.startswith("0:")]
     for head, line in zip(heads, lines, strict=True):
         assert line.get_color() == look_of(int(cell["cluster"].sel(head=head)))["color"]
         truth = datasets["rllc"]["rllc"].sel(seed=5, head=head, distribution="mixture")
         np.testing.assert_array_equal(line.get_ydata(), truth)
-    texts = [text.get_text() for text in panel.texts]
-    assert f"Rand index {float(cell['rand_types']):.2f}, p {float(cell['p']):.2g}" in texts
-    assert any(text == "0:1p" for text in texts) and any(text == "0:0m" for text in texts)
+    # No number stands in the panel, where curves are; above it is every head with its type.
+    index, p = f"{float(cell['rand_types']):.2f}", f"p = {float(cell['p']):.2g}"
+    assert panel.get_title("right") == f"Rand index {index}, {p}"
+    kinds = datasets["heads"]["head_type"].sel(seed=5)
+    names = sorted(text.get_text() for text in panel.texts if text.get_text() != "|")
+    assert names == sorted(f"{head}{SHORT[kinds.sel(head=head).item()]}" for head in heads)
     k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
-    assert k == 3 and f"layer 0, k = 3 (as many as types): adjusted Rand index {float(cell['rand_types']):.2f}" in (
-        drawing.caption.lower().replace("rand", "Rand")
-    )  # fmt: skip
+    own = f"with its own clusters {float(cell['rand_own']):.2f}"
+    best = f"at best {float(cell['p_least']):.2g}"
+    assert k == 3 and f"layer 0 {index} (k = 3, as many as types; {p}, {best}; {own})" in drawing.caption
 
 
 def test_seeds_that_there_are_not_are_named(datasets):
@@ -77,3 +87,11 @@ def test_the_other_seeds_are_all_but_the_first(datasets, misplaced):
     np.testing.assert_array_equal(
         one, datasets["rllc"]["rllc"].sel(seed=5, head="0:0", distribution="mixture")
     )
+    kinds = datasets["heads"]["head_type"].sel(seed=8)
+    before, induction, current = (
+        int((kinds == kind).sum()) for kind in ("previous-token", "induction", "current-token")
+    )
+    counts = f"{before} previous-token, {induction} induction and {current} current-token heads"
+    assert f"seed 8 has {counts}." in drawing.caption
+    untyped = rllc_fig23_other_seeds({"rllc": datasets["rllc"]})
+    assert untyped.caption.startswith("Highest at the end, seed 5")

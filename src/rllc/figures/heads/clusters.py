@@ -1,18 +1,18 @@
 """Clusters of heads by algorithm and k: a table, and their curves (arXiv 2410.02984, Figs. 18, 19)."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
+from rllc.figures.heads.clusters_named import cluster_keys, groups, look_of, name_clusters, title_look
 from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
+WIDTH = 2.3  # inches of a panel of curves
 ALL, INTERPOLATED = "all heads", "interpolated"
 TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
 NAMES = {
@@ -85,7 +85,7 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
     one, data = _selected(datasets, scope, distribution, seed, vectors)
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
-    look = title_look(clusterings)
+    look = title_look(clusterings, width=WIDTH)
     keys = cluster_keys(one["cluster"])
     keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
     rows = []
@@ -95,17 +95,12 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
             cell = data.sel(algorithm=algorithm, n_clusters=k)
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
             curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
-            title = f"{NAMES.get(algorithm, algorithm)}, k = {k}"
-            panels.append(
-                Panel(
-                    title,
-                    curves,
-                    look,
-                    over=partial(name_clusters, cluster=cell["cluster"], note=_silhouette(cell)),
-                )
-            )
-        rows.append(Row("refined LLC", panels, [] if rows else keys))
-    figure, _ = sheet(rows, panel=(2.2, 1.85), margin=1.5, sharex=True, sharey=True)
+            note = _silhouette(cell)
+            over = partial(name_clusters, cluster=cell["cluster"], note=note, width=WIDTH, look=look)
+            panels.append(Panel(f"k = {k}", curves, look, over=over))
+        label = f"{NAMES.get(algorithm, algorithm)}\nrefined LLC"
+        rows.append(Row(label, panels, [] if rows else keys))
+    figure, _ = sheet(rows, panel=(WIDTH, 1.85), margin=1.5, sharex=True, sharey=True)
     return _drawing(datasets, figure, one, data, scope, vectors)
 
 
@@ -117,8 +112,8 @@ def _drawing(
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     members = []
     for algorithm in algorithms:
-        groups = _groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
-        each = " | ".join(" ".join(heads) for heads in groups) or "none"
+        found = groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
+        each = " | ".join(" ".join(heads) for heads in found) or "none"
         members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
     named = np.atleast_1d(clusters.attrs.get("distributions", [])).tolist() or ["all distributions"]
     used = named[0] if vectors == "checkpoints_first" else ", ".join(named)
@@ -128,8 +123,9 @@ def _drawing(
     return captions.drawing(
         figure,
         data,
+        _agreement(one, scope),
+        _with_types(one, vectors),
         captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
-        _agreement(one),
         same,
         f"Curves: refined LLC on {inputs.one_label(rllc, data['distribution'].item())}.",
         captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
@@ -230,62 +226,12 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     ax.set_title("silhouette", loc="right", fontsize=7)
 
 
-def look_of(cluster: int) -> dict:
-    """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
-    if cluster < 0:
-        return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
-    look = style.numbered(cluster, style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)])
-    return look | {"markersize": 3.5, "markevery": 0.15, "linewidth": 1.2}
-
-
-def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
-    """The legend of clusters, and of heads that are in none where there are any."""
-    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
-    return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
-
-
-def name_clusters(ax: Axes, cluster: xr.DataArray, note: str) -> None:
-    """The heads of each cluster above the panel, a bar between clusters, and a note in it."""
-    placed, lines = _words(cluster)
-    for x, line, word, color in placed:
-        height = 1.03 + 0.08 * (lines - 1 - line)
-        ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
-    ax.text(0.03, 0.97, note, transform=ax.transAxes, va="top", fontsize=7)
-
-
-def title_look(clusterings: Sequence[xr.DataArray]) -> dict[str, float]:
-    """Of the titles of panels: room for the lines that the names of the heads of each cluster take."""
-    return {"fontsize": 8, "pad": 5 + 9 * max(_words(each)[1] for each in clusterings)}
-
-
 def _silhouette(cell: xr.Dataset) -> str:
     silhouette = float(cell["score"].sel(index="silhouette"))
     return f"silhouette {round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else ""
 
 
-def _groups(cluster: xr.DataArray) -> dict[int, list[str]]:
-    """The heads of each cluster; those of none are left out."""
-    indices = [index for index in np.unique(cluster.values).tolist() if index >= 0]
-    return {index: cluster["head"].values[cluster.values == index].tolist() for index in indices}
-
-
-def _words(cluster: xr.DataArray) -> tuple[list[tuple[float, int, str, str]], int]:
-    """Where the names of the heads stand above a panel: (x, line, word, colour), and the number of lines."""
-    words: list[tuple[str, str]] = []
-    for index, heads in _groups(cluster).items():
-        words += [("|", "#333333")] if words else []
-        words += [(head, look_of(index)["color"]) for head in heads]
-    placed, x, line = [], 0.0, 0
-    for word, color in words:
-        width = 0.04 if word == "|" else 0.02 + 0.0285 * len(word)
-        if x + width > 1.02:
-            x, line = 0.0, line + 1
-        placed.append((x, line, word, color))
-        x += width
-    return placed, line + 1
-
-
-def _agreement(one: xr.Dataset) -> str:
+def _agreement(one: xr.Dataset, scope: str) -> str:
     """How far the clusters of two algorithms are the same; nothing with one algorithm."""
     every = one.get("agreement", xr.DataArray(np.empty((0, 0)))).values
     pairs = every[np.triu_indices(len(every), 1)]
@@ -293,6 +239,20 @@ def _agreement(one: xr.Dataset) -> str:
     if not pairs.size:
         return ""
     return (
-        f"The adjusted Rand index between two algorithms at one k is {pairs.min():.2f} to "
-        f"{pairs.max():.2f} (median {np.median(pairs):.2f}; 1 is the same, 0 is chance)."
+        f"Two algorithms' clusters of {scope} agree by an adjusted Rand index (1 is the same, 0 chance) of "
+        f"{np.median(pairs):.2f} in the median, {pairs.min():.2f} to {pairs.max():.2f}."
     )
+
+
+def _with_types(one: xr.Dataset, vectors: str) -> str:
+    """How far clusters are types of heads: by the checkpoints' curves alone, of which the dataset has it."""
+    if vectors != "checkpoints":
+        return ""
+    found = {
+        name: float(one[variable].isel(step=-1))
+        for name, variable in (("k-Shape", "rand_types_kshape"), ("K-means with SBD", "rand_types_shape"))
+        if variable in one
+    }
+    said = [f"{value:.2f} by {name}" for name, value in found.items() if np.isfinite(value)]
+    text = "With the types of heads, at as many clusters as types, that index is"
+    return captions.when(said, f"{text} {' and '.join(said)} (mean over scopes).")

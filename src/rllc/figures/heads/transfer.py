@@ -7,10 +7,11 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
-from rllc.figures.heads.clusters import cluster_keys, look_of, name_clusters, title_look
+from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 SHAPE = "sbd_kmeans"
+WIDTH = 2.8  # inches of a panel of curves
 SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "other": "m", "unknown": "?"}
 LETTERS = "i induction, p previous-token, c current-token, m multigram (all others)"
 
@@ -54,15 +55,17 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     data = data.assign(head_type=inputs.types_of(datasets, data["head"], data["seed"]))
     figure = _sheet(data, first)
     scopes = one["scope"].values.tolist()
-    findings = [_finding(data.sel(seed=other), scope, first, whole["types"]) for scope in scopes]
+    found = "; ".join(
+        _finding(data.sel(seed=other), scope, whole["types"].sel(seed=first)) for scope in scopes
+    )
     means = data["rand_types"].sel(seed=other).mean("scope")
     return captions.drawing(
         figure,
         data.drop_vars("head_type"),  # colour is no type here
-        captions.sentence("; ".join(findings)),
+        f"Adjusted Rand index (1 the same, 0 chance) of seed {first}'s clusters with the types of seed "
+        f"{other}'s heads: {found}.",
         f"Mean over scopes, by number of clusters: {_by_number(means)}.",
-        "The adjusted Rand index is 1 where clusters are the types of heads and 0 as chance gives; p is the "
-        "share of all orders of the heads with at least that.",
+        "p is the share of all orders of the heads with at least that index.",
         conditions=[
             f"Clusters (K-means with the shape-based distance) are of seed {first}'s curves on "
             f"{inputs.one_label(rllc, name)}; a head of seed {other} is in that whose centre is nearest.",
@@ -78,7 +81,7 @@ def _sheet(data: xr.Dataset, first: int) -> style.Figure:
     keys = [*cluster_keys(data["cluster"]), *style.ring_keys(inputs.ring_reasons((data, "rllc")))]
     numbers, rows = data["n_clusters"].values.tolist(), []
     every = [_typed(cell) for _, _, cell in by_seed(data) for cell in _of_scopes(cell).values()]
-    look = title_look([each["cluster"].sel(n_clusters=k) for each in every for k in numbers])
+    look = title_look([each["cluster"].sel(n_clusters=k) for each in every for k in numbers], width=WIDTH)
     for scope in data["scope"].values.tolist():
         for seed, _, cell in by_seed(data):
             inside = _of_scopes(cell)[scope]
@@ -88,12 +91,13 @@ def _sheet(data: xr.Dataset, first: int) -> style.Figure:
                 heads = zip(at["head"].values, at["cluster"].values.tolist(), strict=True)
                 lines = [curve(at.sel(head=head), "rllc", look_of(index)) for head, index in heads]
                 index, p = (float(at[name].sel(scope=scope)) for name in ("rand_types", "p"))
-                note = f"Rand index {index:.2f}, p {p:.2g}" if np.isfinite(index) else "one type of head"
-                over = partial(name_clusters, cluster=_typed(at)["cluster"], note=note)
-                panels.append(Panel(f"seed {seed}, {scope}, k = {k}", lines, look, over=over))
+                note = f"Rand index {index:.2f}, p = {p:.2g}" if np.isfinite(index) else "one type of head"
+                names = {"cluster": _typed(at)["cluster"], "note": note, "width": WIDTH, "look": look}
+                panels.append(Panel(f"k = {k}", lines, look, over=partial(name_clusters, **names)))
             whose = "clustered" if seed == first else "carried over"
-            rows.append(Row(f"{whose}\nrefined LLC", panels, [] if rows else keys))
-    return sheet(rows, panel=(2.6, 1.9), margin=1.5, sharex=True, sharey="row")[0]
+            label = f"seed {seed}, {scope}\n{whose}\nrefined LLC"
+            rows.append(Row(label, panels, [] if rows else keys))
+    return sheet(rows, panel=(WIDTH, 1.9), margin=1.5, sharex=True, sharey="row")[0]
 
 
 def _of_scopes(one: xr.Dataset) -> dict[str, xr.Dataset]:
@@ -107,18 +111,18 @@ def _typed(one: xr.Dataset) -> xr.Dataset:
     return one.assign_coords(head=[f"{head}{SHORT[kind]}" for head, kind in pairs])
 
 
-def _finding(one: xr.Dataset, scope: str, first: int, types: xr.DataArray) -> str:
-    """The index and p of one seed and scope at as many clusters as the first seed has types."""
-    k = int(types.sel(seed=first, scope=scope))
+def _finding(one: xr.Dataset, scope: str, types: xr.DataArray) -> str:
+    """The indices and p of one seed and scope at as many clusters as the first seed has types."""
+    k = int(types.sel(scope=scope))
     if k not in one["n_clusters"].values:
-        return f"{scope}: seed {first} has {k} types of heads, and so many clusters were not made"
+        return f"{scope} none, as {k} clusters, as many as types, were not made"
     at = one.sel(scope=scope, n_clusters=k)
     index, own, p, least = (float(at[name]) for name in ("rand_types", "rand_own", "p", "p_least"))
     if not np.isfinite(index):
-        return f"{scope}: seed {int(one['seed'])} has one type of head, so no index"
+        return f"{scope} none, as its heads have one type"
     return (
-        f"{scope}, k = {k} (as many as types): adjusted Rand index {index:.2f} with the types of seed "
-        f"{int(one['seed'])}'s heads (p {p:.2g}, at best {least:.2g}), {own:.2f} with its own clusters"
+        f"{scope} {index:.2f} (k = {k}, as many as types; p = {p:.2g}, at best {least:.2g}; with its own "
+        f"clusters {own:.2f})"
     )
 
 
@@ -155,7 +159,26 @@ def rllc_fig23_other_seeds(
     entries = data.sizes["head"] + len(rings)
     figure, _ = sheet(rows, panel=(3.1, 2.6), entries=entries, sharex=True, sharey=True)
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    return captions.drawing(figure, data, *_peaks(data, labels), conditions=conditions, details=details)
+    findings = [_counts(data["head_type"]), *_peaks(data, labels)]
+    return captions.drawing(figure, data, *findings, conditions=conditions, details=details)
+
+
+def _counts(kinds: xr.DataArray) -> str:
+    """How many heads of each type the seeds have; nothing where types are unknown."""
+    if (kinds == "unknown").any():
+        return ""
+    each = {
+        seed: [
+            int((kinds.sel(seed=seed) == kind).sum())
+            for kind in ("previous-token", "induction", "current-token")
+        ]
+        for seed in kinds["seed"].values.tolist()
+    }
+    said = [
+        f"seed {seed} has {before} previous-token, {induction} induction and {current} current-token heads"
+        for seed, (before, induction, current) in each.items()
+    ]
+    return captions.sentence("; ".join(said))
 
 
 def _peaks(data: xr.Dataset, labels: dict[str, str]) -> list[str]:
