@@ -10,7 +10,15 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.multigrams import by_scope, over_seeds
-from rllc.analysis.tokens import CLASSES, explained, heads_of, largest_pattern, token_classes
+from rllc.analysis.readings import layer_of
+from rllc.analysis.tokens import (
+    CLASSES,
+    bracket_head,
+    explained,
+    heads_of,
+    largest_pattern,
+    token_classes,
+)
 
 WIDE = 8  # heads of a layer from which on the paper's numbers of heads make sense
 NAN = float("nan")
@@ -171,15 +179,13 @@ def _induction_less_ngram(one: xr.Dataset) -> float:
 
 
 def _dyck_less_others(one: xr.Dataset) -> float:
-    """Refined LLC of layer 1's head with the largest share of brackets less the mean of its other ones."""
-    heads = heads_of(one, "other", layer=1)
-    if not heads.sizes["head"]:
+    """Refined LLC of the bracket head less the mean of the other multigram heads of its layer."""
+    best = bracket_head(one["share"])
+    if best is None:
         return NAN
-    share = heads["share"].sel(pattern="dyck").fillna(0.0).values
-    if share.max() == 0:
-        return NAN
-    best = int(share.argmax())
-    return _less(heads["rllc"].values[[best]], np.delete(heads["rllc"].values, best))
+    others = heads_of(one, "other", layer=layer_of(best))
+    others = others.isel(head=np.flatnonzero(others["head"] != best))
+    return _less(np.atleast_1d(one["rllc"].sel(head=best).values), others["rllc"].values)
 
 
 def _less(one: np.ndarray, other: np.ndarray) -> float:
