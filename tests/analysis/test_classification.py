@@ -121,6 +121,14 @@ def test_classes_are_those_of_the_step():
     assert found.sel(head="1:3", step=20).item() == "multigram (skip n-gram)"
 
 
+def test_numbers_that_heads_may_lack_say_what_they_need():
+    """A statistic of them has it for a reason (rllc.analysis.found)."""
+    found = result()
+    lacking = [name for name in NUMBERS if found[name].isel(seed=0, step=-1).isnull()]
+    assert lacking == ["dyck_heads", "dyck_heads_layer0"]
+    assert [found[name].attrs["needs"] for name in lacking] == ["8 heads in layer 0"] * 2
+
+
 def test_bracket_heads_are_counted_in_wide_layers():
     wide = made()["tokens"].isel(seed=0, step=-1).assign_coords(layer=("head", [0] * 8))
     wide = wide.assign(token_class=("head", ["multigram (Dyck)"] * 3 + ["induction"] * 5))

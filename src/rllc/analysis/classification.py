@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.multigrams import by_scope, over_seeds
+from rllc.analysis.columns import NEEDS
+from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
 from rllc.analysis.readings import layer_of
 from rllc.analysis.tokens import (
     CLASSES,
@@ -81,7 +82,10 @@ def classification(
         by_control = {name: _per_cell(off, NUMBERS[name]) for name in BY_RLLC} | over_seeds(off, random)
         pooled |= {f"{name}_gradient_off": values for name, values in by_control.items()}
     every = [table[["token_class", "explained"]].drop_vars("text", errors="ignore"), correlations]
-    return xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
+    made = xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
+    for name, needed in NEEDED.items():
+        made[name].attrs[NEEDS] = needed
+    return made
 
 
 # --- over heads of one seed at one step
@@ -208,6 +212,24 @@ NUMBERS: dict[str, Callable[[xr.Dataset], float]] = {
     "dyck_less_others": _dyck_less_others,
     "ngram_share_lost": lambda one: _mean(heads_of(one, "previous-token"), "ngram", "lost"),
     "dyck_share_gained": lambda one: _mean(_called(one, "dyck", layer=0), "dyck", "gained"),
+}
+# Without what there is no number, in words.
+NEEDED = {
+    "types_by_tokens": "an induction or previous-token head",
+    "dyck_share": "a head in layer 1",
+    "dyck_heads": f"{WIDE} heads in layer 0",
+    "dyck_heads_layer0": f"{WIDE} heads in layer 0",
+    "dyck_attends_opener": "a head of layer 1 of which brackets explain most",
+    "dyck_diffuse": "a head of each layer of which brackets explain most",
+    "ngram_order": "heads of each kind: brackets, skip n-grams, n-grams",
+    "code_head_letterless": "exactly two induction heads, and their refined LLC on code",
+    "induction_less_ngram": "an induction head, and one of n-grams or skip n-grams in layer 1",
+    "dyck_less_others": "a bracket head, and another multigram head in its layer",
+    "ngram_share_lost": "a previous-token head",
+    "dyck_share_gained": "a head of layer 0 of which brackets explain most",
+    "multigram_correlation": f"{FEWEST} multigram heads in layer 1",
+    "multigram_correlation_p": f"{FEWEST} multigram heads in layer 1",
+    "multigram_correlation_both": f"{FEWEST} multigram heads",
 }
 BY_RLLC = ("induction_less_ngram", "dyck_less_others")  # of these there is the same of the control
 
