@@ -48,7 +48,7 @@ chunks: env  ## checkpoints.chunks such that jobs take about MINUTES (30): CONFI
 test: env check unit workflow-test  ## all checks and tests
 
 unit: env  ## unit tests
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 -m "not workflow and not slurm"
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm"
 
 workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -m workflow

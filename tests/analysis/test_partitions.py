@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
-LABELS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), min_size=2, max_size=6)
+LABELS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), min_size=2, max_size=5)
 
 
 @settings(max_examples=60, deadline=None)

@@ -118,14 +118,18 @@ def with_pairs(seed, minibatches):
     return xr.concat(found, dim=xr.DataArray(list(CURVATURES), dims="distribution", name="distribution"))
 
 
-@pytest.mark.parametrize("dim", ["distribution", "head"])
-def test_contrasts_of_reduced_chains_are_those_of_the_estimates_with_honest_errors(dim):
+@pytest.fixture(scope="module")
+def replicates():
     minibatches = drawn(np.random.default_rng(5))
-    every = [with_pairs(seed, minibatches) for seed in range(60)]
+    return [with_pairs(seed, minibatches) for seed in range(60)]
+
+
+@pytest.mark.parametrize("dim", ["distribution", "head"])
+def test_contrasts_of_reduced_chains_are_those_of_the_estimates_with_honest_errors(dim, replicates):
     (a, b), shared = (("code", "english"), True) if dim == "distribution" else (("0:0", "0:1"), False)
     options = {"dim": dim, "a": a, "b": b, "name": "llc", "shared_noise": shared}
-    found = xr.concat([contrast(each, **options) for each in every], dim="replicate")
-    estimates = xr.concat([each["llc"] for each in every], dim="replicate")
+    found = xr.concat([contrast(each, **options) for each in replicates], dim="replicate")
+    estimates = xr.concat([each["llc"] for each in replicates], dim="replicate")
     np.testing.assert_allclose(
         found["contrast"], estimates.sel({dim: a}) - estimates.sel({dim: b}), rtol=1e-9
     )
@@ -136,6 +140,6 @@ def test_contrasts_of_reduced_chains_are_those_of_the_estimates_with_honest_erro
     assert ((np.abs(found["contrast"] - truth) <= found["half_width"]).mean("replicate") >= 0.87).all()
     if dim == "head":  # whose noise has nothing in common
         assert (square < 1.6 * spread).all()
-        chains = [contrast(each.drop_vars("llc_reduced_chain"), **options) for each in every]
+        chains = [contrast(each.drop_vars("llc_reduced_chain"), **options) for each in replicates]
         plain = xr.concat(chains, dim="replicate")["contrast"].var("replicate", ddof=1)
         assert (spread < plain).all()

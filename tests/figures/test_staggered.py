@@ -81,6 +81,15 @@ def test_another_distribution_and_no_joint_estimate(misplaced):
         rllc_fig10_staggered_induction(made, distribution="english")
 
 
+def test_scores_without_the_heads_of_another_seed_are_not_missing():
+    made = study(seeds=(0, 2))
+    made["heads"]["head_type"][1, 2] = "other"  # seed 2 has no 1:0, so no score without it or 1:1 alone
+    made["icl"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
+    assert "No cell drawn is missing" in rllc_fig10_staggered_induction(made).caption
+    made["icl"]["icl_score"].loc[{"seed": 0, "ablated": "1:0", "step": 10, "distribution": "code"}] = np.nan
+    assert "1 of 24 cells of icl_score are missing" in rllc_fig10_staggered_induction(made).caption
+
+
 @pytest.mark.parametrize("heads", [0, 1])
 def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
     kinds = ("other", "other", "induction" if heads else "other", "other")

@@ -13,9 +13,9 @@ from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture
 from rllc.tasks.batch import Batch
 
-BOS, VOCABULARY, CONTEXT = 0, 4, 4
+BOS, VOCABULARY, CONTEXT = 0, 3, 3
 MODEL = AttentionOnly(
-    Architecture(n_layers=2, n_heads=2, d_model=4, d_head=2, n_ctx=CONTEXT, d_vocab=VOCABULARY)
+    Architecture(n_layers=2, n_heads=2, d_model=3, d_head=1, n_ctx=CONTEXT, d_vocab=VOCABULARY)
 )
 PREDICTIONS = CONTEXT - 1
 
@@ -98,8 +98,8 @@ def test_contexts_have_the_models_law(weights, every_context):
     (batch,) = generated_batches(MODEL, weights, shape=(1, count, CONTEXT), bos=BOS, seed=0)
     assert (batch.contexts[:, 0] == BOS).all()
     torch.testing.assert_close(batch.targets, batch.contexts[:, 1:])
-    index = (batch.targets * torch.tensor([16, 4, 1])).sum(1)
-    shares = torch.bincount(index, minlength=64) / count
+    index = (batch.targets * torch.tensor([VOCABULARY, 1])).sum(1)
+    shares = torch.bincount(index, minlength=VOCABULARY**PREDICTIONS) / count
     expected = torch.tensor(every_context[1])
     assert ((shares - expected).abs() < 5 * (expected * (1 - expected) / count).sqrt() + 1e-9).all()
     again = generated_batches(MODEL, weights, shape=(2, 10, CONTEXT), bos=BOS, seed=0)

@@ -92,16 +92,14 @@ def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
     A statistic that names an experiment is of no other; one that names statistics needs all of them.
     """
     made = with_curves(experiment)
+    on = {  # of an analysis, or a measure of the model alone: None
+        name: dataset.distributions if dataset.row.per_distribution else None
+        for name, dataset in measured(experiment).items()
+    }
 
     def has(read: str, at: Mapping[str, Any]) -> bool:
-        if read not in made:
-            return False
-        dataset = measured(experiment).get(read)
-        if (
-            dataset is None or not dataset.row.per_distribution
-        ):  # an analysis, or a measure of the model alone
-            return True
-        known = distributions(experiment, read)
+        if read not in made or (known := on.get(read)) is None:
+            return read in made
         return at["distribution"] in known if "distribution" in at else len(known) <= 1
 
     def readable(entry: Statistic) -> bool:

@@ -50,12 +50,13 @@ def read(config: dict[str, Any], *, checked: bool = False) -> Study:
 
 def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
     """The figures, without those of a target whose section is null and of claims on what is not there."""
-    sorters = [e for e in summarised(study) if TASKS[study.experiments[e].task].figures]
+    with_statistics = list(summarised(study))
+    sorters = [e for e in with_statistics if TASKS[study.experiments[e].task].figures]
     for name, figure in study.figures.items():
         drawn = FIGURES.get(figure.draws or name)
         experiment = study.experiments.get(figure.experiment or "")
         silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
-        judging = sorters if name == SUMMARY or figure.draws == SUMMARY else summarised(study)
+        judging = sorters if name == SUMMARY or figure.draws == SUMMARY else with_statistics
         patterns = map(str, figure.options.get("experiments", ["*"]))
         of = {each for pattern in patterns for each in fnmatch.filter(judging, pattern)}
         judged = drawn is None or drawn.needs != OF_CLAIMS or of

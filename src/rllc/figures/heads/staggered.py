@@ -1,5 +1,6 @@
 """Refined LLC and in-context learning of each induction head and of all (arXiv 2410.02984, Fig. 10)."""
 
+import numpy as np
 import xarray as xr
 
 from rllc.analysis.staggered import induction_heads, others
@@ -37,7 +38,7 @@ def rllc_fig10_staggered_induction(
     components = datasets.get("components")
     if components is not None and name not in components["distribution"].values:
         components = None
-    rows, findings, joint = [], [], {}
+    rows, findings, joint, drawn = [], [], {}, []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         heads = induction_heads(one["head_type"])
         together = None
@@ -47,6 +48,7 @@ def rllc_fig10_staggered_induction(
             joint[seed] = together["rllc"]
         rows += _rows(one, heads, together, suffix)
         findings.append(_finding(one, heads, seed))
+        drawn.append(one["icl_score"].sel(ablated=_ablated(heads)).values.ravel())
     figure, _ = sheet(rows, panel=(3.2, 2.0), margin=2.0, sharex=True, sharey="row")
     if joint:
         each = xr.concat(
@@ -63,9 +65,14 @@ def rllc_fig10_staggered_induction(
             f"On {inputs.one_label(icl, name)}. Bands: one standard error.",
             captions.setting(rllc),
             captions.contexts(icl, "icl"),
-            captions.failures(data, "icl_score"),
+            captions.failures(xr.Dataset({"icl_score": ("cell", np.concatenate(drawn))}), "icl_score"),
         ],
     )
+
+
+def _ablated(heads: list[str]) -> list[str]:
+    """What is ablated in the scores drawn; the data have those of other seeds' heads, too."""
+    return ["none", *(["all"] if heads else []), *(others(heads, head) for head in heads if heads[1:])]
 
 
 def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix: str) -> list[Row]:

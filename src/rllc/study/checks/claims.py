@@ -50,6 +50,7 @@ def claim_problems(study: Study) -> Iterator[str]:
 
 def statistic_problems(study: Study) -> Iterator[str]:
     """Names that the claims table has, and curves that no experiment can have."""
+    made = {name: with_curves(each) for name, each in study.experiments.items()}
     for name, entry in study.statistics.items():
         place = f"statistics.{name}"
         if name in RESERVED:
@@ -64,8 +65,8 @@ def statistic_problems(study: Study) -> Iterator[str]:
             yield from refer(place, other, study.statistics, "statistic")
         if name in _behind(study, entry.named):
             yield f"{place}: it is made of itself; take it out of 'among' or of its steps"
-        problems = [*_names(study, place, entry)]
-        yield from problems or (_labels(study, place, entry) if entry.of else ())
+        problems = [*_names(place, entry, made)]
+        yield from problems or (_labels(study, place, entry, made) if entry.of else ())
 
 
 def _behind(study: Study, names: Iterable[str]) -> set[str]:
@@ -78,8 +79,8 @@ def _behind(study: Study, names: Iterable[str]) -> set[str]:
     return found
 
 
-def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
-    """Datasets, settings and variables that there are not."""
+def _names(place: str, entry: Statistic, made: Mapping[str, list[str]]) -> Iterator[str]:
+    """Datasets, settings and variables that there are not; ``made`` by the experiments."""
     for key, (read, variable) in zip(("of", "against"), curves(entry), strict=False):
         base, dot, setting = read.partition(".")
         yield from refer(f"{place}.{key}", base, ROWS, "dataset with curves")
@@ -88,11 +89,11 @@ def _names(study: Study, place: str, entry: Statistic) -> Iterator[str]:
         if dot and not ROWS[base].datasets:
             yield f"{place}.{key}: {base}.nc has no further settings; write {base}.{variable}"
         elif dot:
-            made = {name for each in study.experiments.values() for name in with_curves(each)}
-            settings = {name.partition(".")[2] for name in made} - {""}
+            every = {name for each in made.values() for name in each}
+            settings = {name.partition(".")[2] for name in every} - {""}
             if not like(setting, settings):  # no experiment has it: what is read off it is left out
                 continue
-            known = [name.removeprefix(f"{base}.") for name in made if name.startswith(f"{base}.")]
+            known = [name.removeprefix(f"{base}.") for name in every if name.startswith(f"{base}.")]
             yield from refer(f"{place}.{key}", setting, known, f"setting of {base}.nc")
         yield from refer(f"{place}.{key}", variable, _curves(ROWS[base]), f"variable of {base}.nc")
 
@@ -102,17 +103,17 @@ def _curves(row: Measure | Analysis) -> list[str]:
     return [name for name, each in row.variables.items() if isinstance(row, Measure) or "step" in each.dims]
 
 
-def _labels(study: Study, place: str, entry: Statistic) -> Iterator[str]:
+def _labels(study: Study, place: str, entry: Statistic, made: Mapping[str, list[str]]) -> Iterator[str]:
     """Dims and labels that the curves have not, and dims whose label must be said and is not."""
     read = curves(entry)
     for option in ("over_heads", "of_heads"):
         if getattr(entry, option) and not any("head" in each for each in map(_dims, read)):
             yield f"{place}.{option}: {entry.of} is of no heads; leave it out"
-    made = {dataset for dataset, _ in read}
+    datasets = {dataset for dataset, _ in read}
     having = [
         each
         for name, each in study.experiments.items()
-        if entry.experiment in (None, name) and made <= {*with_curves(each)}
+        if entry.experiment in (None, name) and datasets <= {*made[name]}
     ]
     if entry.divided_by:
         place_of = f"{place}.divided_by"
