@@ -130,7 +130,7 @@ def _misspelt(experiments: dict[str, Any]) -> Iterator[str]:
     for name, entry in experiments.items():
         if isinstance(entry, dict) and name not in whole and like(name, whole):
             yield (
-                f"experiments.{name}: no experiment is called that{nearest(name, whole)} "
+                f"experiments.{name}.task: missing; there is no experiment {name!r}{nearest(name, whole)} "
                 "One of its own needs a task, or `like:` and the name of another"
             )
 
