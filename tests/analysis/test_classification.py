@@ -9,6 +9,7 @@ import xarray as xr
 from scipy import stats
 
 from rllc.analysis.classification import NUMBERS, classification
+from rllc.analysis.tokens import bracket_head
 from rllc.figures.heads.memorisation import rllc_fig11_memorisation
 from rllc.study.measures.tokens import ANALYSES
 
@@ -120,10 +121,32 @@ def test_classes_are_those_of_the_step():
     assert found.sel(head="1:3", step=20).item() == "multigram (skip n-gram)"
 
 
+def test_numbers_that_heads_may_lack_say_what_they_need():
+    """A statistic of them has it for a reason (rllc.analysis.found)."""
+    found = result()
+    lacking = [name for name in NUMBERS if found[name].isel(seed=0, step=-1).isnull()]
+    assert lacking == ["dyck_heads", "dyck_heads_layer0"]
+    assert [found[name].attrs["needs"] for name in lacking] == ["8 heads in layer 0"] * 2
+
+
 def test_bracket_heads_are_counted_in_wide_layers():
     wide = made()["tokens"].isel(seed=0, step=-1).assign_coords(layer=("head", [0] * 8))
     wide = wide.assign(token_class=("head", ["multigram (Dyck)"] * 3 + ["induction"] * 5))
     assert NUMBERS["dyck_heads_layer0"](wide) == 3
+
+
+def test_the_bracket_head_is_the_one_that_path_patching_is_into():
+    """Whatever its type: here an induction head, at 2.5, beside multigram heads at 1, 3 and 3.5."""
+    datasets = made()
+    share = datasets["tokens"]["share"].copy()
+    at = {"seed": 0, "step": 20}
+    assert bracket_head(share.sel(at)) == "1:2"
+    assert bracket_head(0 * share.sel(at)) is None
+    share.loc[at | {"head": "0:2", "pattern": "dyck"}] = 1.0
+    share.loc[at | {"head": "1:0", "pattern": "dyck"}] = 0.9
+    assert bracket_head(share.sel(at)) == "1:0"
+    found = classified({**datasets, "tokens": datasets["tokens"].assign(share=share)})
+    assert found["dyck_less_others"].sel(at).item() == pytest.approx(2.5 - (1 + 3 + 3.5) / 3)
 
 
 def test_correlations_are_those_of_scipy():

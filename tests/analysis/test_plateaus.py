@@ -110,3 +110,15 @@ def test_too_few_checkpoints_and_constants_have_no_boundary():
     curve, boundaries = plateaus(np.geomspace(1, 100, 9), np.full(9, 3.0))
     assert boundaries == []
     assert (curve.value == 3.0).all() and (curve.slope == 0.0).all()
+
+
+@pytest.mark.parametrize("apart", [2.2, 2.3])
+def test_turns_of_neighbouring_checkpoints_are_two(apart):
+    """A sine of which a peak and a trough are so few checkpoints apart: each in place, not all one segment."""
+    place = np.arange(24.0)
+    value = np.sin(np.pi * (place - 0.7) / apart)
+    extrema = 0.7 + apart * (np.arange(12) + 0.5)
+    inside = [(PEAK if n % 2 == 0 else TROUGH, at) for n, at in enumerate(extrema) if 2 < at < 21]
+    boundaries = plateaus(10 * 1.17**place, value)[1]
+    for kind, at in inside:
+        assert any(b.kind == kind and abs(b.at - at) < 1 for b in boundaries)

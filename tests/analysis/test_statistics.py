@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -459,3 +461,47 @@ def test_the_error_is_the_larger_spread_of_the_two_modes_of_redraws():
     """Of [0, 2] and [1, 5] with n - 1: sqrt 2 and sqrt 8."""
     assert Found(0.0, np.array([[0.0, 2], [1, 5]])).error == pytest.approx(8**0.5)
     assert np.isnan(Found(0.0).error)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "why"),
+    [
+        (entry("llc.llc", "last", from_step=200), "llc.llc has no value from step 200"),
+        (entry("llc.llc", "last", window=4), "3 of 4 checkpoints that a running mean takes"),
+        (
+            entry("llc.llc", "first_step_reaching", threshold=50),
+            "first_step_reaching has no value where no checkpoint reaches it (steps measured: 0 to 100)",
+        ),
+        (
+            entry("circuits.anti_state", "last", over_heads="separation"),
+            "separation has no value where no type has two heads in a layer, or no layer has two types "
+            "(steps measured: 0 to 1,000)",
+        ),
+    ],
+)
+def test_why_there_is_no_value(statistic, why):
+    heads = xr.Dataset({"head_type": (("seed", "head"), [["other"] * 2] * 2)}, circuits().coords)
+    found = summary(statistic, {"llc": llc(), "circuits": circuits(), "heads": heads})["it"]
+    assert json.loads(found.attrs["not_judged"])["5"] == why
+
+
+def test_what_a_variable_needs_is_why_it_has_no_value():
+    empty = llc(np.full((2, 4), NAN))
+    assert (
+        "llc.llc has no value" in summary(entry("llc.llc", "last"), {"llc": empty})["it"].attrs["not_judged"]
+    )
+    empty["llc"].attrs["needs"] = "two induction heads"
+    found = summary(entry("llc.llc", "last"), {"llc": empty})["it"]
+    assert json.loads(found.attrs["not_judged"]) == dict.fromkeys("35", "needs two induction heads")
+
+
+def test_a_seed_that_is_not_measured_is_said():
+    datasets = {"llc": llc(), "circuits": circuits().sel(seed=[3])}
+    entries = {"it": entry("llc.llc", "peak_step"), "own": entry("circuits.head_overlap", "last")}
+    both = entry("llc.llc", "correlation", against="circuits.head_overlap")
+    among = entry(None, "mean_of", among=["it", "own"])
+    found = summarise({**entries, "both": both, "among": among}, datasets)
+    assert "not_judged" not in found["it"].attrs
+    for name in ("own", "both"):
+        assert json.loads(found[name].attrs["not_judged"])["5"] == "circuits is not measured in it"
+    assert json.loads(found["among"].attrs["not_judged"])["5"] == "one of it, own is not measured in it"

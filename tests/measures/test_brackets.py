@@ -7,7 +7,7 @@ from hooked import as_hooked
 
 from rllc.measures.ablation import mean_outputs, passed, replaced
 from rllc.measures.brackets import CONDITIONS, _mean, brackets, path_patching
-from rllc.measures.roles import bracket_head, label, multigram
+from rllc.measures.roles import label, multigram
 from rllc.models.attention_only import model
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.seeds import generator
@@ -227,8 +227,6 @@ def test_the_measure_reads_heads_words_and_bos():
     )
     thresholds = {"previous_token": 0.3, "current_token": 0.3, "prefix_matching": 0.1}
     assert multigram(last, 0, thresholds=thresholds) == ["0:0"]
-    assert bracket_head(tokens) == "1:1"
-    assert bracket_head(tokens * 0) is None
     assert label([(1, 1), (0, 2)]) == "0:2+1:1"
 
     class Data:

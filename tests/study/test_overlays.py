@@ -112,3 +112,11 @@ def test_one_head_has_no_figure_of_how_heads_divide_the_numbers(heads, ends):
     found = with_own_figures({"experiments": {"a": entry}}, {})
     assert set(found["figures"]) == {f"a{end}" for end in ends}
     assert {name: made["draws"] for name, made in found["animations"].items()} == {"a": "sort_animation"}
+
+
+def test_keys_of_an_experiment_that_there_is_not_say_which_was_meant():
+    misspelt = {"experiments": {"langauge": {"seeds": [0, 1]}, "language": {"task": "language"}}}
+    with pytest.raises(ConfigError, match=r"experiments\.langauge\.task: .* did you mean 'language'\?"):
+        resolved(misspelt)
+    far = {"experiments": {"mine": {"seeds": [0]}, "language": {"task": "language"}}}
+    assert resolved(far)["experiments"] == far["experiments"]  # reading it says which keys it lacks

@@ -1,4 +1,5 @@
 import re
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 from rllc.study.figures import FIGURES
@@ -65,3 +66,12 @@ def test_rows_of_figures_have_what_they_need_beside_what_they_may_use_and_a_cate
 
 def test_analyses_that_take_minutes_are_jobs_of_a_cluster():
     assert {row.name for row in ANALYSES if not row.local} == {"clusters", "transfer", "classification"}
+
+
+def test_what_draws_random_numbers_has_a_stream_and_shares_it_where_that_is_meant():
+    """The noise of clusters that are carried over is that of the clusters, a sweep's that of the sampler."""
+    for row in ANALYSES:
+        told = find_spec(row.function.partition(":")[0]).loader.get_source(None)
+        assert (told.count("random_seed") > 1) == bool(row.stream), row.name  # more than the keyword
+    streams = [row.stream for row in (*MEASURES, *ANALYSES) if row.stream]
+    assert {name for name in streams if streams.count(name) > 1} == {"sgld", "clustering"}

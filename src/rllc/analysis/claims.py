@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -119,36 +119,44 @@ def _row(
     name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset]
 ) -> dict[str, np.ndarray | float | str]:
     """All columns of one claim."""
-    own, values, errors, untrusted, mean, passes = _outcome(name, claim, table, summaries)
-    summary = summaries[claim["experiment"]]
-    none = np.full_like(values, NAN)
-    control, control_passes, control_verdict = none, none, ""
+    own, control = _outcome(name, claim, table, summaries), None
+    summary, none = summaries[claim["experiment"]], np.full_like(own.values, NAN)
     if claim["statistic"] + CONTROL in summary:
-        _, control, *_, control_passes = _outcome(name, claim, table, summaries, CONTROL)
-        control_verdict = verdict(control_passes)
+        control = _outcome(name, claim, table, summaries, CONTROL)
     return {
         **{key: NAN if claim.get(key) is None else claim[key] for key in NUMBERS},
         **{key: claim.get(key) or "" for key in TEXTS},
-        "value": values,
-        "value_se": np.full_like(errors, NAN) if own.attrs["exact"] else errors,
-        "untrusted": untrusted,
-        "passes": passes,
-        "control": control,
-        "control_passes": control_passes,
-        "control_verdict": control_verdict,
-        "reason": _reasons(summary[claim["statistic"]], passes, table["seed"].values.tolist()),
-        "compared_with": mean,
+        "value": own.values,
+        "value_se": none if own.exact else own.errors,
+        "untrusted": own.untrusted,
+        "passes": own.passes,
+        "control": control.values if control else none,
+        "control_passes": control.passes if control else none,
+        "control_verdict": verdict(control.passes) if control else "",
+        "reason": _reasons(summary[claim["statistic"]], own.passes, table["seed"].values.tolist()),
+        "compared_with": own.mean,
         "experiment_of_claim": claim["experiment"],
         "comparison": ("ratio" if claim.get("ratio") else "difference") if claim.get("versus") else "",
-        "verdict": verdict(passes),
+        "verdict": verdict(own.passes),
     }
+
+
+class _Outcome(NamedTuple):
+    """What a claim comes to: values [seed], their errors and the share of estimates in doubt, the mean that
+    they are compared with, ``PASSES``, and whether the statistic has no errors."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    untrusted: np.ndarray
+    mean: float
+    passes: np.ndarray
+    exact: bool
 
 
 def _outcome(
     name: str, claim: Claim, table: xr.Dataset, summaries: Mapping[str, xr.Dataset], suffix: str = ""
-) -> tuple[xr.Dataset, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
-    """The statistic, or that with a suffix, its values, errors and share in doubt, the mean that it is
-    compared with, and ``PASSES`` of every seed."""
+) -> _Outcome:
+    """By the claim's statistic, or by that with a suffix."""
     own = _measured(claim["experiment"], name, claim, table, summaries, suffix)
     values, errors, untrusted, mean = own["value"].values, own["error"].values, own["untrusted"].values, NAN
     if claim.get("versus"):
@@ -159,14 +167,8 @@ def _outcome(
         untrusted = np.fmax(untrusted, float(other["untrusted"].mean()))
     passes = np.where(untrusted > DOUBTED, PASSES["undecided"], decide(values, errors, claim))
     passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
-    return (
-        own,
-        values,
-        errors,
-        untrusted,
-        mean,
-        np.where(own["reached"].values, passes, PASSES["not_reached"]),
-    )
+    passes = np.where(own["reached"].values, passes, PASSES["not_reached"])
+    return _Outcome(values, errors, untrusted, mean, passes, own.attrs["exact"])
 
 
 def _reasons(statistic: xr.DataArray, passes: np.ndarray, seeds: list[int]) -> str:

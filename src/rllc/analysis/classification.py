@@ -9,8 +9,17 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.multigrams import by_scope, over_seeds
-from rllc.analysis.tokens import CLASSES, explained, heads_of, largest_pattern, token_classes
+from rllc.analysis.columns import NEEDS
+from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
+from rllc.analysis.readings import layer_of
+from rllc.analysis.tokens import (
+    CLASSES,
+    bracket_head,
+    explained,
+    heads_of,
+    largest_pattern,
+    token_classes,
+)
 
 WIDE = 8  # heads of a layer from which on the paper's numbers of heads make sense
 NAN = float("nan")
@@ -73,7 +82,10 @@ def classification(
         by_control = {name: _per_cell(off, NUMBERS[name]) for name in BY_RLLC} | over_seeds(off, random)
         pooled |= {f"{name}_gradient_off": values for name, values in by_control.items()}
     every = [table[["token_class", "explained"]].drop_vars("text", errors="ignore"), correlations]
-    return xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
+    made = xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
+    for name, needed in NEEDED.items():
+        made[name].attrs[NEEDS] = needed
+    return made
 
 
 # --- over heads of one seed at one step
@@ -171,15 +183,13 @@ def _induction_less_ngram(one: xr.Dataset) -> float:
 
 
 def _dyck_less_others(one: xr.Dataset) -> float:
-    """Refined LLC of layer 1's head with the largest share of brackets less the mean of its other ones."""
-    heads = heads_of(one, "other", layer=1)
-    if not heads.sizes["head"]:
+    """Refined LLC of the bracket head less the mean of the other multigram heads of its layer."""
+    best = bracket_head(one["share"])
+    if best is None:
         return NAN
-    share = heads["share"].sel(pattern="dyck").fillna(0.0).values
-    if share.max() == 0:
-        return NAN
-    best = int(share.argmax())
-    return _less(heads["rllc"].values[[best]], np.delete(heads["rllc"].values, best))
+    others = heads_of(one, "other", layer=layer_of(best))
+    others = others.isel(head=np.flatnonzero(others["head"] != best))
+    return _less(np.atleast_1d(one["rllc"].sel(head=best).values), others["rllc"].values)
 
 
 def _less(one: np.ndarray, other: np.ndarray) -> float:
@@ -202,6 +212,24 @@ NUMBERS: dict[str, Callable[[xr.Dataset], float]] = {
     "dyck_less_others": _dyck_less_others,
     "ngram_share_lost": lambda one: _mean(heads_of(one, "previous-token"), "ngram", "lost"),
     "dyck_share_gained": lambda one: _mean(_called(one, "dyck", layer=0), "dyck", "gained"),
+}
+# Without what there is no number, in words.
+NEEDED = {
+    "types_by_tokens": "an induction or previous-token head",
+    "dyck_share": "a head in layer 1",
+    "dyck_heads": f"{WIDE} heads in layer 0",
+    "dyck_heads_layer0": f"{WIDE} heads in layer 0",
+    "dyck_attends_opener": "a head of layer 1 of which brackets explain most",
+    "dyck_diffuse": "a head of each layer of which brackets explain most",
+    "ngram_order": "heads of each kind: brackets, skip n-grams, n-grams",
+    "code_head_letterless": "exactly two induction heads, and their refined LLC on code",
+    "induction_less_ngram": "an induction head, and one of n-grams or skip n-grams in layer 1",
+    "dyck_less_others": "a bracket head, and another multigram head in its layer",
+    "ngram_share_lost": "a previous-token head",
+    "dyck_share_gained": "a head of layer 0 of which brackets explain most",
+    "multigram_correlation": f"{FEWEST} multigram heads in layer 1",
+    "multigram_correlation_p": f"{FEWEST} multigram heads in layer 1",
+    "multigram_correlation_both": f"{FEWEST} multigram heads",
 }
 BY_RLLC = ("induction_less_ngram", "dyck_less_others")  # of these there is the same of the control
 

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.clustering import PUBLISHED
+from rllc.analysis.columns import NEEDS
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
 NAN = float("nan")
@@ -55,6 +56,16 @@ VARIABLES = {
 }  # fmt: skip
 
 
+# Without what there is no number, in words.
+NEEDED = {
+    "first_split_layer0": "two clusters of layer 0 by all of the paper's algorithms",
+    "first_split_layer1": "two clusters of layer 1 by all of the paper's algorithms",
+    "induction_split": "two induction heads that are clustered together",
+    "algorithms_agree": "two of the paper's algorithms",
+    "standardizing_keeps": "Euclidean clusters with z-scores",
+}
+
+
 def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr.Dataset:
     """Numbers (seed, step).
 
@@ -80,7 +91,15 @@ def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr
             }
         )
     coords = {"seed": seeds, "step": [step]}
-    return xr.Dataset({name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}, coords)
+    made = {
+        name: (
+            ("seed", "step"),
+            [[row[name]] for row in rows],
+            {NEEDS: NEEDED[name]} if name in NEEDED else {},
+        )
+        for name in VARIABLES
+    }
+    return xr.Dataset(made, coords)
 
 
 def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) -> xr.DataArray:

@@ -3,8 +3,10 @@
 No arrays are imported here: the workflow reads these names when it is parsed.
 """
 
-# Endings of variables that go with a statistic or an estimate, and the attribute: why there is no value.
-STANDARD_ERROR, UNTRUSTED, CONTROL, NOT_JUDGED = "_se", "_untrusted", "_gradient_off", "not_judged"
+# Endings of variables that go with a statistic or an estimate.
+STANDARD_ERROR, UNTRUSTED, CONTROL = "_se", "_untrusted", "_gradient_off"
+# Attributes: why a statistic has no value; without what a variable has none ("two induction heads").
+NOT_JUDGED, NEEDS = "not_judged", "needs"
 INTERVAL = 1.96  # standard errors to either side of a value: 95 % of a normal law
 DOUBTED = 0.5  # share of estimates with a fault above which nothing is decided by a number read from them
 VERDICTS = {
@@ -13,7 +15,7 @@ VERDICTS = {
     "does not": "all fail",
     "undecided": "it would differ with how seeds turn out that are undecided",
     "not reached": "training is too short for the claim",
-    "not judged": "it has no value, as where there are too few heads",
+    "not judged": "it has no value: reason says why",
 }
 COORDINATES = ("claim", "seed", "experiment", "experiment_label")
 # Name -> long name and unit, by the dims that a column has.

@@ -108,18 +108,27 @@ def change(curve: Curve, *, step: int, until: int) -> Numbers:
 
 
 def ratio_at(curve: Curve, *, step: int, until: int) -> Numbers:
-    """The value at ``until`` over that at ``step``, each as of ``value_at``; NaN where the latter is 0."""
+    """The value at ``until`` over that at ``step``, each as of ``value_at``.
+
+    NaN where that at ``step`` is 0.
+    """
     before = value_at(curve, step=step)
     return over(value_at(curve, step=until), before, before != 0)
 
 
 def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
-    """log2 of the value at ``until`` over that at ``step``, as of ``value_at``; NaN where not positive."""
+    """log2 of the value at ``until`` over that at ``step``, as of ``value_at``.
+
+    NaN where either is not positive.
+    """
     return _log2(value_at(curve, step=until), value_at(curve, step=step))
 
 
 def log2_gain(curve: Curve, *, step: int) -> Numbers:
-    """log2 of the last value over the mean up to ``step``; NaN where either is not positive, or none is."""
+    """log2 of the last value over the mean up to ``step``.
+
+    NaN where either is not positive or no checkpoint is early.
+    """
     early = curve.step <= step
     return _log2(last(curve), curve.value[..., early].mean(-1)) if early.any() else none(curve.value)
 
@@ -132,7 +141,7 @@ def mean_departure(curve: Curve) -> Numbers:
 def roughness(curve: Curve) -> Numbers:
     """Root mean square second difference from checkpoint to checkpoint, over the range of the values.
 
-    Checkpoints count as evenly spaced. NaN with fewer than 3 of them, or for a constant.
+    Checkpoints count as evenly spaced. NaN with fewer than 3 checkpoints, or for a constant.
     """
     if curve.step.size < 3:
         return none(curve.value)
@@ -151,7 +160,7 @@ def climb(curve: Curve) -> Numbers:
 
 
 def kept_of_minimum(curve: Curve) -> Numbers:
-    """last / minimum where that is below 0, else NaN: what of its largest depth is kept."""
+    """last / minimum: what of its largest depth is kept. NaN where the minimum is not below 0."""
     low = minimum(curve)
     return over(last(curve), low, low < 0)
 
@@ -169,7 +178,7 @@ def places_reaching(curve: Curve, *, threshold: float, places: Sequence[int], fa
 
 
 def first_step_reaching(curve: Curve, *, threshold: float) -> Numbers:
-    """The first checkpoint whose value is at least ``threshold``; NaN where there is none."""
+    """The first checkpoint whose value is at least ``threshold``; NaN where no checkpoint reaches it."""
     reached = curve.value >= threshold
     return np.where(reached.any(-1), curve.step[reached.argmax(-1)], NAN)[()]
 

@@ -7,12 +7,12 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import NAN, PEAK_FROM
+from rllc.analysis.found import REDRAWS
 from rllc.analysis.plateaus import PEAK, TROUGH
+from rllc.analysis.ranks import pearson
 from rllc.analysis.stages import BASE
 from rllc.vocabulary import describe
 
-REDRAWS = 1000  # of the curves, for standard errors: 2 % of error
-FEWEST = 3  # checkpoints of a correlation
 EXTREMA = (PEAK, TROUGH)  # kinds of boundaries
 VARIABLES = {
     "correlation": ("Pearson correlation of the LLC with that on the reference, over checkpoints", "1"),
@@ -110,7 +110,7 @@ def _numbers(
 ) -> dict[str, np.ndarray | float]:
     """Of LLCs [step, distribution] of one seed."""
     late = value[step >= PEAK_FROM]
-    every = np.asarray([_correlation(late[:, n], late[:, kinds.reference]) for n in range(value.shape[1])])
+    every = pearson(late.T, late[:, kinds.reference])
     natural, programming = every[kinds.natural], every[kinds.programming]
     return {
         "correlation": every,
@@ -120,13 +120,6 @@ def _numbers(
         else NAN,
         "science_fall": _science_fall(value, step, kinds, stage),
     }
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    known = np.isfinite(a) & np.isfinite(b)
-    if known.sum() < FEWEST or not (np.ptp(a[known]) and np.ptp(b[known])):
-        return NAN
-    return float(np.corrcoef(a[known], b[known])[0, 1])
 
 
 def _science_fall(value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Sequence[int] | None) -> float:

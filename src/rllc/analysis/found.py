@@ -1,6 +1,7 @@
 """What a statistic comes to in one seed, by its curves: the number, its errors, and why there is none."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
 
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
 BLOCK = 100  # redraws that are in memory at a time
+NAN_WHERE = re.compile(r"\bNaN ((?:where|with|for) [^.]*?)(?:[.:]|$)")
 
 
 class Found(NamedTuple):
@@ -44,7 +46,7 @@ def find(
     steps = {key: moments[key].value if key in moments else entry.get(key) for key in STEPS}
     for key, each in moments.items():
         if not np.isfinite(each.value):
-            return Found(NAN, why=f"{entry[key]}, a step, has no value")
+            return Found(NAN, why=f"{entry[key]}, a step, has no value" + (each.why and f" ({each.why})"))
     of = readings["of"]
     kinds = layers = np.zeros(0)
     chosen: dict[str, np.ndarray | slice] = {}
@@ -68,13 +70,48 @@ def find(
     faults = [c.fault for c in curves.values() if c.fault is not None and np.isfinite(c.fault).any()]
     untrusted = max((float(np.nanmean(fault)) for fault in faults), default=NAN)
     drawn = _drawn(entry, readings, chosen, curves, steps, options, of_heads, kinds, layers)
-    return Found(value, drawn, untrusted, end, "" if np.isfinite(value) else _lacking(curves, steps, end))
+    return Found(
+        value,
+        drawn,
+        untrusted,
+        end,
+        "" if np.isfinite(value) else _lacking(entry, readings, curves, steps, end),
+    )
 
 
-def _lacking(curves: Mapping[str, Curve], steps: Mapping[str, float | None], end: float) -> str:
-    """Why there is no value."""
+def _lacking(
+    entry: Entry,
+    readings: Mapping[str, Reading],
+    curves: Mapping[str, Curve],
+    steps: Mapping[str, float | None],
+    end: float,
+) -> str:
+    """Why there is no value: nothing is measured, training is too short, too few checkpoints, or what the
+    docstring of its function says of NaN."""
     late = [steps[key] for key in ("step", "until") if steps[key] is not None and steps[key] > end]
-    return f"training ends at step {end:,.0f}, before {max(late):,.0f}" if late else "it has no value"
+    if late:
+        return f"training ends at step {end:,.0f}, before {max(late):,.0f}"
+    for role, curve in curves.items():
+        reading = readings[role]
+        if not np.isfinite(reading.curve.value).any():
+            return f"needs {reading.needs}" if reading.needs else f"{reading.of} has no value"
+        if not curve.step.size:
+            ends = ((word, steps[f"{word}_step"]) for word in ("from", "to"))
+            between = " ".join(f"{word} step {step:,.0f}" for word, step in ends if step is not None)
+            return f"{reading.of} has no value {between}".rstrip()
+    fewest, window = min(curve.step.size for curve in curves.values()), entry.get("window", 1)
+    if fewest < window:
+        return f"{fewest} of {window} checkpoints that a running mean takes"
+    named = [OVER_HEADS.get(entry.get("over_heads")), STATISTICS[entry["statistic"]]]
+    called = next((f for f in named if f is not None and _nan_where(f)), named[-1])
+    common = sorted(set.intersection(*(set(curve.step.tolist()) for curve in curves.values())))
+    measured = f"{common[0]:,.0f} to {common[-1]:,.0f}" if common else "none"
+    return f"{called.__name__} has no value {_nan_where(called) or 'here'} (steps measured: {measured})"
+
+
+def _nan_where(function: Callable[..., object]) -> str:
+    """Of "... NaN where the mean is 0." in its docstring "where the mean is 0"."""
+    return (NAN_WHERE.search(" ".join((function.__doc__ or "").split())) or [""] * 2)[1].replace("`", "")
 
 
 def _chosen(entry: Entry, reading: Reading, types: xr.DataArray | None) -> np.ndarray | slice:

@@ -5,13 +5,20 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.columns import NEEDS
 from rllc.analysis.curves import Curve, before_peak
+from rllc.analysis.head_types import INDUCTION_BEGINS
 from rllc.analysis.readings import layer_of
 
 NAN = float("nan")
 CLEAR = 2.0  # standard deviations of the scores at step 0 by which a turning point is away from both ends
-EARLY = 0.05  # prefix-matching score that ends the early time
-NAMES = ("turnaround", "coupled", "coupled_less_induction", "current_spike")
+# Numbers, and without what there are none, in words.
+NAMES = {
+    "turnaround": "a multigram head in layer 0 and one in the last",
+    "coupled": "a multigram head in layer 0 and two in the last",
+    "coupled_less_induction": "a multigram head in layer 0, two in the last and two induction heads there",
+    "current_spike": "a current-token head in layer 0, a multigram head in the last, and induction",
+}
 
 
 def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
@@ -30,8 +37,8 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
     ``coupled_less_induction``  that less the same with two induction heads
     ``current_spike``  of the current-token head of layer 0 with these heads, mean over them: the largest mean
                        over three checkpoints from step 50 on, over the mean until any head's prefix-matching
-                       score reaches ``EARLY`` or over the last value, the smaller ratio; with several such
-                       heads the largest
+                       score reaches ``INDUCTION_BEGINS`` or over the last value, the smaller ratio; with
+                       several such heads the largest
 
     NaN where a seed has no such heads.
     """
@@ -44,7 +51,11 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
     ]
     table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
     coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    return xr.Dataset({name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}, coords)
+    made = {
+        name: (("seed", "step"), table[..., n], {NEEDS: needed})
+        for n, (name, needed) in enumerate(NAMES.items())
+    }
+    return xr.Dataset(made, coords)
 
 
 def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> list[float]:
@@ -62,7 +73,7 @@ def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> li
     first, later = of("other", 0), of("other", last)
     every = curves(*([h for h in labels if layer_of(h) == layer] for layer in (0, last)))
     coupled = _coupled(curves(first, later))
-    reached = np.flatnonzero(prefix >= EARLY)
+    reached = np.flatnonzero(prefix >= INDUCTION_BEGINS)
     senders = of("current-token", 0) if reached.size and later else []
     spikes = [
         _spike(score["step"].values, each.mean(0), each.mean(0)[: reached[0] + 1].mean())

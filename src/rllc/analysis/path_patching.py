@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-INDUCTION = 0.05  # prefix matching of a head from which on induction has begun
+from rllc.analysis.head_types import INDUCTION_BEGINS
 
 
 def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
@@ -17,8 +17,8 @@ def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
     ``path``            the loss that patching adds (seed, step, brackets)
     ``path_share``      the loss that patching adds over that (seed, step, brackets)
     ``path_onset``      of nested brackets, the loss that patching adds at the first checkpoint at or after
-                        that at which a head's prefix matching reaches 0.05, over that now (seed, step); NaN
-                        before it, and where none reaches it
+                        that at which a head's prefix matching reaches ``INDUCTION_BEGINS``, over that now
+                        (seed, step); NaN before it, and where none reaches it
     ``path_transient``  the largest loss that patching has added up to a step, over that now (seed, step,
                         brackets)
 
@@ -51,7 +51,7 @@ def _at_onset(patched: xr.Dataset, score: xr.DataArray) -> tuple[xr.Dataset, xr.
     first, now = [], []
     for seed in patched["seed"].values.tolist():
         own = patched.sel(seed=seed)
-        reached = score["step"].values[(score.sel(seed=seed).max("head") >= INDUCTION).values]
+        reached = score["step"].values[(score.sel(seed=seed).max("head") >= INDUCTION_BEGINS).values]
         onset = min(reached, default=np.inf)
         late = own["step"] >= onset
         now.append(own.where(late))

@@ -58,7 +58,8 @@ def plateaus(step: np.ndarray, value: np.ndarray, *, random_seed: int = 0) -> tu
     1. The curve is smoothed (``rllc.analysis.gaussian_process``); R is the range of the smoothed curve f.
        Below ``LARGE`` times the noise there is no structure, and no boundary.
     2. Segments of |f'| < ``FLAT`` R that hold a point with |f'| < ``CORE`` R. Where f' changes its sign
-       between two checkpoints both are flat, and the flatter one is core.
+       between two checkpoints both are flat, and the flatter one is core; two such pairs side by side are two
+       segments.
     3. *Possible* are these, neighbours merged whose f differs by less than ``ALIKE`` R or two posterior
        standard deviations of the difference.
     4. *Determined* are those that stay when, before they are merged, one after another is dropped that has on
@@ -89,11 +90,14 @@ def _segments(value: np.ndarray, slope: np.ndarray) -> tuple[list[Segment], Shap
     """The flat segments that have a core."""
     steep, span = np.abs(slope), np.ptp(value)
     flat, core = steep < FLAT * span, steep < CORE * span
-    turns = np.flatnonzero(np.sign(slope[1:]) != np.sign(slope[:-1]))
-    flat[turns] = flat[turns + 1] = True
-    core[np.where(steep[turns] <= steep[turns + 1], turns, turns + 1)] = True
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flat, [False]])))
-    runs = [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
+    turns = np.sign(slope[1:]) != np.sign(slope[:-1])
+    joined = turns | flat[1:] | flat[:-1]  # not two turns side by side: between these the curve is steep
+    at = np.flatnonzero(turns)
+    flat[at] = flat[at + 1] = True
+    core[np.where(steep[at] <= steep[at + 1], at, at + 1)] = True
+    of_one = flat[1:] & flat[:-1] & joined
+    firsts, lasts = flat & ~np.append(False, of_one), flat & ~np.append(of_one, False)
+    runs = zip(np.flatnonzero(firsts).tolist(), np.flatnonzero(lasts).tolist(), strict=True)
     return [(a, b) for a, b in runs if core[a : b + 1].any()], Shape(value, slope, span, core)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import CONTROL, STANDARD_ERROR
+from rllc.analysis.columns import CONTROL, NEEDS, STANDARD_ERROR
 from rllc.analysis.curves import Curve
 from rllc.verdicts import sound
 
@@ -23,6 +23,8 @@ class Absent(ValueError):
 class Reading(NamedTuple):
     """A variable of one seed at all its checkpoints, ascending: values [step] or [step, head].
 
+    of      which variable
+    needs   without what it has no value, in words; "": not known
     heads   labels of the heads; None: it is of none, or of one
     stream  number of the random stream by which it is drawn anew, one for a variable at its labels
     seeded  whether the estimates of all steps share their noise
@@ -32,6 +34,8 @@ class Reading(NamedTuple):
     heads: tuple[str, ...] | None
     stream: int
     seeded: bool
+    of: str = ""
+    needs: str = ""
 
     def normals(self, count: int, *, shared: bool) -> np.ndarray:
         """Standard normal numbers [count, step(, head)]; ``shared``: the same at all steps."""
@@ -67,7 +71,8 @@ def read(
         arrays = (None if table is None else table.values[row] for table in (value, error, fault))
         name = f"{of} {sorted(at.items())} {seed}"
         curve = Curve(value["step"].values, *arrays)
-        readings[seed] = Reading(curve, heads, zlib.crc32(name.encode()), _seeded(datasets[dataset]))
+        stream, needs = zlib.crc32(name.encode()), str(value.attrs.get(NEEDS, ""))
+        readings[seed] = Reading(curve, heads, stream, _seeded(datasets[dataset]), of, needs)
     return readings
 
 

@@ -5,11 +5,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.columns import NEEDS
 from rllc.analysis.curves import Curve, before_peak, peak_step
 
 NAN = float("nan")
 DROPS = (0.5, 0.9)
-NAMES = ("spread", "same_order", "drop_at_peak", "joint_drop_at_peak", "icl_left")
+# Numbers, and without what there are none, in words.
+NAMES = {
+    "spread": "two induction heads with a peak",
+    "same_order": "two induction heads with a peak and a fall of the score each, no two at one step",
+    "drop_at_peak": "two induction heads with a peak and a fall of the score each",
+    "joint_drop_at_peak": "two induction heads whose joint refined LLC is sampled, and a score that falls",
+    "icl_left": "two induction heads, and a score below 0",
+}
 
 
 def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_seed: int = 0) -> xr.Dataset:
@@ -35,7 +43,11 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
     rows = [_of_seed(datasets, score.sel(seed=seed), seed, distribution) for seed in score["seed"].values]
     table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
     coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    return xr.Dataset({name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}, coords)
+    made = {
+        name: (("seed", "step"), table[..., n], {NEEDS: needed})
+        for n, (name, needed) in enumerate(NAMES.items())
+    }
+    return xr.Dataset(made, coords)
 
 
 def induction_heads(types: xr.DataArray) -> list[str]:

@@ -60,7 +60,8 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
         _add(columns, name, found, label, unit)
         if entry.get("window", 1) > 1:
             columns[name].attrs["window"] = entry["window"]
-        why = {seed: each.why for seed, each in found.items() if each.why}
+        why = {seed: _unmeasured(entry, seed, datasets) for seed in ends if seed not in found}
+        why |= {seed: each.why for seed, each in found.items() if each.why}
         if why:
             columns[name].attrs[NOT_JUDGED] = json.dumps(why)
         shares = {seed: each.untrusted for seed, each in found.items()}
@@ -169,8 +170,18 @@ def _with_needs(table: _Table, entry: Entry, seed: int, found: Found) -> Found:
     count = sum(is_one_of(head, kind, needs["types"]) for head, kind in heads)
     if count >= needs["heads"]:
         return found
-    why = f"needs {needs['heads']} {' or '.join(needs['types'])} heads, has {count}"
+    plural = "s" * (needs["heads"] > 1)
+    why = f"needs {needs['heads']} {' or '.join(needs['types'])} head{plural}, has {count or 'none'}"
     return found._replace(value=NAN, drawn=None if found.drawn is None else found.drawn * NAN, why=why)
+
+
+def _unmeasured(entry: Entry, seed: int, datasets: Datasets) -> str:
+    """Which of the datasets that it is read off the seed lacks."""
+    if entry.get("among"):
+        return f"one of {', '.join(entry['among'])} is not measured in it"
+    sources = {of.rpartition(".")[0] for of in (entry["of"], entry.get("against")) if of}
+    lacking = sorted(name for name in sources if seed not in datasets[name]["seed"].values)
+    return f"{', '.join(lacking)} is not measured in it"
 
 
 def _several(entry: Entry) -> bool:

@@ -3,6 +3,8 @@
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.readings import layer_of
+
 BY_SCORE = ("previous-token", "current-token", "induction")  # types that attention scores tell
 CLASSES = {"dyck": "Dyck", "skip_ngram": "skip n-gram", "ngram": "n-gram"}
 PUBLISHED = ("induction", *CLASSES)  # the paper's patterns; the others are ours
@@ -47,3 +49,17 @@ def heads_of(one: xr.Dataset, *labels: str, by: str = "head_type", layer: int | 
     """
     chosen = one[by].isin(labels)
     return one.isel(head=np.flatnonzero(chosen if layer is None else chosen & (one["layer"] == layer)))
+
+
+def bracket_head(share: xr.DataArray) -> str | None:
+    """*The* bracket head, of claims and of path patching: the head after layer 0 with the largest share of
+    brackets among its tokens in context, the first of equals; None where none has any. (Bracket heads by
+    plurality are those of which ``token_classes`` says so.)
+
+    share  (head, pattern) of one seed and step
+    """
+    brackets = share.sel(pattern="dyck").fillna(0.0)
+    later = brackets.isel(head=[n for n, head in enumerate(brackets["head"].values) if layer_of(str(head))])
+    if not (later > 0).any():
+        return None
+    return str(later["head"].values[int(later.argmax())])

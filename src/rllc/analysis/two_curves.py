@@ -14,7 +14,7 @@ def step_lead(curve: Curve, *, against: Curve) -> Numbers:
 def correlation(curve: Curve, *, against: Curve) -> Numbers:
     """Pearson's correlation with another curve over the checkpoints that both have.
 
-    NaN with fewer than 3 of them, or where either is constant there.
+    NaN where both have fewer than 3, or either is constant there.
     """
     return pearson(*_in_common(curve, against))
 
@@ -22,7 +22,7 @@ def correlation(curve: Curve, *, against: Curve) -> Numbers:
 def rank_correlation(curve: Curve, *, against: Curve) -> Numbers:
     """Spearman's rank correlation with another curve over the checkpoints that both have.
 
-    NaN with fewer than 3 of them, or where either is constant there.
+    NaN where both have fewer than 3, or either is constant there.
     """
     return spearman(*_in_common(curve, against))
 
@@ -30,21 +30,27 @@ def rank_correlation(curve: Curve, *, against: Curve) -> Numbers:
 def mean_ratio(curve: Curve, *, against: Curve) -> Numbers:
     """The mean over the checkpoints that both have of the value over that of another curve.
 
-    NaN where there are none, or the latter is 0 at one.
+    NaN where there is none, or the other is 0 at one.
     """
     own, other = _in_common(curve, against)
     return over(own, other, other != 0).mean(-1) if own.shape[-1] else none(own)
 
 
 def roughness_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """``roughness`` over that of another curve, over the checkpoints that both have; NaN where that is 0."""
+    """``roughness`` over that of another curve, over the checkpoints that both have.
+
+    NaN where the other's is 0.
+    """
     steps = np.intersect1d(curve.step, against.step)
     own, other = (roughness(Curve(steps, value)) for value in _in_common(curve, against))
     return over(own, other, other != 0)
 
 
 def last_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """The value over that of another curve at the last checkpoint that both have; NaN where that is 0."""
+    """The value over that of another curve at the last checkpoint that both have.
+
+    NaN where the other's is 0.
+    """
     own, other = _in_common(curve, against)
     return over(own[..., -1], other[..., -1], other[..., -1] != 0) if own.shape[-1] else none(own)
 
@@ -58,7 +64,7 @@ def share_within(curve: Curve, *, against: Curve, threshold: float) -> Numbers:
 def largest_change(curve: Curve, *, against: Curve) -> Numbers:
     """The largest |value / that of another curve - 1| over the checkpoints that both have.
 
-    NaN where there are none, or the latter is 0 at one.
+    NaN where there is none, or the other is 0 at one.
     """
     own, other = _in_common(curve, against)
     return np.abs(over(own, other, other != 0) - 1).max(-1) if own.shape[-1] else none(own)
@@ -68,7 +74,7 @@ def difference_in_errors(curve: Curve, *, against: Curve) -> Numbers:
     """|mean difference from another curve| over the mean standard error of one difference.
 
     Over the checkpoints that both have: sqrt(s^2 + t^2) is the error of a difference of values with errors s
-    and t, as if these were independent. NaN where a curve has none.
+    and t, as if these were independent. NaN where a curve has no errors.
     """
     own, other = _in_common(curve, against)
     if curve.error is None or against.error is None or not own.shape[-1]:
@@ -83,7 +89,7 @@ def last_difference(curve: Curve, *, against: Curve) -> Numbers:
 
 
 def minimum_ratio(curve: Curve, *, against: Curve) -> Numbers:
-    """The smallest value over that of another curve; NaN where the latter is not positive."""
+    """The smallest value over that of another curve; NaN where the other's is not positive."""
     low = minimum(against)
     return over(minimum(curve), low, low > 0)
 

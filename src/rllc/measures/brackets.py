@@ -12,9 +12,10 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.analysis.tokens import bracket_head
 from rllc.measures.ablation import mean_outputs, passed, replaced
 from rllc.measures.data import Data, Measurement
-from rllc.measures.roles import bracket_head, indices, label, multigram
+from rllc.measures.roles import indices, label, multigram
 from rllc.models.loss import token_losses
 from rllc.models.transformer import Architecture, Weights, unembed
 from rllc.seeds import generator
@@ -38,14 +39,14 @@ def brackets(
     sentences: Mapping[str, Sequence[str]] | None,
     thresholds: Mapping[str, float],
 ) -> Measurement:
-    """``path_patching`` on ``examples`` contexts of each kind, from all multigram heads of layer 0 into the
-    head with the largest share of brackets; both are those of the last checkpoint.
+    """``path_patching`` on ``examples`` contexts of each kind, from all multigram heads of layer 0 into
+    ``rllc.analysis.tokens.bracket_head``; both are those of the last checkpoint.
 
     sentences   of each kind; None: they are made of the commonest ``words`` of held-out contexts
     thresholds  of types of heads
     """
     heads = data.part("heads")
-    receiver = bracket_head(data.part("tokens"))
+    receiver = bracket_head(data.part("tokens")["share"].sortby("step").isel(seed=0, step=-1))
     roles = (indices(multigram(heads, 0, thresholds=thresholds)), indices([receiver] if receiver else []))
     contexts = data.contexts()
     drawn = common_words(contexts, token_bytes(data.encoder), words) if sentences is None else []

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
-
-PATTERN = "dyck"
+from rllc.analysis.readings import layer_of
 
 
 def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) -> list[str]:
@@ -21,19 +19,7 @@ def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) ->
 
 def multigram(heads: xr.Dataset, layer: int, *, thresholds: Mapping[str, float]) -> list[str]:
     """What the paper calls multigram heads: those of a layer that have none of the scores."""
-    return [head for head in of_type(heads, "other", thresholds=thresholds) if _layer(head) == layer]
-
-
-def bracket_head(tokens: xr.Dataset) -> str | None:
-    """The head after layer 0 with the largest share of brackets among its tokens in context at the last
-    step, the first of equals; None where none has any.
-
-    tokens  of ``tokens.nc`` one seed
-    """
-    share = tokens["share"].sortby("step").isel(seed=0, step=-1).sel(pattern=PATTERN)
-    later = share.where([_layer(head) > 0 for head in share["head"].values]).fillna(0.0)
-    best = int(np.argmax(later.values))
-    return str(later["head"].values[best]) if later.values[best] > 0 else None
+    return [head for head in of_type(heads, "other", thresholds=thresholds) if layer_of(head) == layer]
 
 
 def indices(labels: list[str]) -> list[tuple[int, int]]:
@@ -44,7 +30,3 @@ def indices(labels: list[str]) -> list[tuple[int, int]]:
 def label(heads: list[tuple[int, int]]) -> str:
     """The component of several heads, "1:0+1:1"; "" of none."""
     return "+".join(f"{layer}:{head}" for layer, head in sorted(heads))
-
-
-def _layer(head: str) -> int:
-    return int(str(head).partition(":")[0])

@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.claims import STEPS
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
-from rllc.study.section import ConfigError, nearest
+from rllc.study.section import ConfigError, like, nearest
 from rllc.study.tasks import TASKS
 
 ALONE = ("label", "settings", "calibration")  # of one experiment alone
@@ -18,7 +18,8 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
     The other's label, further settings and calibration are of that one alone and are not followed.
     With an experiment go its figures, animations and claims, and the distributions that it teaches; with a
     distribution the statistics that have it as a label, and what is made of them.
-    Raises ConfigError where an experiment is like one that is not there, or, in a circle, like itself.
+    Raises ConfigError where an experiment is like one that is not there, or, in a circle, like itself, and
+    where one without a task has nearly the name of another.
     """
     config, experiments = dict(config), config.get("experiments")
     texts = _table(config, "distributions")
@@ -27,6 +28,8 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
         config = {name: _without(gone, entries) for name, entries in config.items()}
         kept = {name: entry for name, entry in experiments.items() if entry is not None}
         config["experiments"] = {name: _alike(name, experiments, ()) for name in kept}
+        if problems := [*_misspelt(config["experiments"])]:
+            raise ConfigError(*problems)
     for table in TABLES:
         if isinstance(config.get(table), dict):
             config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
@@ -119,6 +122,17 @@ def _falling(table: dict[str, Any], falls: Callable[[dict[str, Any], set[str]], 
     }:
         found |= more
     return found
+
+
+def _misspelt(experiments: dict[str, Any]) -> Iterator[str]:
+    """An overlay's keys of an experiment that there is not: no whole one, and its name is near another's."""
+    whole = [name for name, entry in experiments.items() if isinstance(entry, dict) and "task" in entry]
+    for name, entry in experiments.items():
+        if isinstance(entry, dict) and name not in whole and like(name, whole):
+            yield (
+                f"experiments.{name}.task: missing; there is no experiment {name!r}{nearest(name, whole)} "
+                "One of its own needs a task, or `like:` and the name of another"
+            )
 
 
 def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) -> Any:

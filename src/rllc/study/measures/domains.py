@@ -67,6 +67,7 @@ ANALYSES = (
         reads=("llc",),
         uses=("stages",),
         checks=_checks,
+        stream="domains",
         local=True,
     ),
 )  # fmt: skip

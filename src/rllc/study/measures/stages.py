@@ -75,6 +75,7 @@ ANALYSES = (
         uses=("llc", "llc.*"),
         settings=_settings,
         checks=_checks,
+        stream="stages",
         local=True,
     ),
     Analysis(
@@ -94,6 +95,7 @@ ANALYSES = (
         },
         reads=("hessian",),
         checks=_of_hessian,
+        stream="hessian_stages",
         local=True,
     ),
 )
