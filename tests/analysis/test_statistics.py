@@ -349,6 +349,12 @@ def test_heads_are_chosen_by_type_and_layer(chosen, last):
         assert each["it"].item() == getattr(np, over)(last)
 
 
+def test_silhouette_over_heads_is_by_their_types_without_being_told_any():
+    """Of 6, 4, 9, 7: 1 apart and 2.5 from the others are 6 and 7, 5 and 2.5 are 4 and 9."""
+    found = summary(entry("rllc.rllc", "last", over_heads="silhouette", **ON), typed())
+    np.testing.assert_allclose(found["it"], (2 * (1 - 1 / 2.5) + 2 * (2.5 / 5 - 1)) / 4)
+
+
 def test_a_type_that_no_head_has_is_said_and_counts_as_none():
     found = summary(entry("rllc.rllc", "last", over_heads="mean", types=["current-token"], **ON), typed())
     assert found["it"].isnull().all() and "no current-token head" in found["it"].attrs["not_judged"]

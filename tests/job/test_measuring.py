@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 import torch
 import xarray as xr
+from tokenizers import Tokenizer, models
 
 from rllc.job.measuring import Measuring
 from rllc.models.attention_only import model
@@ -60,6 +61,12 @@ def test_noise_is_of_the_stream_and_the_step_or_of_the_stream_alone(job):
     assert [one.seed(step) for step in (0, 10)] == [derive(3, 0), derive(3, 10)]
     assert {one.seed(step, seeded=True) for step in (0, 10)} == {3}
     assert other.seed(10) == derive(4, 10) and other.seed(10, seeded=True) == 4
+
+
+def test_the_token_that_begins_a_context_is_the_tokenizers_own(job, tmp_path):
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "<|endoftext|>": 7}, unk_token="a"))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert replace(job, tokenizer=tmp_path / "tokenizer.json").bos == 7
 
 
 def test_contexts_are_the_first_of_their_side(job, tmp_path):

@@ -1,3 +1,4 @@
+import getpass
 import os
 import re
 from datetime import datetime
@@ -91,7 +92,7 @@ def test_states_of_a_runs_jobs(tmp_path, monkeypatch):
         "sacct": "7|CANCELLED by 1000|None\n8|OUT_OF_MEMORY|OutOfMemory\n",
     }
     for name, text in said.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n")
+        (tmp_path / name).write_text(f"#!/bin/sh\necho \"$@\" > {tmp_path}/asked\ncat <<'END'\n{text}END\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
     since = datetime(2026, 1, 1)
@@ -99,10 +100,12 @@ def test_states_of_a_runs_jobs(tmp_path, monkeypatch):
         "7": Job("7", "RUNNING", "rule_heads_wildcards_a|b", "None"),
         "8": Job("8", "PENDING", "(null)", "Priority"),
     }
+    assert "--states=all --name=run " in (tmp_path / "asked").read_text()
     assert states("sacct", "run", since) == {
         "7": Job("7", "CANCELLED", "", "None"),
         "8": Job("8", "OUT_OF_MEMORY", "", "OutOfMemory"),
     }
+    assert "--name=run --starttime=2026-01-01T00:00 --endtime=now " in (tmp_path / "asked").read_text()
     (tmp_path / "squeue").write_text("#!/bin/sh\necho no controller >&2; exit 1\n")
     with pytest.raises(Unanswered, match="squeue: no controller"):
         states("squeue", "run", since)
@@ -122,6 +125,22 @@ def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
     ]
     with pytest.raises(SlurmError, match=r"2 jobs of an earlier run.*gather, train.*scancel 7 9"):
         refuse_orphans(here)
+
+
+def test_orphans_are_looked_for_among_this_users_jobs(cluster, tmp_path, monkeypatch):
+    """By number where the machine has no name for the user, as in a container."""
+    cluster()
+    (tmp_path / "squeue").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    monkeypatch.setenv("LOGNAME", "somebody")
+    assert jobs_here(tmp_path) == []
+    assert "--user=somebody --states=all " in (tmp_path / "asked").read_text()
+
+    def nobody():
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    jobs_here(tmp_path)
+    assert f"--user={os.getuid()} " in (tmp_path / "asked").read_text()
 
 
 def test_without_slurm_there_are_no_orphans(tmp_path, monkeypatch):

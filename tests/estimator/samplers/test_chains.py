@@ -71,6 +71,13 @@ def test_normals_drawn_ahead_are_those_drawn_one_by_one(n, dtype, count, monkeyp
         assert torch.equal(next(drawn), torch.stack(each))
 
 
+def test_normals_are_drawn_ahead_on_a_cpu_only():
+    """A GPU's generator makes other numbers of a block than of one move after the other."""
+    for place, moves in (("cpu", 5), ("meta", 1)):
+        drawn = next(normals([torch.Generator()], torch.zeros(32, device=place), moves=5))
+        assert drawn.untyped_storage().nbytes() == moves * 32 * 4
+
+
 @SAMPLERS
 def test_components_and_chains_do_not_depend_on_each_other(sampler):
     whole = run(sampler)
