@@ -61,7 +61,8 @@ def test_missing_estimates_are_skipped_and_all_missing_is_nan():
 
 def test_steps_are_sorted_and_early_ones_left_out():
     shuffled = {"llc": llc().isel(step=[2, 0, 3, 1])}
-    assert summary(entry("llc.llc", "last"), shuffled)["it"].values.tolist() == [6, 3]
+    assert summary(entry("llc.llc", "maximum"), shuffled)["it"].values.tolist() == [8, 9]
+    assert summary(entry("llc.llc", "last"), shuffled)["it"].values[0] == 6
     assert summary(entry("llc.llc", "peak_step", from_step=100))["it"].values.tolist() == [100, 100]
     assert summary(entry("llc.llc", "peak_step", from_step=101))["it"].values[0] == 1000
 
@@ -75,7 +76,8 @@ def test_late_ones_left_out():
 
 def test_a_running_mean_comes_first():
     found = summary(entry("llc.llc", "last", window=3))
-    np.testing.assert_allclose(found["it"], [16 / 3, 13 / 3])
+    np.testing.assert_allclose(found["it"], [16 / 3, NAN])
+    np.testing.assert_allclose(summary(entry("llc.llc", "minimum", window=3))["it"], [11 / 3, 13 / 3])
     assert found["it"].attrs["window"] == 3
     assert "window" not in summary(entry("llc.llc", "last"))["it"].attrs
     np.testing.assert_allclose(summary(entry("llc.llc", "last", window=4))["it"], [17 / 4, NAN])
@@ -261,8 +263,8 @@ def test_what_an_experiment_lacks_is_left_out_and_says_why(statistic, said, tmp_
 
 
 def test_a_sampling_setting_is_part_of_the_dataset_name():
-    found = summary(entry("llc.long.llc", "last"), {"llc.long": llc()})
-    assert found["it"].values.tolist() == [6, 3]
+    found = summary(entry("llc.long.llc", "maximum"), {"llc.long": llc()})
+    assert found["it"].values.tolist() == [8, 9]
 
 
 def seeds_apart(**more):
@@ -473,7 +475,7 @@ def test_the_error_is_the_larger_spread_of_the_two_modes_of_redraws():
     ("statistic", "why"),
     [
         (entry("llc.llc", "last", from_step=200), "llc.llc has no value from step 200"),
-        (entry("llc.llc", "last", window=4), "3 of 4 checkpoints that a running mean takes"),
+        (entry("llc.llc", "maximum", window=4), "3 of 4 checkpoints that a running mean takes"),
         (
             entry("llc.llc", "first_step_reaching", threshold=50),
             "first_step_reaching has no value where no checkpoint reaches it (steps measured: 0 to 100)",
@@ -511,3 +513,11 @@ def test_a_seed_that_is_not_measured_is_said():
     for name in ("own", "both"):
         assert json.loads(found[name].attrs["not_judged"])["5"] == "circuits is not measured in it"
     assert json.loads(found["among"].attrs["not_judged"])["5"] == "one of it, own is not measured in it"
+
+
+def test_what_has_no_value_at_the_end_is_not_judged_by_an_earlier_checkpoint():
+    """As the order of n-grams in heads, of which at the end none is about n-grams."""
+    found = summarise({"it": entry("llc.llc", "last"), "most": entry("llc.llc", "maximum")}, {"llc": llc()})
+    np.testing.assert_allclose(found["it"], [6, NAN])
+    np.testing.assert_allclose(found["most"], [8, 9])
+    assert json.loads(found["it"].attrs["not_judged"]) == {"5": "llc.llc has no value at step 1,000"}

@@ -65,18 +65,15 @@ def find(
     curves = {role: _within(reading.curve, chosen[role], steps) for role, reading in readings.items()}
     options = {key: steps[key] if key in STEPS else entry.get(key) for key in OPTIONS[entry["statistic"]]}
     of_heads = {role for role, reading in readings.items() if reading.heads is not None}
-    value = float(_values(entry, curves, options, of_heads, kinds, layers))
     end = float(curves["of"].step[-1]) if curves["of"].step.size else NAN
     faults = [c.fault for c in curves.values() if c.fault is not None and np.isfinite(c.fault).any()]
     untrusted = max((float(np.nanmean(fault)) for fault in faults), default=NAN)
+    if entry["statistic"] == "last" and end < (late := _last(of.curve, steps)):  # an earlier value is none
+        return Found(NAN, None, untrusted, end, f"{of.of} has no value at step {late:,.0f}")
+    value = float(_values(entry, curves, options, of_heads, kinds, layers))
     drawn = _drawn(entry, readings, chosen, curves, steps, options, of_heads, kinds, layers)
-    return Found(
-        value,
-        drawn,
-        untrusted,
-        end,
-        "" if np.isfinite(value) else _lacking(entry, readings, curves, steps, end),
-    )
+    why = "" if np.isfinite(value) else _lacking(entry, readings, curves, steps, end)
+    return Found(value, drawn, untrusted, end, why)
 
 
 def _lacking(
@@ -132,6 +129,12 @@ def _within(curve: Curve, heads: np.ndarray | slice, steps: Mapping[str, float |
         curve = Curve(curve.step, *(None if each is None else each[:, heads] for each in curve[1:]))
     inside = _inside(curve, steps)
     return Curve(*(None if each is None else each[inside] for each in curve))
+
+
+def _last(curve: Curve, steps: Mapping[str, float | None]) -> float:
+    """The last checkpoint in question, with a value or without."""
+    late = np.inf if steps["to_step"] is None else steps["to_step"]
+    return float(curve.step[curve.step <= late].max(initial=0))
 
 
 def _inside(curve: Curve, steps: Mapping[str, float | None]) -> np.ndarray:
