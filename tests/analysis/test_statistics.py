@@ -308,7 +308,7 @@ def test_a_fault_of_one_seed_is_one_of_the_spread():
     np.testing.assert_allclose(found["it_untrusted"], 1 / 3)
 
 
-def typed(types=("induction", "other", "other", "induction")):
+def typed(types=("induction", "multigram", "multigram", "induction")):
     """Curves of four heads of two layers on two distributions, with errors, and what types they have."""
     heads = ["0:0", "0:1", "1:0", "1:1"]
     base = np.array([[4.0, 8, 2, 1], [8, 4, 3, 5], [6, 4, 9, 7]])
@@ -335,8 +335,8 @@ ON = {"at": {"distribution": "mixture"}}
     [
         ({"types": ["induction"]}, [6, 7]),
         ({"types": ["1:induction"]}, [7]),
-        ({"types": ["0:induction", "1:other"]}, [6, 9]),
-        ({"types": ["other"], "layer": 1}, [9]),
+        ({"types": ["0:induction", "1:multigram"]}, [6, 9]),
+        ({"types": ["multigram"], "layer": 1}, [9]),
     ],
 )
 def test_heads_are_chosen_by_type_and_layer(chosen, last):
@@ -350,7 +350,7 @@ def test_heads_are_chosen_by_type_and_layer(chosen, last):
 def test_a_type_that_no_head_has_is_said_and_counts_as_none():
     found = summary(entry("rllc.rllc", "last", over_heads="mean", types=["current-token"], **ON), typed())
     assert found["it"].isnull().all() and "no current-token head" in found["it"].attrs["not_judged"]
-    for kind, number in (("current-token", 0), ("other", 2)):
+    for kind, number in (("current-token", 0), ("multigram", 2)):
         count = entry("rllc.rllc", "last", over_heads="count", types=[kind], **ON)
         assert summary(count, typed())["it"].item() == number
 
@@ -359,7 +359,7 @@ def test_what_needs_more_heads_than_there_are_has_no_value():
     two = entry("rllc.rllc", "last", over_heads="spread", types=["induction"], **ON)
     needs = {"needs": {"heads": 2, "types": ["induction"]}}
     assert summary({**two, **needs}, typed())["it"].item() == 1 / 6.5
-    one = typed(("induction", "other", "other", "other"))
+    one = typed(("induction", "multigram", "multigram", "multigram"))
     found = summary({**entry("heads.prefix_matching", "last", over_heads="max"), **needs}, one)
     assert found["it"].isnull().all()
     assert "needs 2 induction heads, has 1" in found["it"].attrs["not_judged"]

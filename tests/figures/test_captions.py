@@ -138,7 +138,7 @@ def test_without_a_pull_there_is_no_prediction_of_the_curvature():
 
 def test_types_are_those_of_the_heads_that_have_one():
     kinds = xr.DataArray(
-        [["induction", "other"], ["other", "unknown"]],
+        [["induction", "multigram"], ["multigram", "unknown"]],
         {"seed": [0, 1], "head": ["0:0", "0:1"]},
         ("seed", "head"),
     )

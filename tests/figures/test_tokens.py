@@ -43,7 +43,7 @@ def tokens():
 
 @pytest.fixture(scope="module")
 def heads(tokens):
-    kinds = np.asarray([["previous-token", "other", "induction", "unknown"]], dtype=object)
+    kinds = np.asarray([["previous-token", "multigram", "induction", "unknown"]], dtype=object)
     return xr.Dataset({"head_type": (("seed", "head"), kinds)}, {"seed": [0], "head": tokens["head"].values})
 
 
@@ -65,11 +65,11 @@ def shares(**of):
     ("kind", "of", "expected"),
     [
         ("induction", {"dyck": 0.9}, "induction"),  # scores come first
-        ("other", {"dyck": 0.3, "skip_ngram": 0.1, "ngram": 0.2, "unexplained": 0.4}, "multigram (Dyck)"),
-        ("other", {"induction": 0.9, "ngram": 0.02}, "multigram (n-gram)"),
+        ("multigram", {"dyck": 0.3, "skip_ngram": 0.1, "ngram": 0.2, "unexplained": 0.4}, "multigram (Dyck)"),
+        ("multigram", {"induction": 0.9, "ngram": 0.02}, "multigram (n-gram)"),
         ("unknown", {"recurrent_pair": 0.5, "skip_ngram": 0.3}, "multigram (skip n-gram)"),
-        ("other", {"unexplained": 1.0}, "multigram"),
-        ("other", {"dyck": np.nan}, "multigram"),
+        ("multigram", {"unexplained": 1.0}, "multigram"),
+        ("multigram", {"dyck": np.nan}, "multigram"),
     ],
 )
 def test_a_head_is_called_as_in_the_papers_table(kind, of, expected):
@@ -119,7 +119,7 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     drawing = figures.rllc_fig4_tokens_in_context(datasets, heads=["1:0", "0:1"])
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "1:0  induction: 100% induction" in texts
-    assert "0:1  other: no token in context" in texts
+    assert "0:1  multigram: no token in context" in texts
     assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
 
 

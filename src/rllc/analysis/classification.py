@@ -25,8 +25,8 @@ def classification(
     distribution  of the refined LLC; ``code_distribution``: of code, None where there is none
 
     ``multigram_spearman`` (seed, step, scope) is Spearman's correlation of the refined LLC of multigram heads
-    (type "other") with their count of multigrams; ``_low`` and ``_high`` are a 95 % interval for the errors
-    of both, refined LLCs drawn anew with their standard errors and counts with the deviations of random
+    with their count of multigrams; ``_low`` and ``_high`` are a 95 % interval for the errors of both, refined
+    LLCs drawn anew with their standard errors and counts with the deviations of random
     halves of the tokens. It holds no error of which heads there are; that is ``_p``, the share of orders of
     the heads with a correlation at least as large. ``multigram_correlation`` and ``_both`` pool the seeds, by
     ranks within each, and are the same number for every seed: of layer 1 and of both layers, NaN with fewer
@@ -172,7 +172,7 @@ def _induction_less_ngram(one: xr.Dataset) -> float:
 
 def _dyck_less_others(one: xr.Dataset) -> float:
     """Refined LLC of layer 1's head with the largest share of brackets less the mean of its other ones."""
-    heads = heads_of(one, "other", layer=1)
+    heads = heads_of(one, "multigram", layer=1)
     if not heads.sizes["head"]:
         return NAN
     share = heads["share"].sel(pattern="dyck").fillna(0.0).values

@@ -43,7 +43,7 @@ TYPE_COLORS = {
     "previous-token": "#0072B2",
     "current-token": "#009E73",
     "induction": "#D55E00",
-    "other": "#6E6E6E",
+    "multigram": "#6E6E6E",
     "unknown": "#B5A642",
 }
 SHADES = (0.0, 0.35, -0.35, 0.5, -0.55)  # of heads of one type

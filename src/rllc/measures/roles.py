@@ -20,8 +20,8 @@ def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) ->
 
 
 def multigram(heads: xr.Dataset, layer: int, *, thresholds: Mapping[str, float]) -> list[str]:
-    """What the paper calls multigram heads: those of a layer that have none of the scores."""
-    return [head for head in of_type(heads, "other", thresholds=thresholds) if _layer(head) == layer]
+    """The multigram heads of a layer, those that have none of the scores."""
+    return [head for head in of_type(heads, "multigram", thresholds=thresholds) if _layer(head) == layer]
 
 
 def bracket_head(tokens: xr.Dataset) -> str | None:

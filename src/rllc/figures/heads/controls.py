@@ -52,7 +52,7 @@ def control_gradient_off(
     first = next(iter(drawn.values()))
     kinds = inputs.types_of(datasets, first["head"], first["seed"].expand_dims("seed"))
     present = {v: look for v, look in LOOKS.items() if any(v in one for one in drawn.values())}
-    grey, other = {"color": style.CONTROL_COLOR}, {"color": style.TYPE_COLORS["other"]}
+    grey, other = {"color": style.CONTROL_COLOR}, {"color": style.TYPE_COLORS["multigram"]}
     keys = [
         style.key(said, **look, **(other if v == "rllc" else grey)) for v, (said, look) in present.items()
     ]

@@ -11,7 +11,7 @@ from rllc.figures.heads.clusters import cluster_keys, look_of, name_clusters, ti
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 SHAPE = "sbd_kmeans"
-SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "other": "m", "unknown": "?"}
+SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "multigram": "m", "unknown": "?"}
 LETTERS = "i induction, p previous-token, c current-token, m multigram (all others)"
 
 
