@@ -146,9 +146,9 @@ def test_of_several_texts_the_controls_part_in_each_is_said():
         "Up to 5%, on your own text too, they say how curved the loss there is."
     )
     (found,) = against_controls.localization_dominance(by_text(2.0, 4.0), {})
-    assert found.endswith("by 50.0% on my text 0, 75.0% on my text 1.")
+    assert found.endswith("a median of 50.0% on my text 0, 75.0% on my text 1.")
     (found,) = against_controls.localization_dominance(by_text(*np.linspace(1.25, 5, 7)), {})
-    assert found.endswith("by 20.0% on my text 0 to 80.0% on my text 6.")
+    assert found.endswith("a median of 20.0% on my text 0 to 80.0% on my text 6.")
 
 
 def test_without_a_pull_there_is_no_prediction_of_the_curvature():

@@ -165,6 +165,28 @@ def test_all_text_can_be_read_in_both_schemes():
     assert min(contrast(*pair) for pair in pairs) >= 4.5
 
 
+def test_every_pattern_is_defined_and_the_one_that_explains_most_is_open(datasets):
+    """Head 1:0 has every share by hand: pairs explain more than induction, though that comes first."""
+    tokens = datasets["tokens"].copy(deep=True)
+    where = {"head": "1:0", "step": 20}
+    share = dict.fromkeys(PATTERNS, 0.0) | {"induction": 0.25, "recurrent_pair": 0.35, "unexplained": 0.4}
+    tokens["share"].loc[where] = list(share.values())
+    rank = tokens["shown_rank"].sel(**where, seed=0).values.astype(int)
+    index = tokens["pattern_index"].sel(**where, seed=0).values.copy()
+    index[rank[rank >= 0]] = np.resize([0, 4, 5], (rank >= 0).sum())
+    tokens["pattern_index"].loc[{**where, "seed": 0}] = index
+    made = tokens_in_context(datasets | {"tokens": tokens})
+    section = made.split('<section id="seed0-head1-0">')[1].split("</section>")[0]
+    assert re.findall(r'data-pattern="(\w+)"( open)?', section) == [
+        ("induction", ""), ("recurrent_pair", " open"), ("unexplained", ""),
+    ]  # fmt: skip
+    defined = re.findall("<dt>([^<]+)</dt><dd>([^<]+)</dd>", made)
+    assert [unescape(name) for name, _ in defined] == [label for label, _ in figures.PATTERNS.values()]
+    chance = tokens["share_chance"].sel(**where, seed=0, pattern="unexplained").item()
+    assert f'40 % <span class="g">| {chance:.0%}</span>'.replace("%<", " %<") in made
+    assert "share by chance, of positions drawn at random" in made
+
+
 MORE = """
     texts: all("pre").map((each) => each.textContent), targets: all(".t").length,
     colors: [...new Set(all("pre .t").map((each) => inner.getComputedStyle(each).backgroundColor))],"""
