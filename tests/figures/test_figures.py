@@ -350,6 +350,9 @@ def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates
     for head, expected in zip(labels, [1.0, 0.0, 2.0], strict=False):
         known = kinds.sel({"head": head}).dropna("step")
         assert known.size and (known == expected).all()
+    known = drawing.data["meaning"].attrs
+    assert known["flag_meanings"].split()[1] == "posterior_mean"
+    assert known["flag_values"].dtype == drawing.data["meaning"].dtype and "flag_masks" not in known
     assert "rllc_centred" in drawing.data and "without drift (centred control)" in words(drawing)
     plain = figure("control_gradient_off")(datasets)
     assert "rllc_centred" not in plain.data and "centred" not in words(plain)
@@ -455,7 +458,8 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
         drawn = drawing.data[name].sel(distribution="english", drop=True)
         xr.testing.assert_allclose(drawn, truth[name].transpose(*drawn.dims), atol=1e-12)
     assert drawing.data["contrast"].sel(distribution="code").isnull().all()
-    below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("less english"))
+    assert not [name for name in drawing.data["faulty"].attrs if name.startswith("flag_")]
+    below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("code − english"))
     band = below.collections[0].get_paths()[0].get_extents()  # of the first head
     cell = truth.sel(seed=0, head="0:0")
     assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))

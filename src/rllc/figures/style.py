@@ -222,13 +222,13 @@ def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> N
         ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
 
 
-def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> None:
-    """A legend to the right of ``ax``, outside it; the layout makes room for it."""
+def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None, at: float = 1.02) -> None:
+    """A legend to the right of ``ax``, outside it; the layout makes room for it. ``at``: where it begins."""
     legend = ax.legend(
         handles=handles,
         title=title,
         loc="upper left",
-        bbox_to_anchor=(1.02, 1.02),
+        bbox_to_anchor=(at, 1.02),
         borderaxespad=0,
         ncols=legend_columns(len(handles)),
         columnspacing=1.0,

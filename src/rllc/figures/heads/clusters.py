@@ -216,7 +216,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
                 Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=look_of(number)["color"], alpha=0.75)
             )
             word = number + 1 if index >= 0 else "–"
-            ax.text(x, y, word, ha="center", va="center", fontsize=8, color="white", fontweight="bold")
+            ax.text(x, y, word, ha="center", va="center", fontsize=8, fontweight="bold")
         silhouette = float(data["score"].sel(index="silhouette", algorithm=algorithms[y]))
         said = f"{round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else "–"
         ax.text(len(heads) - 0.3, y, said, va="center", fontsize=7)
@@ -226,6 +226,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     names = [NAMES.get(algorithm, algorithm) for algorithm in algorithms] if named else []
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0)
+    ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.set_title("silhouette", loc="right", fontsize=7)
 
@@ -240,7 +241,7 @@ def look_of(cluster: int) -> dict:
 
 def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
     """The legend of clusters, and of heads that are in none where there are any."""
-    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
+    keys = [style.key(f"cluster {i + 1}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
     return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
 
 
@@ -250,7 +251,7 @@ def name_clusters(ax: Axes, cluster: xr.DataArray, note: str) -> None:
     for x, line, word, color in placed:
         height = 1.03 + 0.08 * (lines - 1 - line)
         ax.text(x, height, word, transform=ax.transAxes, fontsize=6, fontweight="bold", color=color)
-    ax.text(0.03, 0.97, note, transform=ax.transAxes, va="top", fontsize=7)
+    ax.text(0.98, 0.03, note, transform=ax.transAxes, ha="right", fontsize=7)
 
 
 def title_look(clusterings: Sequence[xr.DataArray]) -> dict[str, float]:

@@ -82,6 +82,9 @@ def control_gradient_off(
     data = xr.concat(plain, dim=dim, join="outer", coords="minimal", compat="override")
     if "verdict" in data:
         data["verdict"] = inputs.verdicts(data, "rllc")
+    if "meaning" in data:
+        words = " ".join(word.replace(" ", "_") for word in MEANINGS)
+        data["meaning"].attrs = {"flag_values": np.arange(len(MEANINGS), dtype=float), "flag_meanings": words}
     data["head_type"] = kinds.isel(seed=0, drop=True)
     return captions.drawing(
         figure,

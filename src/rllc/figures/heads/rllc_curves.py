@@ -193,13 +193,14 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
             mine, contrasts = labels[apart.attrs["a"]], apart.sel(seed=seed)
             panels = [
                 Panel(
-                    f"less {labels[name]}{suffix}",
+                    style.short(f"{mine} − {labels[name]}", 31),
                     differences.curves(contrasts.sel(distribution=name), heads),
+                    {"fontsize": style.RC["axes.labelsize"]},
                     under=level(),
                 )
                 for name in apart["distribution"].values.tolist()
             ]
-            rows.append(Row(f"layer {layer}\n{mine}", panels))
+            rows.append(Row(f"layer {layer}{suffix}\ndifference", panels))
             upper.append(False)
     entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
     figure, axes = sheet(rows, panel=(2.1, 1.9), margin=1.6, entries=entries, sharex=True, sharey="row")
