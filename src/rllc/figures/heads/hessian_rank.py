@@ -45,9 +45,9 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
         figure,
         data,
         _finding(data),
+        *_ranges(data, made),
         "Its polynomial, in place of a step at the threshold, is not 0 at 0: each zero eigenvalue counts a "
         "little. Lanczos needs no polynomial.",
-        *_ranges(data, made),
         conditions=[
             f"Hessian of the loss on {made['contexts']} contexts of {text}, {made['probes']} probes."
             if made
