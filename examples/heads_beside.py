@@ -18,7 +18,7 @@ ablation, brackets, heads, hessian, rank, rllc, tokens = (
     xr.open_dataset(FOLDER / f"{name}.nc").load() for name in FILES
 )
 seeds, end = heads["seed"].values.tolist(), int(heads["step"][-1])
-other = (heads["head_type"] == "other").transpose("seed", "head")
+other = (heads["head_type"] == "multigram").transpose("seed", "head")
 text = {"step": end, "distribution": "mixture"}
 estimates = rllc["rllc"].sel(text)
 methods = ablation["method"].values.tolist()
@@ -73,7 +73,7 @@ for s in seeds:
         late[~deep.values].mean(),
     )
 
-every = heads.assign(head_type=xr.full_like(heads["head_type"], "other"))
+every = heads.assign(head_type=xr.full_like(heads["head_type"], "multigram"))
 for what, whose in (("multigram heads", heads), ("any heads", every)):
     shares = kcomposition({"heads": whose})["turnaround"].isel(step=-1).values
     line(f"K-composition turns around, pairs of {what}: by seed", *shares)

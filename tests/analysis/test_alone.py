@@ -20,7 +20,16 @@ from rllc.vocabulary import head_coords, head_labels
 SEEDS, STEPS, DISTRIBUTIONS = [3, 0, 5], [0, 20, 60, 150, 400, 1000, 2500], ["mixture", "code"]
 HEADS = head_labels(2, 4)
 RANDOM = np.random.default_rng(0)
-TYPES = ["previous-token", "other", "other", "other", "induction", "induction", "other", "other"]
+TYPES = [
+    "previous-token",
+    "multigram",
+    "multigram",
+    "multigram",
+    "induction",
+    "induction",
+    "multigram",
+    "multigram",
+]
 
 
 def table(names, low=0.0, **dims):

@@ -17,13 +17,13 @@ PATTERNS = ["induction", "dyck", "skip_ngram", "ngram", "recurrent_pair", "unexp
 #        type             share by pattern                        multigrams  rLLC  on code
 HEADS = {
     "0:0": ("previous-token", [0.6, 0.0, 0.0, 0.3, 0.0, 0.1], 50, 2.0, 2.0),
-    "0:1": ("other", [0.1, 0.1, 0.0, 0.7, 0.1, 0.0], 90, 4.0, 3.0),
-    "0:2": ("other", [0.0, 0.5, 0.1, 0.1, 0.0, 0.3], 60, 3.2, 1.0),
+    "0:1": ("multigram", [0.1, 0.1, 0.0, 0.7, 0.1, 0.0], 90, 4.0, 3.0),
+    "0:2": ("multigram", [0.0, 0.5, 0.1, 0.1, 0.0, 0.3], 60, 3.2, 1.0),
     "1:0": ("induction", [0.8, 0.0, 0.0, 0.1, 0.1, 0.0], 10, 2.5, 4.0),
     "1:1": ("induction", [0.7, 0.1, 0.0, 0.1, 0.1, 0.0], 5, 2.0, 3.0),
-    "1:2": ("other", [0.0, 0.8, 0.1, 0.0, 0.0, 0.1], 40, 1.0, 1.0),
-    "1:3": ("other", [0.0, 0.1, 0.4, 0.2, 0.2, 0.1], 70, 3.0, 2.0),
-    "1:4": ("other", [0.0, 0.1, 0.2, 0.5, 0.1, 0.1], 80, 3.5, 2.0),
+    "1:2": ("multigram", [0.0, 0.8, 0.1, 0.0, 0.0, 0.1], 40, 1.0, 1.0),
+    "1:3": ("multigram", [0.0, 0.1, 0.4, 0.2, 0.2, 0.1], 70, 3.0, 2.0),
+    "1:4": ("multigram", [0.0, 0.1, 0.2, 0.5, 0.1, 0.1], 80, 3.5, 2.0),
 }
 NAMES = list(HEADS)
 
@@ -152,7 +152,7 @@ def test_the_bracket_head_is_the_one_that_path_patching_is_into():
 def test_correlations_are_those_of_scipy():
     found = result().isel(seed=0, step=-1)
     both = found.sel(scope="both layers")
-    x, y = ([HEADS[n][i] for n in NAMES if HEADS[n][0] == "other"] for i in (2, 3))
+    x, y = ([HEADS[n][i] for n in NAMES if HEADS[n][0] == "multigram"] for i in (2, 3))
     expected = stats.permutation_test(
         (x,), lambda a: stats.spearmanr(a, y).statistic, permutation_type="pairings", alternative="greater"
     )
@@ -225,5 +225,31 @@ def test_the_figure_draws_every_multigram_head():
     both = titles["both layers, step 20"]
     named = {text.get_text() for text in both.texts}
     assert {"0:1", "0:2", "1:2", "1:3", "1:4"} <= named and "1:0" not in named
-    assert "p = 0." in drawing.caption and "both layers ρ = 0." in drawing.caption
-    assert titles["layer 1, step 10"].texts[-1].get_text().startswith("ρ = 1.00")
+    found = classified(datasets).isel(seed=0, step=-1).sel(scope="both layers")
+    rank, p = (found[f"multigram_spearman{part}"].item() for part in ("", "_p"))
+    assert f": ρ = {rank:.2f} (" in drawing.caption and f"p = {p:.2f}, 5 heads." in drawing.caption
+    assert p <= 0.05 and "heads with more multigrams have a larger refined LLC" in drawing.caption
+    doubtful = classified(datasets)
+    doubtful["multigram_spearman_p"] = doubtful["multigram_spearman_p"].fillna(0.0) * 0 + 0.06
+    again = rllc_fig11_memorisation({**datasets, "classification": doubtful.assign_attrs(attrs)})
+    assert "heads with more multigrams do not clearly have a larger refined LLC" in again.caption
+    assert titles["layer 1, step 10"].texts[0].get_text().startswith("ρ = 1.00")
+    line = next(line for line in both.lines if line.get_linestyle() == "--")
+    legend = next(ax.get_legend() for ax in drawing.figure.axes if ax.get_legend())
+    assert "least squares" in [text.get_text() for text in legend.get_texts()]
+    assert "least squares" in drawing.caption
+    cell = drawing.data.isel(seed=0, step=-1)
+    cell = cell.isel(head=np.flatnonzero(cell["head_type"] == "multigram"))
+    fitted = stats.linregress(cell["multigrams"], cell["rllc"])
+    np.testing.assert_allclose(line.get_ydata(), fitted.intercept + fitted.slope * line.get_xdata())
+
+
+def test_the_figure_of_several_seeds_names_no_heads_and_fits_no_line():
+    datasets = made(seeds=2, error=0.1, spread=2.0)
+    attrs = {"classification": json.dumps({"distribution": "mixture", "code_distribution": "code"})}
+    drawing = rllc_fig11_memorisation(
+        {**datasets, "classification": classified(datasets).assign_attrs(attrs)}
+    )
+    assert all(len(ax.texts) == 1 for ax in drawing.figure.axes)
+    assert "least squares" not in f"{drawing.caption} {drawing.details}"
+    assert "(seed 0)" in drawing.caption and "(seed 1)" in drawing.caption

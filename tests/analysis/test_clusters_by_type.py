@@ -11,14 +11,14 @@ from rllc.vocabulary import head_coords, head_labels
 
 STEPS = np.unique(np.round(np.geomspace(1, 3000, 16))).astype(int)
 FOUR = ["euclidean_kmeans", "ward", "dtw_kmeans", "sbd_kmeans"]
-LAYER0 = ["previous-token", "previous-token", *["other"] * 6]
-LAYER1 = ["induction", "induction", *["other"] * 6]
+LAYER0 = ["previous-token", "previous-token", *["multigram"] * 6]
+LAYER1 = ["induction", "induction", *["multigram"] * 6]
 
 
 def study(kinds, noise=0.01):
     """A late step for previous-token and induction heads, a decline for the others, on two distributions."""
     x = np.log1p(STEPS) / np.log1p(STEPS[-1])
-    shapes = {"other": 1 - x}
+    shapes = {"multigram": 1 - x}
     values = np.stack([shapes.get(kind, 2 / (1 + np.exp(-(x - 0.7) / 0.05))) for kind in kinds], axis=-1)
     values = values[None, :, :, None] * [1.0, 1.3]
     values = values + noise * np.random.default_rng(1).normal(size=values.shape)
@@ -94,10 +94,13 @@ def test_best_numbers_of_clusters_are_read_off_the_scores(planted):
 
 def test_what_there_is_not_is_not_judged(planted):
     """No head of a kind, no such scope, no such algorithm: NaN, and nothing that fails."""
-    without = of(study([*LAYER0, *["other"] * 8]), algorithms=["ward"], n_clusters=[2])
+    without = of(study([*LAYER0, *["multigram"] * 8]), algorithms=["ward"], n_clusters=[2])
     for name in VARIABLES:
         assert np.isnan(without[name]), name
-    small = of(study(["previous-token", "other", "other", "induction", "induction", "other"]), n_clusters=[3])
+    small = of(
+        study(["previous-token", "multigram", "multigram", "induction", "induction", "multigram"]),
+        n_clusters=[3],
+    )
     for name in ("first_split_layer0", "first_split_layer1", "indices_right"):
         assert np.isnan(small[name]), name
     untyped = of({"rllc": study([*LAYER0, *LAYER1])["rllc"]})

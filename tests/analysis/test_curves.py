@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak, fall, smooth
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak, fall, near_peak, smooth
 from rllc.analysis.functions import STATISTICS
 
 STEP = np.array([0, 1, 3, 7, 15, 31, 63])
@@ -172,3 +172,11 @@ def test_the_means_of_which_one_is_the_largest_llc_begin_with_the_step_at_its_li
     (only,), (mean,) = before_peak(every)[:2]
     assert only == step[2 + PEAK_WINDOW // 2]
     assert mean == pytest.approx(every.value[2:].mean())
+
+
+def test_what_is_near_the_largest_is_within_the_error_of_the_difference():
+    """Errors of 3 and 4 make 5: what lies 5 below the largest is near it, what lies 5.1 below is not."""
+    value, error = np.array([4.9, 10.0, 5.0, 0.0]), np.array([4.0, 3.0, 4.0, np.nan])
+    assert near_peak(Curve(STEP[:4], value, error)).tolist() == [False, True, True, False]
+    assert near_peak(Curve(STEP[:4], value)).tolist() == [False, True, False, False]
+    assert near_peak(Curve(STEP[:2], np.array([1.0, 0.0]), np.full(2, NAN))).tolist() == [True, False]

@@ -8,7 +8,7 @@ NAN = float("nan")
 # previous_token, current_token, prefix_matching at the last step -> type, thresholds .2, .2, .05
 TABLE = [
     ((0.20, 0.00, 0.00), "previous-token"),
-    ((0.19, 0.00, 0.00), "other"),
+    ((0.19, 0.00, 0.00), "multigram"),
     ((0.00, 0.25, 0.00), "current-token"),
     ((0.00, 0.00, 0.05), "induction"),
     ((0.30, 0.00, 0.20), "induction"),
@@ -48,7 +48,7 @@ def test_the_last_step_is_the_largest_not_the_last_stored():
 def test_thresholds_are_arguments():
     data = dataset([(0.3, 0.0, 0.0)])
     strict = {"previous_token": 0.5, "current_token": 0.5, "prefix_matching": 0.5}
-    assert head_types(data, thresholds=strict).item() == "other"
+    assert head_types(data, thresholds=strict).item() == "multigram"
     with pytest.raises(ValueError, match="positive"):
         head_types(data, thresholds=strict | {"prefix_matching": 0.0})
     with pytest.raises(ValueError, match="prefix_matching"):

@@ -6,7 +6,7 @@ from rllc.analysis.kcomposition import kcomposition
 
 STEPS = [0, 100, 200, 400, 800, 1600, 3200]
 HEADS = ["0:0", "0:1", "0:2", "1:0", "1:1", "1:2", "1:3"]
-KINDS = ["other", "other", "current-token", "other", "other", "induction", "induction"]
+KINDS = ["multigram", "multigram", "current-token", "multigram", "multigram", "induction", "induction"]
 
 
 def study(curves, kinds=KINDS, prefix=(0, 0, 0, 0, 0.06, 0.2, 0.3), start=0.001):
@@ -51,7 +51,7 @@ def test_curves_of_one_head_that_move_together():
     assert numbers(together, start=0)["coupled"] == pytest.approx(0)  # 1 of one head, -1 of the other
     induction = {("0:0", "1:2"): UP, ("0:0", "1:3"): UP, ("0:1", "1:2"): UP, ("0:1", "1:3"): UP}
     assert numbers(together | induction, start=0)["coupled_less_induction"] == pytest.approx(-1)
-    alone = ["other", "other", "current-token", "other", *["induction"] * 3]
+    alone = ["multigram", "multigram", "current-token", "multigram", *["induction"] * 3]
     assert np.isnan(numbers(together, kinds=alone)["coupled"])
 
 
@@ -63,4 +63,4 @@ def test_a_spike_is_against_the_early_mean_and_the_end():
     late = numbers(curves, start=0, prefix=(0, 0.05, 0, 0, 0, 0, 0))["current_spike"]
     assert late == pytest.approx(peak / UP[-1])
     assert np.isnan(numbers(curves, prefix=[0] * 7)["current_spike"])
-    assert np.isnan(numbers(curves, kinds=["other"] * 7)["current_spike"])
+    assert np.isnan(numbers(curves, kinds=["multigram"] * 7)["current_spike"])

@@ -6,7 +6,7 @@ import xarray as xr
 from rllc.analysis.refinement import GAP, refinement
 from rllc.vocabulary import head_coords, head_labels
 
-TYPES = ["other", "previous-token", "other", "induction", "induction", "other"]
+TYPES = ["multigram", "previous-token", "multigram", "induction", "induction", "multigram"]
 OCTAVES = np.asarray([-0.5, 3.0, -0.1, 1.0, 0.5, 0.0])  # of code over mixture, by head
 DISTRIBUTIONS = ["mixture", "english", "code"]
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_said_is_missing_and_faults_are_kept():
     assert made["log2_ratio"].sel(head_group="multigram").notnull().all()
     assert made["verdict"].sel(against="english").values.tolist() == [0, 16, 16]
     assert not made["verdict"].sel(against="mixture").any()
-    datasets["heads"]["head_type"][:] = "other"
+    datasets["heads"]["head_type"][:] = "multigram"
     made = of(datasets)
     assert made["log2_ratio"].sel(head_group="induction").isnull().all()
     assert made["heads_of_group"].sel(head_group="induction") == 0

@@ -65,7 +65,7 @@ def test_what_is_missing_is_nan():
     made = datasets()
     assert np.isnan(found({**made, "components": None})["joint_drop_at_peak"])
     one = made["heads"].assign(
-        head_type=made["heads"]["head_type"].where(made["heads"]["head"] != "1:1", "other")
+        head_type=made["heads"]["head_type"].where(made["heads"]["head"] != "1:1", "multigram")
     )
     assert np.isnan(list(found({**made, "heads": one}).values())).all()
     rising = made["icl"].assign(icl_score=-made["icl"]["icl_score"])

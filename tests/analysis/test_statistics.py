@@ -312,7 +312,7 @@ def test_a_fault_of_one_seed_is_one_of_the_spread():
     np.testing.assert_allclose(found["it_untrusted"], 1 / 3)
 
 
-def typed(types=("induction", "other", "other", "induction")):
+def typed(types=("induction", "multigram", "multigram", "induction")):
     """Curves of four heads of two layers on two distributions, with errors, and what types they have."""
     heads = ["0:0", "0:1", "1:0", "1:1"]
     base = np.array([[4.0, 8, 2, 1], [8, 4, 3, 5], [6, 4, 9, 7]])
@@ -339,8 +339,8 @@ ON = {"at": {"distribution": "mixture"}}
     [
         ({"types": ["induction"]}, [6, 7]),
         ({"types": ["1:induction"]}, [7]),
-        ({"types": ["0:induction", "1:other"]}, [6, 9]),
-        ({"types": ["other"], "layer": 1}, [9]),
+        ({"types": ["0:induction", "1:multigram"]}, [6, 9]),
+        ({"types": ["multigram"], "layer": 1}, [9]),
     ],
 )
 def test_heads_are_chosen_by_type_and_layer(chosen, last):
@@ -360,7 +360,7 @@ def test_silhouette_over_heads_is_by_their_types_without_being_told_any():
 def test_a_type_that_no_head_has_is_said_and_counts_as_none():
     found = summary(entry("rllc.rllc", "last", over_heads="mean", types=["current-token"], **ON), typed())
     assert found["it"].isnull().all() and "no current-token head" in found["it"].attrs["not_judged"]
-    for kind, number in (("current-token", 0), ("other", 2)):
+    for kind, number in (("current-token", 0), ("multigram", 2)):
         count = entry("rllc.rllc", "last", over_heads="count", types=[kind], **ON)
         assert summary(count, typed())["it"].item() == number
 
@@ -369,7 +369,7 @@ def test_what_needs_more_heads_than_there_are_has_no_value():
     two = entry("rllc.rllc", "last", over_heads="spread", types=["induction"], **ON)
     needs = {"needs": {"heads": 2, "types": ["induction"]}}
     assert summary({**two, **needs}, typed())["it"].item() == 1 / 6.5
-    one = typed(("induction", "other", "other", "other"))
+    one = typed(("induction", "multigram", "multigram", "multigram"))
     found = summary({**entry("heads.prefix_matching", "last", over_heads="max"), **needs}, one)
     assert found["it"].isnull().all()
     assert "needs 2 induction heads, has 1" in found["it"].attrs["not_judged"]
@@ -488,7 +488,7 @@ def test_the_error_is_the_larger_spread_of_the_two_modes_of_redraws():
     ],
 )
 def test_why_there_is_no_value(statistic, why):
-    heads = xr.Dataset({"head_type": (("seed", "head"), [["other"] * 2] * 2)}, circuits().coords)
+    heads = xr.Dataset({"head_type": (("seed", "head"), [["multigram"] * 2] * 2)}, circuits().coords)
     found = summary(statistic, {"llc": llc(), "circuits": circuits(), "heads": heads})["it"]
     assert json.loads(found.attrs["not_judged"])["5"] == why
 

@@ -11,7 +11,9 @@ from rllc.analysis.transfer import transfer
 from rllc.vocabulary import head_coords, head_labels
 
 STEPS = np.unique(np.round(np.geomspace(1, 3000, 20))).astype(int)
-KINDS = np.asarray(["previous-token", "other", "current-token", "other", "previous-token", "other"])
+KINDS = np.asarray(
+    ["previous-token", "multigram", "current-token", "multigram", "previous-token", "multigram"]
+)
 SHAPE = ["sbd_kmeans"]
 
 
@@ -21,7 +23,7 @@ def curves(kinds, scale, offset=0.0):
     shapes = {
         "previous-token": 1 / (1 + np.exp(-(x - 0.7) / 0.03)),
         "current-token": np.exp(-(((x - 0.4) / 0.08) ** 2)),
-        "other": 1 - x,
+        "multigram": 1 - x,
     }
     return offset + scale * np.stack([shapes[kind] for kind in kinds], axis=-1)
 
@@ -64,7 +66,7 @@ def test_seeds_of_the_same_heads_have_the_same_clusters(algorithm):
     np.testing.assert_array_equal(cell["rand_own"], 1)
     np.testing.assert_allclose(cell["p"], 1 / 60)  # 6! / (3! 2! 1!) orders
     np.testing.assert_allclose(cell["distance"], 0, atol=1e-9)
-    numbers = {"previous-token": 0, "other": 1, "current-token": 2}  # by the first head of the first seed
+    numbers = {"previous-token": 0, "multigram": 1, "current-token": 2}  # by the first head of the first seed
     assert cell["cluster"].values.tolist() == [[numbers[kind] for kind in order] for order in orders]
     assert made["rand_types_mean"].isel(step=-1).values.tolist() == [1, 1, 1]
     assert made["p_of_most"].isel(step=-1).values == pytest.approx([1 / 60] * 3)
@@ -73,7 +75,7 @@ def test_seeds_of_the_same_heads_have_the_same_clusters(algorithm):
 def test_p_is_not_asked_of_seeds_in_which_it_cannot_be_small():
     """One head of its own among six: 1/6 at best, however good the clusters are."""
     datasets = study([KINDS] * 3)
-    datasets["heads"]["head_type"][1:] = ["other"] * 5 + ["induction"]
+    datasets["heads"]["head_type"][1:] = ["multigram"] * 5 + ["induction"]
     made = carried(datasets)
     np.testing.assert_allclose(made["p_least"].values.ravel(), [1 / 60, 1 / 6, 1 / 6])
     assert made["p_of_most"].isnull().all() and made["rand_types_mean"].isel(step=-1).notnull().all()
@@ -103,12 +105,12 @@ def test_types_that_are_shuffled_give_0_in_the_mean():
 
 def test_the_nearest_centre_is_taken_not_the_seeds_own_clusters():
     """A seed that lacks a type leaves a cluster empty, where its own clusters divide a type."""
-    made = carried(study([KINDS, ["other"] * 3 + ["previous-token"] * 3], noise=1e-3), n_clusters=(3,))
+    made = carried(study([KINDS, ["multigram"] * 3 + ["previous-token"] * 3], noise=1e-3), n_clusters=(3,))
     assert made["cluster"].sel(seed=1).values.ravel().tolist() == [1, 1, 1, 0, 0, 0]
     assert made["rand_types"].sel(seed=1).item() == 1
     assert made["rand_own"].sel(seed=1).item() < 1
     shifted = study([KINDS, KINDS])
-    shifted["rllc"]["rllc"][0, 1, :, 0] = curves(["other"], 1.0)[:, 0]
+    shifted["rllc"]["rllc"][0, 1, :, 0] = curves(["multigram"], 1.0)[:, 0]
     assert carried(shifted)["cluster"].sel(seed=1, n_clusters=3).values.ravel().tolist() == [1, 1, 2, 1, 0, 1]
 
 

@@ -55,8 +55,17 @@ def test_colours_are_the_papers_and_lines_the_data(misplaced):
         np.testing.assert_allclose(lines[2].get_ydata(), patched)
     last = data.sel(seed=0, step=1000, closers="all", condition="patched", brackets="nested")
     assert f"{float(last['rise']):.2f} ± 0.05 (nested)" in drawing.caption
-    assert "into 1:1" in drawing.caption
+    assert "the bracket head 1:1 " in drawing.caption and "multigram heads 0:0, 0:2" in drawing.caption
     assert misplaced(drawing) == []
+
+
+@pytest.mark.parametrize(("rise", "said"), [(0.11, "1:1 needs layer 0"), (0.09, "1:1 does not clearly need")])
+def test_a_need_is_two_standard_errors(rise, said):
+    data = brackets()
+    data["rise"][:] = rise
+    assert said in rllc_fig6_dyck_path_patching({"brackets": data}).caption
+    data["rise"].loc[{"condition": "patched", "brackets": "nested"}] = -1.0
+    assert "does not clearly need" in rllc_fig6_dyck_path_patching({"brackets": data}).caption
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_the_change_by_the_gradient_is_over_the_chains_that_have_a_control():
 @pytest.mark.parametrize(
     ("off", "trace", "said"),
     [
-        (1.05, None, ["Without the gradient the estimates change by 5.0% in the median cell"]),
+        (1.05, None, ["Without the loss gradient the estimates change by 5.0% in the median cell"]),
         (1.06, None, []),
         (0.9, None, []),
         (2.0, 4 / 0.3, ["n_beta / (2 localization) tr H is 1.00 to 1.00 times the estimate in eight of ten cells"]),
@@ -115,7 +115,7 @@ def test_the_change_by_the_gradient_is_over_the_chains_that_have_a_control():
         (2.0, 4 / 0.3 * 0.74, []),
         (2.0, 4 / 0.3 * 1.24, ["n_beta / (2 localization) tr H is 1.24 to 1.24"]),
         (2.0, 4 / 0.3 * 1.26, []),
-        (1.0, 4 / 0.3, ["Without the gradient", "n_beta / (2 localization) tr H"]),
+        (1.0, 4 / 0.3, ["Without the loss gradient", "n_beta / (2 localization) tr H"]),
         (2.0, NAN, []),
     ],
 )  # fmt: skip
@@ -130,6 +130,27 @@ def test_an_estimate_that_is_the_localizations_is_said_to_be(off, trace, said):
     assert all(sentence.startswith(start) for sentence, start in zip(found, said, strict=True))
 
 
+def by_text(*off):
+    """One head with rLLC 1 on texts of several names, each with its control."""
+    each = [estimates([1.0, 1.0], [value, value]) for value in off]
+    names = [f"text{n}" for n in range(len(off))]
+    made = xr.concat(each, xr.DataArray(names, dims="distribution", name="distribution"))
+    labels = [f"my text {n}" for n in range(len(off))]
+    return made.assign_coords(distribution_label=("distribution", labels))
+
+
+def test_of_several_texts_the_controls_part_in_each_is_said():
+    (found,) = against_controls.localization_dominance(by_text(1 / 0.98, 2.0), {})
+    assert found == (
+        "Without the loss gradient estimates change by a median of 2.0% on my text 0, 50.0% on my text 1. "
+        "Up to 5%, on your own text too, they say how curved the loss there is."
+    )
+    (found,) = against_controls.localization_dominance(by_text(2.0, 4.0), {})
+    assert found.endswith("a median of 50.0% on my text 0, 75.0% on my text 1.")
+    (found,) = against_controls.localization_dominance(by_text(*np.linspace(1.25, 5, 7)), {})
+    assert found.endswith("a median of 20.0% on my text 0 to 80.0% on my text 6.")
+
+
 def test_without_a_pull_there_is_no_prediction_of_the_curvature():
     hessian = xr.Dataset({"hessian_trace_head": ("head", [1.0])}, {"head": ["0:0"]})
     assert against_controls.predicted(estimates([1.0], localization=0), {"hessian": hessian}) is None
@@ -138,7 +159,7 @@ def test_without_a_pull_there_is_no_prediction_of_the_curvature():
 
 def test_types_are_those_of_the_heads_that_have_one():
     kinds = xr.DataArray(
-        [["induction", "other"], ["other", "unknown"]],
+        [["induction", "multigram"], ["multigram", "unknown"]],
         {"seed": [0, 1], "head": ["0:0", "0:1"]},
         ("seed", "head"),
     )

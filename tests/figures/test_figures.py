@@ -136,6 +136,22 @@ def test_the_lines_drawn_are_the_data(datasets):
     np.testing.assert_array_equal(drawing.data["rllc"].sel(seed=0, head="0:0", distribution="mixture"), truth)
 
 
+def test_a_peak_is_where_means_are_within_an_error_of_the_largest(datasets):
+    """Head 0:0 is 5 from step 180 on but for a last 3; its errors are 0.3, but for one step."""
+    rllc = datasets["rllc"].sel(distribution=["mixture"], seed=[0])
+    step = rllc["step"].values
+    late = step[step >= 50]
+    value = xr.where(rllc["step"] >= late[1], 5.0, 1.0).where(rllc["step"] != step[-1], 3.0)
+    made = rllc.assign(rllc=value * xr.ones_like(rllc["rllc"].fillna(1.0)))
+    made = made.assign(rllc_se=0.3 * xr.ones_like(made["rllc"]))
+    caption = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": made}).caption
+    said = f" % (0:0, largest at steps {late[2]:,} to {late[-3]:,})"
+    assert caption.startswith(
+        f"From its largest value to its last a head of layer 0 loses {100 * (1 - 13 / 15):.0f} ± "
+    )
+    assert said in caption
+
+
 def test_colour_is_the_type_and_heads_differ(datasets):
     from rllc.figures.inputs import types_of
     from rllc.figures.style import TYPE_COLORS, head_styles
@@ -198,7 +214,7 @@ def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_no
     sampling = json.dumps(json.loads(rllc.attrs["sampling"]) | {"control_chains": 2})
     rllc = rllc.assign(rllc_gradient_off=same).assign_attrs(sampling=sampling)
     captions = {
-        "control_gradient_off": "1 - on/off is 0.0% in the median (80 % of cells from 0.0% to 0.0%)",
+        "control_gradient_off": "estimates lie 0.0% below the control in the median (80 % of cells: 0.0% to 0.0%)",
         "rllc_fig2_wrllc_by_head": "change by 0.0% in the median cell and by at most 0.0%",
     }
     for name, told in captions.items():
@@ -210,7 +226,7 @@ def test_control_caption_has_the_measured_ratio_per_setting(datasets):
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
-        assert f"1 - on/off is {middle:.1%} in the median" in words(drawing)
+        assert f"estimates lie {middle:.1%} below the control in the median" in words(drawing)
         np.testing.assert_array_equal(
             drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
             one["rllc"].transpose("step", "head"),
@@ -334,6 +350,9 @@ def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates
     for head, expected in zip(labels, [1.0, 0.0, 2.0], strict=False):
         known = kinds.sel({"head": head}).dropna("step")
         assert known.size and (known == expected).all()
+    known = drawing.data["meaning"].attrs
+    assert known["flag_meanings"].split()[1] == "posterior_mean"
+    assert known["flag_values"].dtype == drawing.data["meaning"].dtype and "flag_masks" not in known
     assert "rllc_centred" in drawing.data and "without drift (centred control)" in words(drawing)
     plain = figure("control_gradient_off")(datasets)
     assert "rllc_centred" not in plain.data and "centred" not in words(plain)
@@ -439,7 +458,8 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
         drawn = drawing.data[name].sel(distribution="english", drop=True)
         xr.testing.assert_allclose(drawn, truth[name].transpose(*drawn.dims), atol=1e-12)
     assert drawing.data["contrast"].sel(distribution="code").isnull().all()
-    below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("less english"))
+    assert not [name for name in drawing.data["faulty"].attrs if name.startswith("flag_")]
+    below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("code − english"))
     band = below.collections[0].get_paths()[0].get_extents()  # of the first head
     cell = truth.sel(seed=0, head="0:0")
     assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))

@@ -1,12 +1,16 @@
+import json
+from itertools import combinations
+
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import spearmanr
 
 from rllc.analysis.clusters import cluster
 from rllc.figures.depths import rllc_fig13_stages
 from rllc.figures.drawing import save
 from rllc.figures.heads.overview import rllc_fig1_overview
+
+RHO = (0.62, 0.52, 0.71, 0.02)  # of multigram heads and its interval, and p
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,15 @@ def eight(make_study):
     heads = made["rllc"]["head"].values
     counts = np.random.default_rng(0).integers(10, 90, (1, 2, heads.size)).astype(float)
     coords = {"seed": [0], "step": made["rllc"]["step"].values[[4, -1]], "head": heads}
-    return made | {"tokens": xr.Dataset({"multigrams": (("seed", "step", "head"), counts)}, coords)}
+    numbers = {
+        f"multigram_spearman{part}": n for part, n in zip(("", "_low", "_high", "_p"), RHO, strict=True)
+    }
+    numbers["multigram_spearman_heads"] = 12.0
+    at = {"seed": [0], "step": coords["step"], "scope": ["layer 0", "layer 1", "both layers"]}
+    full = {name: (tuple(at), np.full((1, 2, 3), value)) for name, value in numbers.items()}
+    classification = xr.Dataset(full, at, {"classification": json.dumps({"distribution": "mixture"})})
+    tokens = xr.Dataset({"multigrams": (("seed", "step", "head"), counts)}, coords)
+    return made | {"tokens": tokens, "classification": classification}
 
 
 def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplaced, tmp_path):
@@ -27,19 +39,39 @@ def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplace
     own = [head for head in found["head"].values if head.startswith("1:")]
     groups = {" ".join(h for h in own if found.sel(head=h) == k) for k in np.unique(found.sel(head=own))}
     assert {text.get_text() for text in by_cluster.get_legend().get_texts()} == groups
-    assert "1:1  induction" in [text.get_text() for text in by_type.get_legend().get_texts()]
+    kinds = [text.get_text() for text in by_type.get_legend().get_texts()]
+    assert {*kinds} == {*drawing.data["head_type"].values.ravel()}
     for ax in (by_cluster, by_type):
         ends = sorted(float(line.get_ydata()[-1]) for line in ax.lines if len(line.get_ydata()) > 2)
         last = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=own).isel(step=-1)
         np.testing.assert_allclose(ends, np.sort(last.values))
-    many = [h for h, kind in drawing.data["head_type"].isel(seed=0).to_series().items() if kind == "other"]
-    x = eight["tokens"]["multigrams"].sel(seed=0, head=many).isel(step=-1)
-    y = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=many).isel(step=-1)
-    assert f"ρ = {spearmanr(x, y).statistic:.2f} over {len(many)} heads" in drawing.caption
+    assert "ρ = 0.62 (0.52 to 0.71), p = 0.02, 12 heads" in drawing.caption
+    said, *names = [text.get_text() for text in memory.texts]
+    assert said == "12 multigram heads:\nρ = 0.62, p = 0.02"
     assert sum(len(line.get_xdata()) for line in memory.lines) == 16
-    assert {text.get_text() for text in memory.texts} == set(eight["rllc"]["head"].values)
+    assert {*names} == set(eight["rllc"]["head"].values)
+    for ax in (by_cluster, by_type):
+        assert {text.get_text() for text in ax.texts} == {*own}
+    boxes = [text.get_window_extent() for ax in drawing.figure.axes for text in ax.texts]
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
     assert not misplaced(drawing)
     save(drawing, png=tmp_path / "a.png")
+
+
+def test_there_are_as_many_clusters_as_types_among_the_heads_that_are_clustered_together(eight):
+    """Layers that were clustered by themselves have two clusters; all heads together would have four."""
+    drawing = rllc_fig1_overview(eight)
+    assert "(k = 2)" in drawing.figure.axes[0].get_title(loc="left")
+    together = eight["clusters"].assign_coords(head_scope=("head", ["all heads"] * 16))
+    of_four = together.assign_coords(n_clusters=[2, 4])
+    drawing = rllc_fig1_overview(eight | {"clusters": of_four})
+    assert "(k = 4)" in drawing.figure.axes[0].get_title(loc="left")
+
+
+def test_a_correlation_of_another_distribution_is_not_drawn(eight):
+    drawing = rllc_fig1_overview(eight, distribution="code")
+    assert "ρ" not in drawing.caption and "classification.nc" in drawing.caption
+    assert "multigram_spearman" not in drawing.data
 
 
 def test_the_overview_refuses_a_layer_that_is_not_there(eight):

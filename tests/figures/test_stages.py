@@ -54,14 +54,14 @@ def test_boundaries_and_bands(datasets, misplaced):
     thick = one["boundary_step"].where(sure).dropna("boundary").values
     assert {step for step, width in lines(level).items() if width > 1} == set(thick)
     assert lines(far) == {}
-    assert [text.get_text() for text in far.texts] == ["no boundary is determined"]
+    assert [text.get_text() for text in far.texts] == ["no stage boundary is determined"]
     assert [text.get_text() for text in level.texts] == []
 
 
 def test_the_caption_says_whether_it_is_the_loss(datasets):
     drawing = stage_fig1a_lm(datasets, seeds=[0])
     words = f"{drawing.caption} {drawing.details}"
-    assert "LLC, published: no boundary is determined." in words
+    assert "LLC, published: no stage boundary is determined." in words
     assert "LLC, published: correlation with the loss -1.000" in words
     assert "mean loss of the chains 11.00 to 11.00 nats/token, more than uniform predictions (8.50)" in words
     assert "LLC, sampling: boundaries peak" in words
@@ -91,7 +91,7 @@ def test_the_control_is_drawn_and_its_share_is_said(datasets):
     off = llc * xr.where(llc["step"] > 1000, 1.25, 2.0)
     with_control = datasets | {"llc": datasets["llc"].assign(llc_gradient_off=off)}
     drawing = stage_fig1a_lm(with_control, seeds=[1])
-    said = "LLC, sampling: 0.50 to 0.80 of its control without gradient."
+    said = "The LLC (sampling) is 0.50 to 0.80 times its control without loss gradient."
     assert said in f"{drawing.caption} {drawing.details}"
     ax = drawing.figure.axes[1]
     dotted = [line for line in ax.lines if line.get_color() == OFF["color"]]
@@ -108,7 +108,7 @@ def test_of_several_seeds_the_extremes_are_said(datasets):
         "LLC: correlation with the loss -1.000 to -0.500, mean loss of the chains 8.00 to 11.00 nats/token "
         "(uniform predictions: 8.50)."
     )
-    assert parted == "LLC: seed 0: no boundary is determined; seed 1: no boundary is determined."
+    assert parted == "LLC: seed 0: no stage boundary is determined; seed 1: no stage boundary is determined."
     assert of_llc({0: None}) == []
 
 
@@ -134,7 +134,7 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
     of_llc = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["llc_slope"]
     assert np.allclose(one["llc_slope"], of_llc.sel(step=one["step"].values))
     assert len(lines(drawing.figure.axes[0])) == int(of_llc.notnull().any()) * 4
-    assert "no boundary is determined" in stage_figB2(datasets, setting="published").caption
+    assert "no stage boundary is determined" in stage_figB2(datasets, setting="published").caption
 
 
 def test_a_line_per_seed(datasets, misplaced):

@@ -12,7 +12,7 @@ from rllc.vocabulary import head_coords, head_labels
 STEPS = [0, 10, 100, 1000]
 
 
-def study(kinds=("other", "previous-token", "induction", "induction"), seeds=(0,)):
+def study(kinds=("multigram", "previous-token", "induction", "induction"), seeds=(0,)):
     random = np.random.default_rng(0)
     at = {"seed": list(seeds), "distribution": ["mixture", "code"]}
     heads = head_coords(head_labels(2, 2))
@@ -83,7 +83,7 @@ def test_another_distribution_and_no_joint_estimate(misplaced):
 
 def test_scores_without_the_heads_of_another_seed_are_not_missing():
     made = study(seeds=(0, 2))
-    made["heads"]["head_type"][1, 2] = "other"  # seed 2 has no 1:0, so no score without it or 1:1 alone
+    made["heads"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
     made["icl"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
     assert "No cell drawn is missing" in rllc_fig10_staggered_induction(made).caption
     made["icl"]["icl_score"].loc[{"seed": 0, "ablated": "1:0", "step": 10, "distribution": "code"}] = np.nan
@@ -92,7 +92,7 @@ def test_scores_without_the_heads_of_another_seed_are_not_missing():
 
 @pytest.mark.parametrize("heads", [0, 1])
 def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
-    kinds = ("other", "other", "induction" if heads else "other", "other")
+    kinds = ("multigram", "multigram", "induction" if heads else "multigram", "multigram")
     drawing = rllc_fig10_staggered_induction(study(kinds))
     shown = [ax for ax in drawing.figure.axes if ax.get_visible()]
     assert len(shown) == 2

@@ -43,7 +43,7 @@ def tokens():
 
 @pytest.fixture(scope="module")
 def heads(tokens):
-    kinds = np.asarray([["previous-token", "other", "induction", "unknown"]], dtype=object)
+    kinds = np.asarray([["previous-token", "multigram", "induction", "unknown"]], dtype=object)
     return xr.Dataset({"head_type": (("seed", "head"), kinds)}, {"seed": [0], "head": tokens["head"].values})
 
 
@@ -65,11 +65,11 @@ def shares(**of):
     ("kind", "of", "expected"),
     [
         ("induction", {"dyck": 0.9}, "induction"),  # scores come first
-        ("other", {"dyck": 0.3, "skip_ngram": 0.1, "ngram": 0.2, "unexplained": 0.4}, "multigram (Dyck)"),
-        ("other", {"induction": 0.9, "ngram": 0.02}, "multigram (n-gram)"),
+        ("multigram", {"dyck": 0.3, "skip_ngram": 0.1, "ngram": 0.2, "unexplained": 0.4}, "multigram (Dyck)"),
+        ("multigram", {"induction": 0.9, "ngram": 0.02}, "multigram (n-gram)"),
         ("unknown", {"recurrent_pair": 0.5, "skip_ngram": 0.3}, "multigram (skip n-gram)"),
-        ("other", {"unexplained": 1.0}, "multigram"),
-        ("other", {"dyck": np.nan}, "multigram"),
+        ("multigram", {"unexplained": 1.0}, "multigram"),
+        ("multigram", {"dyck": np.nan}, "multigram"),
     ],
 )
 def test_a_head_is_called_as_in_the_papers_table(kind, of, expected):
@@ -119,7 +119,7 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     drawing = figures.rllc_fig4_tokens_in_context(datasets, heads=["1:0", "0:1"])
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "1:0  induction: 100% induction" in texts
-    assert "0:1  other: no token in context" in texts
+    assert "0:1  multigram: no token in context" in texts
     assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
 
 
@@ -163,6 +163,28 @@ def test_all_text_can_be_read_in_both_schemes():
         for paper in ("paper", "box"):
             pairs += [(SCHEMES[ink][scheme], SCHEMES[paper][scheme]) for ink in ("ink", "soft", "link")]
     assert min(contrast(*pair) for pair in pairs) >= 4.5
+
+
+def test_every_pattern_is_defined_and_the_one_that_explains_most_is_open(datasets):
+    """Head 1:0 has every share by hand: pairs explain more than induction, though that comes first."""
+    tokens = datasets["tokens"].copy(deep=True)
+    where = {"head": "1:0", "step": 20}
+    share = dict.fromkeys(PATTERNS, 0.0) | {"induction": 0.25, "recurrent_pair": 0.35, "unexplained": 0.4}
+    tokens["share"].loc[where] = list(share.values())
+    rank = tokens["shown_rank"].sel(**where, seed=0).values.astype(int)
+    index = tokens["pattern_index"].sel(**where, seed=0).values.copy()
+    index[rank[rank >= 0]] = np.resize([0, 4, 5], (rank >= 0).sum())
+    tokens["pattern_index"].loc[{**where, "seed": 0}] = index
+    made = tokens_in_context(datasets | {"tokens": tokens})
+    section = made.split('<section id="seed0-head1-0">')[1].split("</section>")[0]
+    assert re.findall(r'data-pattern="(\w+)"( open)?', section) == [
+        ("induction", ""), ("recurrent_pair", " open"), ("unexplained", ""),
+    ]  # fmt: skip
+    defined = re.findall("<dt>([^<]+)</dt><dd>([^<]+)</dd>", made)
+    assert [unescape(name) for name, _ in defined] == [label for label, _ in figures.PATTERNS.values()]
+    chance = tokens["share_chance"].sel(**where, seed=0, pattern="unexplained").item()
+    assert f'40 % <span class="g">| {chance:.0%}</span>'.replace("%<", " %<") in made
+    assert "share by chance, of positions drawn at random" in made
 
 
 MORE = """

@@ -58,6 +58,13 @@ def test_where_it_matches_is_the_same_token(planted, repeated):
     assert (np.diff(one["rise"]) <= 0).all() and one["rise"][-1] == pytest.approx(one["rise_threshold"])
 
 
+def test_patterns_are_flag_values_of_the_variables_own_type(planted):
+    attributes = planted["pattern_index"].attrs
+    assert attributes["flag_values"].dtype == planted["pattern_index"].dtype == np.int8
+    assert attributes["flag_meanings"].split() == planted["pattern"].values.tolist()
+    assert "flag_masks" not in attributes
+
+
 def test_a_dead_head_has_no_tokens(planted):
     for head in ("0:1", "1:1"):
         dead = planted.sel(head=head)

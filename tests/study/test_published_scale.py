@@ -42,7 +42,7 @@ def test_published_heads_get_their_types(study):
         coords={"seed": [1], "step": [50000], "head": heads},
     )
     types = head_types(data, thresholds=study.experiments["language"].head_types.model_dump())
-    expected = ["previous-token"] * 2 + ["induction"] * 2 + ["other"]
+    expected = ["previous-token"] * 2 + ["induction"] * 2 + ["multigram"]
     assert types.sel(seed=1).values.tolist() == expected
 
 

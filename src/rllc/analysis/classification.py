@@ -34,8 +34,8 @@ def classification(
     distribution  of the refined LLC; ``code_distribution``: of code, None where there is none
 
     ``multigram_spearman`` (seed, step, scope) is Spearman's correlation of the refined LLC of multigram heads
-    (type "other") with their count of multigrams; ``_low`` and ``_high`` are a 95 % interval for the errors
-    of both, refined LLCs drawn anew with their standard errors and counts with the deviations of random
+    with their count of multigrams; ``_low`` and ``_high`` are a 95 % interval for the errors of both, refined
+    LLCs drawn anew with their standard errors and counts with the deviations of random
     halves of the tokens. It holds no error of which heads there are; that is ``_p``, the share of orders of
     the heads with a correlation at least as large. ``multigram_correlation`` and ``_both`` pool the seeds, by
     ranks within each, and are the same number for every seed: of layer 1 and of both layers, NaN with fewer
@@ -187,7 +187,7 @@ def _dyck_less_others(one: xr.Dataset) -> float:
     best = bracket_head(one["share"])
     if best is None:
         return NAN
-    others = heads_of(one, "other", layer=layer_of(best))
+    others = heads_of(one, "multigram", layer=layer_of(best))
     others = others.isel(head=np.flatnonzero(others["head"] != best))
     return _less(np.atleast_1d(one["rllc"].sel(head=best).values), others["rllc"].values)
 

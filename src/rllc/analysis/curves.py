@@ -57,6 +57,18 @@ def peak_step(curve: Curve) -> Numbers:
     return curve.step[curve.value.argmax(-1)].astype(float)
 
 
+def near_peak(curve: Curve) -> np.ndarray:
+    """Which values are within a standard error of the difference from the largest, itself one; of one curve.
+
+    Without errors only those that equal it.
+    """
+    top = curve.value.argmax()
+    error = np.zeros(curve.value.size) if curve.error is None else curve.error
+    return curve.value[top] - curve.value <= np.where(
+        curve.step == curve.step[top], 0.0, np.hypot(error, error[top])
+    )
+
+
 def maximum(curve: Curve) -> Numbers:
     """The largest value."""
     return curve.value.max(-1)

@@ -26,8 +26,8 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
     A head is previous-token, current-token or induction where ``previous_token``, ``current_token`` or
     ``prefix_matching`` (seed, step, head; mean attention weights in 0..1) at the last checkpoint is at
     least its threshold. Where several are, the score that is largest **in units of its threshold** wins.
-    A head below all of them is "other": at this size that is everything arXiv 2410.02984 (Table 1) calls
-    multigram, and more. A head with a missing score, and no other above its threshold, is "unknown".
+    A head below all of them is "multigram", as arXiv 2410.02984 calls all the rest, whatever explains its
+    tokens. A head with a missing score, and no other above its threshold, is "unknown".
 
     Raises ValueError for a missing variable, or a threshold that is not positive.
     """
@@ -39,7 +39,7 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
     last = heads[list(SCORES.values())].sortby("step").isel(step=-1, drop=True).transpose("seed", "head")
     relative = last.map(lambda score: score / thresholds[score.name]).to_dataarray("score")
     best = relative.fillna(-np.inf).argmax("score")
-    below = xr.where(relative.isnull().any("score"), TYPES.index("unknown"), TYPES.index("other"))
+    below = xr.where(relative.isnull().any("score"), TYPES.index("unknown"), TYPES.index("multigram"))
     index = xr.where(relative.max("score") >= 1.0, best, below)
     kinds = np.asarray(TYPES, dtype=object)[index.values]
     labels = xr.DataArray(kinds, index.coords, index.dims, name="head_type")

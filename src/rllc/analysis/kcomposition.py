@@ -27,7 +27,7 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
     datasets  ``heads``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
               head), ``head_type`` (seed, head)
 
-    Multigram heads are those of type "other"; layer 0 composes with the last layer.
+    Layer 0 composes with the last layer.
 
     ``turnaround``     share of the pairs of multigram heads of both layers whose curve has a maximum or a
                        minimum between its ends that is ``CLEAR`` standard deviations of all pairs' scores at
@@ -70,7 +70,7 @@ def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> li
         chosen = score.sel(head=senders, later_head=receivers)
         return chosen.transpose("head", "later_head", "step").values
 
-    first, later = of("other", 0), of("other", last)
+    first, later = of("multigram", 0), of("multigram", last)
     every = curves(*([h for h in labels if layer_of(h) == layer] for layer in (0, last)))
     coupled = _coupled(curves(first, later))
     reached = np.flatnonzero(prefix >= INDUCTION_BEGINS)

@@ -1,8 +1,7 @@
 """Multigrams of heads against their refined LLC: rank correlations (arXiv 2410.02984, Section 4.1, App. B).
 
 A table has, of every head (seed, step, head), ``head_type``, ``layer``, ``multigrams`` and these of random
-halves of the tokens (``multigrams_half``, half), ``rllc`` and ``rllc_se``. Multigram heads are those of type
-"other".
+halves of the tokens (``multigrams_half``, half), ``rllc`` and ``rllc_se``.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ def over_seeds(table: xr.Dataset, random: np.random.Generator) -> dict[str, xr.D
 
 
 def _multigram_heads(one: xr.Dataset, scope: str) -> xr.Dataset:
-    heads = heads_of(one, "other", layer=None if scope == SCOPES[2] else int(scope[-1]))
+    heads = heads_of(one, "multigram", layer=None if scope == SCOPES[2] else int(scope[-1]))
     known = np.isfinite(heads["rllc"].values) & np.isfinite(heads["multigrams"].values)
     return heads.isel(head=np.flatnonzero(known))
 

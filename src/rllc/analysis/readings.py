@@ -95,7 +95,7 @@ def layer_of(head: str) -> int:
 
 
 def is_one_of(head: str, kind: str, types: Sequence[str]) -> bool:
-    """Whether a head of this type is among types such as "induction" or, in layer 0 alone, "0:other"."""
+    """Whether a head of this type is among types such as "induction" or, in layer 0 alone, "0:multigram"."""
     return kind in types or f"{layer_of(head)}:{kind}" in types
 
 

@@ -9,7 +9,7 @@ from rllc.analysis.contrasts import by_chain, difference
 from rllc.verdicts import verdict_attributes
 from rllc.vocabulary import describe
 
-GROUPS = {"induction": "induction", "multigram": "other"}  # what the paper calls them -> type of the head
+GROUPS = ("induction", "multigram")  # types of heads
 GAP = "induction less multigram"
 VARIABLES = {
     "log2_ratio": (
@@ -69,7 +69,7 @@ def refinement(
     square = (relative["contrast_se"] / np.log(2)) ** 2
     bits = one["verdict"] | others["verdict"]
     made = []
-    for kind in GROUPS.values():
+    for kind in GROUPS:
         member = (types == kind).reset_coords(drop=True)
         count = member.sum("head")
         mean, error = _over(member, ratio, square)

@@ -28,7 +28,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
 
     statistics  name -> ``label``, ``unit``, ``statistic`` and either ``of`` ("llc.llc": dataset and variable)
                 or ``among`` (names of others); where wanted ``at`` (dim -> label; a dim with one label needs
-                none), ``divided_by`` (labels), ``layer``, ``types`` ("induction", "0:other"),
+                none), ``divided_by`` (labels), ``layer``, ``types`` ("induction", "0:multigram"),
                 ``over_heads`` or ``of_heads`` (with ``bound``), ``over_seeds``, ``needs`` (``heads`` of
                 ``types``: with fewer there is no value), ``from_step``, ``to_step``, ``window`` and the
                 options of the function (``against``: as ``of``, at ``against_at`` if that is given, else at

@@ -6,6 +6,7 @@ from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 from rllc.figures.stage_bands import (
+    AT_ONE_LOSS,
     OF_BANDS,
     OF_STAGES,
     Cells,
@@ -78,7 +79,8 @@ def stage_figB6(  # noqa: N802
     shown = data.sel(step=llc["step"].values)
     conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
     return captions.drawing(
-        figure, data, *of_llc(cells), *findings, WHAT, conditions=[contexts, *conditions],
+        figure, data, *of_llc(cells), *findings, WHAT,
+        conditions=[contexts, explained(AT_ONE_LOSS, cells), *conditions],
         details=[*details, explained(OF_STAGES, cells)],
     )  # fmt: skip
 

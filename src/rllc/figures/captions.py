@@ -191,13 +191,13 @@ def _numbers(counts: Counter[str]) -> str:
 
 
 def types(kinds: xr.DataArray) -> str:
-    """How types were assigned, and which heads are not "other"."""
+    """How types were assigned, and which heads are not "multigram"."""
     if (kinds == "unknown").all():
         return NO_HEADS
     parts = []
     for seed in np.atleast_1d(kinds["seed"].values).tolist():
         row = kinds.sel(seed=seed)
-        named = by_head(row[~row.isin(["other", "unknown"])])
+        named = by_head(row[~row.isin(["multigram", "unknown"])])
         parts.append(f"seed {seed}: {named or 'none above a threshold'}")
     return f"Colour is the head's type by its attention scores at the last checkpoint ({'; '.join(parts)})."
 

@@ -12,7 +12,17 @@ from rllc.analysis.plateaus import FEWEST
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
-from rllc.figures.stage_bands import OF_STAGES, bands, estimates, keys, of_curve, of_llc, of_loss, within
+from rllc.figures.stage_bands import (
+    AT_ONE_LOSS,
+    OF_STAGES,
+    bands,
+    estimates,
+    keys,
+    of_curve,
+    of_llc,
+    of_loss,
+    within,
+)
 from rllc.units import NATS
 
 SMOOTH = {"color": "#CC3311", "linestyle": "--", "linewidth": 1.3, "zorder": 4}
@@ -74,6 +84,7 @@ def stage_figB2(  # noqa: N802
         "Dashed red: a Gaussian process in ln(step) with noise; below its slope, and differences between "
         "checkpoints, which may leave the panel.",
         captions.setting(llc),
+        conditions=[captions.when(one is not None, AT_ONE_LOSS)],
         details=[captions.when(one is not None, OF_STAGES)],
     )
 

@@ -64,16 +64,22 @@ class Row(NamedTuple):
 
 
 def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
-    """The figure of ``rows``; ``layout`` as of ``style.grid``. Panels that a row lacks are hidden."""
+    """The figure of ``rows``; ``layout`` as of ``style.grid``.
+
+    Where a row lacks panels the first such place has its legend, the others are hidden.
+    """
     figure, axes = style.grid(len(rows), max(len(row.panels) for row in rows), **layout)
     for line, row in zip(axes, rows, strict=True):
-        for ax in line[len(row.panels) :]:
-            ax.set_visible(False)
+        free = line[len(row.panels) :]
+        for n, ax in enumerate(free):
+            ax.set_axis_off()
+            ax.set_visible(n == 0 and bool(row.keys))
         for ax, each in zip(line, row.panels, strict=False):
             draw(ax, each)
         line[0].set_ylabel(row.label)
         if row.keys:
-            style.beside(line[len(row.panels) - 1], row.keys, title=row.heading)
+            where, at = (free[0], 0.0) if free.size else (line[-1], 1.02)
+            style.beside(where, row.keys, title=row.heading, at=at)
     return figure, axes
 
 
@@ -186,7 +192,7 @@ def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:
 
 def together(axes: Iterable[Axes]) -> None:
     """The same vertical range for all panels shown, which holds what each shows."""
-    shown = [ax for ax in axes if ax.get_visible()]
+    shown = [ax for ax in axes if ax.get_visible() and ax.axison]
     limits = [ax.get_ylim() for ax in shown]
     for ax in shown:
         ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))

@@ -18,17 +18,15 @@ RISING, FALLING, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#EFEFEF
 LINE = {"color": "#444444", "zorder": 1}
 SURE, POSSIBLE, OPENING = {"linewidth": 1.8}, {"linewidth": 0.7}, {"linewidth": 0.7, "linestyle": (0, (1, 2))}
 OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
-NONE = "no boundary is determined"
+NONE = "no stage boundary is determined"
 BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
 Cells = Mapping[int, xr.Dataset | None]  # what ``stages`` has of each seed's curve
 OF_BANDS = (
     "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
     "of the flat start."
 )
-OF_STAGES = (
-    f"{OF_BANDS} Dashed: the LLC if the chains of all checkpoints came to one loss c, the median of what "
-    "they did come to; where it is far from the LLC, it leaves the panel."
-)
+OF_STAGES = f"{OF_BANDS} Where the purple line is far from the LLC, it leaves the panel."
+AT_ONE_LOSS = "Purple: n_beta (c − loss), the LLC if all chains came to one loss c."
 
 
 def estimates(datasets: Datasets, setting: str) -> xr.Dataset:
@@ -103,7 +101,9 @@ def within(level: xr.Dataset) -> Callable[[Axes], object]:
 def keys(*shown: xr.Dataset | None) -> list:
     """Legend entries of what is drawn of these curves."""
     there = [one for one in shown if one is not None]
-    return ([style.key("n_beta (c − loss)", **OF_LOSS)] if there else []) + boundary_keys(*there)
+    return (
+        [style.key("n_beta (c − loss),\nc: mean loss of chains", **OF_LOSS)] if there else []
+    ) + boundary_keys(*there)
 
 
 def boundary_keys(*there: xr.Dataset) -> list:
@@ -133,7 +133,7 @@ def words(one: xr.Dataset | None) -> str:
 
 
 def explained(text: str, cells: Cells) -> str:
-    """``OF_BANDS`` or ``OF_STAGES``, where there is one of these curves."""
+    """``OF_BANDS``, ``OF_STAGES`` or ``AT_ONE_LOSS``, where there is one of these curves."""
     return captions.when(any(one is not None for one in cells.values()), text)
 
 

@@ -10,6 +10,7 @@ from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
 from rllc.figures.stage_bands import (
+    AT_ONE_LOSS,
     BASE,
     OF_BANDS,
     OF_STAGES,
@@ -26,6 +27,7 @@ from rllc.figures.stage_bands import (
 LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
 OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
 OFF_OF = "llc_gradient_off"
+NEAR = 0.05  # share by which a control may differ from what is nearly it
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
 SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-matching score"}
@@ -68,11 +70,13 @@ def stage_fig1a_lm(
             drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
             frame = {"under": bands(cells[seed], said=True), "over": within(level)}
             panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
-        said.append([*_of_control(level, f"LLC{at}"), *of_llc(cells, f"LLC{at}")])
+        said.append([*_of_control(level, "LLC" if not at else f"LLC ({each})"), *of_llc(cells, f"LLC{at}")])
         rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
-        off = [style.key("gradient off", **OFF)] if OFF_OF in level else []
+        off = [style.key("control: no loss gradient", **OFF)] if OFF_OF in level else []
         rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
-    findings = [text for texts in zip_longest(*said, fillvalue="") for text in texts] + ranges
+    parts = [text for texts in zip_longest(*said, fillvalue="") for text in texts]
+    dashed = dict.fromkeys(explained(AT_ONE_LOSS, shown[each]) for each in every)
+    findings = [*parts[: len(every)], *dashed, *parts[len(every) :], *ranges]
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
@@ -120,7 +124,9 @@ def _of_control(level: xr.Dataset, named: str) -> Iterator[str]:
     if OFF_OF in level:
         share = level["llc"] / level[OFF_OF]
         low, high = float(share.min()), float(share.max())
-        yield f"{named}: {low:.2f} to {high:.2f} of its control without gradient."
+        near = max(abs(1 - low), abs(1 - high)) <= NEAR
+        what = ": it says how curved the loss is, hardly more" if near else ""
+        yield f"The {named} is {low:.2f} to {high:.2f} times its control without loss gradient{what}."
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:

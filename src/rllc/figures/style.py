@@ -43,7 +43,7 @@ TYPE_COLORS = {
     "previous-token": "#0072B2",
     "current-token": "#009E73",
     "induction": "#D55E00",
-    "other": "#6E6E6E",
+    "multigram": "#6E6E6E",
     "unknown": "#B5A642",
 }
 SHADES = (0.0, 0.35, -0.35, 0.5, -0.55)  # of heads of one type
@@ -222,13 +222,13 @@ def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> N
         ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
 
 
-def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None) -> None:
-    """A legend to the right of ``ax``, outside it; the layout makes room for it."""
+def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None, at: float = 1.02) -> None:
+    """A legend to the right of ``ax``, outside it; the layout makes room for it. ``at``: where it begins."""
     legend = ax.legend(
         handles=handles,
         title=title,
         loc="upper left",
-        bbox_to_anchor=(1.02, 1.02),
+        bbox_to_anchor=(at, 1.02),
         borderaxespad=0,
         ncols=legend_columns(len(handles)),
         columnspacing=1.0,

@@ -18,14 +18,27 @@ ROOM = 420  # characters of the context before the target
 TARGET = ("#ffffff", "#0b4f9e")
 INTRODUCTION = """<p>What is each attention head needed for at training step {step}? Its output is replaced
 by its mean, and {top} whose loss rises most{searched} are looked at: its <em>tokens in context</em>.
-The first of these patterns that holds explains a token: induction, brackets (Dyck), skip n-grams,
-n-grams, and pairs that recur. The last is ours, the others are those of
+The first of these patterns that holds explains a token. Recurrent pairs are ours, the others are those of
 <a href="https://arxiv.org/abs/2410.02984">arXiv 2410.02984</a>.</p>
+{patterns}
 <p>How to read an example: <span class="t">the token that is predicted</span>; the head's attention just
 before it, {steps}; <mark>what it attends to most</mark>; <u>what the pattern refers to</u>, where that is
 another token; <i>what follows</i>. ↵ is the end of a line, ⇥ a tab, · a space of a marked token, … what
 is left out, ‹› the start of a text, ‹e2› a byte of a character that tokens divide.</p>
 <p>This page quotes the text that the model was trained on or measured on.</p>"""
+MEANINGS = {  # as ``rllc.tasks.language.patterns.classify`` decides
+    "induction": "the current token came before and was followed by the predicted one, and the head attends "
+    "to that follower (in layer 0 also: three tokens recur, and it attends to the first)",
+    "dyck": "the predicted token closes what an earlier token opened: brackets, quotation marks, pairs of "
+    "words such as either … or; wherever the head attends",
+    "skip_ngram": "the token attended to and the predicted one belong together in a listed phrase, such as "
+    "more … than, whatever is between",
+    "ngram": "the text from the token attended to up to the predicted one is that of others of the head's "
+    "tokens, too",
+    "recurrent_pair": "the token attended to and the predicted one are a pair of several of the head's "
+    "tokens, at different distances",
+    "unexplained": "none of these",
+}
 MATCHED: dict[str, str] = {
     "induction": "{text} followed the same token before, at position {place}",
     "dyck": "it closes what {text} opens at position {place}",
@@ -41,7 +54,7 @@ def tokens_in_context(datasets: Datasets, *, title: str = "", seeds: Seeds = Non
     datasets  ``tokens``; ``heads`` for the types of heads, where it is there
     title     what the experiment is called
     """
-    needed = ("share", "unique", "tokens", "shown_token", "attention")
+    needed = ("share", "share_chance", "unique", "tokens", "shown_token", "attention")
     types = inputs.over_heads(datasets, "tokens", *needed, seeds=seeds)["head_type"]
     every = inputs.of_seeds(datasets["tokens"], seeds).isel(step=-1).assign(head_type=types)
     last = every.assign(token_class=token_classes(every.expand_dims("step"), types).isel(step=0))
@@ -68,6 +81,7 @@ def _style() -> str:
         f".t{{background:{TARGET[1]};color:{TARGET[0]};font-weight:bold}}"
         "mark{background:none;color:inherit;outline:2px solid currentColor}"
         f"{steps}mark{{outline-color:var(--ink)}}"
+        "dt{font-weight:bold}dd{margin:0 0 .3rem 1.2rem}"
         "u{text-decoration-thickness:2px}i,.g,.n{color:var(--soft)}"
     )
 
@@ -80,7 +94,12 @@ def _introduction(tokens: xr.Dataset, step: int) -> str:
         f'<span class="a{n}">&nbsp;{words}&nbsp;</span>'
         for n, words in enumerate(("from 2 %", "10 %", "25 %", "50 %", "80 %"), start=1)
     )
-    return INTRODUCTION.format(step=f"{step:,}", top=top, searched=searched, steps=steps)
+    patterns = "".join(
+        f"<dt>{escape(label)}</dt><dd>{escape(MEANINGS[name])}</dd>" for name, (label, _) in PATTERNS.items()
+    )
+    return INTRODUCTION.format(
+        patterns=f"<dl>{patterns}</dl>", step=f"{step:,}", top=top, searched=searched, steps=steps
+    )
 
 
 def _name(seed: int, cell: xr.Dataset, several: bool) -> str:
@@ -93,15 +112,16 @@ def _anchor(seed: int, cell: xr.Dataset) -> str:
 
 def _table(cells: list, step: int, several: bool) -> Iterator[str]:
     yield WIDE.format(label="All heads")
-    of = "Share of each head's tokens in context that a pattern explains"
-    yield f"<caption>{of}, at step {step:,}</caption>"
+    of = f"Share of each head's tokens in context that a pattern explains, at step {step:,}"
+    chance = "after the bar: the share by chance, of positions drawn at random in the same contexts"
+    yield f'<caption>{of}; <span class="g">{chance}</span></caption>'
     patterns = "".join(f'<th scope="col">{escape(label)}</th>' for label, _ in PATTERNS.values())
     yield (
         '<thead><tr><th scope="col">head</th><th scope="col" class="w">classification</th>'
         f'<th scope="col">tokens</th>{patterns}</tr></thead><tbody>'
     )
     for seed, cell in cells:
-        shares = "".join(f"<td>{percent(cell['share'].sel(pattern=p).item())}</td>" for p in PATTERNS)
+        shares = "".join(f"<td>{_shares(cell.sel(pattern=p))}</td>" for p in PATTERNS)
         link = f'<a href="#{_anchor(seed, cell)}">{escape(_name(seed, cell, several))}</a>'
         kind = escape(cell["token_class"].item())
         yield (
@@ -111,6 +131,11 @@ def _table(cells: list, step: int, several: bool) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
+def _shares(one: xr.Dataset) -> str:
+    share, chance = (percent(one[name].item()) for name in ("share", "share_chance"))
+    return f'{share} <span class="g">| {chance}</span>'
+
+
 def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
     count = int(cell["tokens"].fillna(0).item())
     yield f'<section id="{_anchor(seed, cell)}">'
@@ -118,7 +143,9 @@ def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
     if not count:
         yield "<p>No token: replacing the head's output by its mean raises no loss.</p>"
     every = examples(cell) if count else []
-    first = True
+    there = {example.pattern for example in every}
+    explained = there - {"unexplained"} or there
+    most = max(explained, key=lambda pattern: float(cell["share"].sel(pattern=pattern)), default="")
     for pattern, (label, _) in PATTERNS.items():
         here = [example for example in every if example.pattern == pattern]
         if not here:
@@ -127,8 +154,8 @@ def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
         forms = f", {int(unique):,} different" if np.isfinite(unique) else ""
         share = percent(cell["share"].sel(pattern=pattern).item())
         said = f"{escape(label)}: {share} of {count:,} tokens{forms}; {len(here)} shown"
-        yield f'<details data-pattern="{pattern}"{" open" if first else ""}><summary>{said}</summary>'
-        first = False
+        state = " open" if pattern == most else ""
+        yield f'<details data-pattern="{pattern}"{state}><summary>{said}</summary>'
         for example in here:
             yield _figure(example)
         yield "</details>"

@@ -18,8 +18,8 @@ def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) ->
 
 
 def multigram(heads: xr.Dataset, layer: int, *, thresholds: Mapping[str, float]) -> list[str]:
-    """What the paper calls multigram heads: those of a layer that have none of the scores."""
-    return [head for head in of_type(heads, "other", thresholds=thresholds) if layer_of(head) == layer]
+    """The multigram heads of a layer, those that have none of the scores."""
+    return [head for head in of_type(heads, "multigram", thresholds=thresholds) if layer_of(head) == layer]
 
 
 def indices(labels: list[str]) -> list[tuple[int, int]]:

@@ -83,7 +83,7 @@ def tokens_in_context(
     text = np.asarray([visible(piece) for piece in reader.pieces], dtype=object)
     joined = joined.assign_coords(pattern=names, text=("token", text))
     joined["pattern_index"].attrs.update(
-        flag_values=np.arange(len(PATTERNS)), flag_meanings=" ".join(PATTERNS)
+        flag_values=np.arange(len(PATTERNS), dtype=np.int8), flag_meanings=" ".join(PATTERNS)
     )
     return joined
 

@@ -41,7 +41,7 @@ class Statistic(Section):
     )
     layer: int | None = key("only heads of this layer, from 0", ge=0, default=None)
     types: Distinct[HeadType] | None = key(
-        "only heads that attention scores give one of these types; `0:other`: of layer 0",
+        "only heads that attention scores give one of these types; `0:multigram`: of layer 0",
         min_length=1,
         default=None,
     )

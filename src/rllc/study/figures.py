@@ -151,7 +151,12 @@ PAGES: dict[str, FigureRow] = {
 FIGURES: dict[str, FigureRow] = {
     **{name: row for measure in MEASURES for name, row in measure.figures.items()},
     "rllc_fig1_overview": _heads(
-        "overview:rllc_fig1_overview", "rllc", "clusters", "tokens", uses=("heads",), category="clusters"
+        "overview:rllc_fig1_overview",
+        "rllc",
+        "clusters",
+        "tokens",
+        uses=("heads", "classification"),
+        category="clusters",
     ),
     "rllc_fig13_stages": FigureRow(
         _at("depths:rllc_fig13_stages"), ("metrics", "llc"), ("stages",), "stages", several=True

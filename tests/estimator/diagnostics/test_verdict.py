@@ -4,7 +4,7 @@ import xarray as xr
 
 from rllc.estimator.diagnostics.verdict import judge, judge_against_controls
 from rllc.verdicts import reasons
-from rllc.vocabulary import STATUS
+from rllc.vocabulary import STATUS, status_attributes
 
 NAN = float("nan")
 
@@ -107,6 +107,19 @@ def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     assert found.attrs == verdict.attrs
     assert found.attrs["limit_prior_share"] == 0.1
     assert found.attrs["flag_meanings"].startswith("chain_failed ")
+
+
+def test_a_verdict_has_masks_and_not_the_values_of_the_statuses_that_it_comes_from():
+    given = estimate()
+    given["status"].attrs = status_attributes()
+    verdict = judge(given, level=3.0)
+    given = given.assign(verdict=verdict, llc_chain=given["llc"] * xr.ones_like(given["geweke"]))
+    given["llc_chain"].attrs = status_attributes()
+    found = judge_against_controls(given, given["llc_chain"])
+    for each in (verdict, found):
+        assert {name for name in each.attrs if name.startswith("flag_")} == {"flag_masks", "flag_meanings"}
+        assert each.attrs["flag_masks"].dtype == each.dtype
+        assert each.attrs["long_name"].startswith("reasons for doubt")
 
 
 @pytest.mark.parametrize(

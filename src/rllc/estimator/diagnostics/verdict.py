@@ -170,4 +170,4 @@ def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
 
 def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
     total = sum(MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
-    return total.astype(np.int16).reset_coords(drop=True)
+    return total.astype(np.int16).reset_coords(drop=True).drop_attrs()  # which statuses hand on

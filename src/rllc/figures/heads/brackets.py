@@ -9,12 +9,13 @@ from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 
 # colours as in the paper: the model as it is blue, the ablated head green, the patched path orange
 CONDITIONS = {
-    "clean": ("as it is", {"color": "#0072B2", "marker": "o"}),
+    "clean": ("model as it is", {"color": "#0072B2", "marker": "o"}),
     "ablated": ("bracket head ablated", {"color": "#009E73", "marker": "s", "linestyle": "--"}),
-    "patched": ("path patched", {"color": "#E69F00", "marker": "D", "linestyle": "-."}),
-    "without": ("layer 0's heads ablated", {"color": "#888888", "marker": "^", "linestyle": ":"}),
+    "patched": ("path into it patched", {"color": "#E69F00", "marker": "D", "linestyle": "-."}),
+    "without": ("layer 0's multigram\nheads ablated", {"color": "#888888", "marker": "^", "linestyle": ":"}),
 }
 OTHER = {"color": "#b5b5b5", "linewidth": 0.9}
+ERRORS = 2  # standard errors by which a rise is clear
 
 
 @style.styled
@@ -42,7 +43,7 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
             for kind in kinds
         ]
         added = [
-            Panel(f"{kind}: patched{suffix}", _added(one.sel(brackets=kind), receiver), over=level())
+            Panel(f"{kind} brackets, patched{suffix}", _added(one.sel(brackets=kind), receiver), over=level())
             for kind in kinds
         ]
         keys = [style.key(text, **look) for text, look in CONDITIONS.values()]
@@ -51,7 +52,9 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
             style.key(f"into {receiver or 'no head'}", **CONDITIONS["patched"][1]),
             style.key("into each other later head", **OTHER),
         ]
-        rows.append(Row("loss added (nats)", added, named, f"from {senders.replace('+', ', ') or 'no head'}"))
+        rows.append(
+            Row("loss added (nats)", added, named, f"path from {senders.replace('+', ', ') or 'no head'}")
+        )
         findings.append(_finding(one, seed, senders, receiver))
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
     made = captions.recorded(datasets["brackets"], "brackets")
@@ -59,9 +62,10 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         figure,
         data,
         *findings,
-        "Patched: the bracket head has the output that it has where layer 0's multigram heads have their "
-        "mean outputs, and all else is as it is. Grey: both that path and all others of these heads.",
+        "Grey: these heads have their means for all that follows.",
         conditions=[
+            "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads; ablated: it "
+            "has its own mean output.",
             f"Bands: one standard error over {made['examples']} contexts of each kind."
             if "examples" in made
             else "",
@@ -94,22 +98,28 @@ def _finding(one: xr.Dataset, seed: int, senders: str, receiver: str) -> str:
         lacking = "no head is a bracket head" if not receiver else "layer 0 has no multigram head"
         return f"Seed {seed}: {lacking}, so nothing is patched."
     last = one.isel(step=-1)
+    kinds = last["brackets"].values.tolist()
 
     def added(condition: str) -> str:
-        values = [last.sel(brackets=kind, condition=condition) for kind in last["brackets"].values]
+        values = last.sel(condition=condition)
         return " and ".join(
             f"{float(v['rise']):.2f} ± {float(v['rise_se']):.2f} ({kind})"
-            for v, kind in zip(values, last["brackets"].values, strict=True)
+            for kind, v in ((kind, values.sel(brackets=kind)) for kind in kinds)
         )
 
     into = last["rise_into"].sel(brackets="nested")
     others = into.where(into["head"] != receiver).dropna("head")
     most = (
-        f"; into other heads at most {float(np.max(others)):.2f} ({captions.highest(others)}, nested)"
+        f"; patched into another head by at most {float(np.max(others)):.2f} "
+        f"({captions.highest(others)}, nested)"
         if others.size
         else ""
     )
+    patched = last.sel(condition="patched")
+    clear = bool((patched["rise"] > ERRORS * patched["rise_se"]).all())
     return (
-        f"Seed {seed}, step {style.step_text(float(one['step'][-1]))}: patching the path into {receiver} "
-        f"adds {added('patched')} nats to the loss on closing brackets, ablating it {added('ablated')}{most}."
+        f"At step {style.step_text(float(one['step'][-1]))} (seed {seed}) the bracket head {receiver} "
+        f"{'needs' if clear else 'does not clearly need'} layer 0's multigram heads "
+        f"{senders.replace('+', ', ')}: with the path from them patched the loss on closing brackets rises "
+        f"by {added('patched')} nats, with {receiver} ablated by {added('ablated')}{most}."
     )

@@ -212,7 +212,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
                 Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=look_of(number)["color"], alpha=0.75)
             )
             word = number + 1 if index >= 0 else "–"
-            ax.text(x, y, word, ha="center", va="center", fontsize=8, color="white", fontweight="bold")
+            ax.text(x, y, word, ha="center", va="center", fontsize=8, fontweight="bold")
         silhouette = float(data["score"].sel(index="silhouette", algorithm=algorithms[y]))
         said = f"{round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else "–"
         ax.text(len(heads) - 0.3, y, said, va="center", fontsize=7)
@@ -222,6 +222,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     names = [NAMES.get(algorithm, algorithm) for algorithm in algorithms] if named else []
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0)
+    ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.set_title("silhouette", loc="right", fontsize=7)
 

@@ -26,7 +26,7 @@ def look_of(cluster: int) -> dict:
 
 def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
     """The legend of clusters, and of heads that are in none where there are any."""
-    keys = [style.key(f"cluster {i}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
+    keys = [style.key(f"cluster {i + 1}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
     return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
 
 

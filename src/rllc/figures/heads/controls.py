@@ -17,11 +17,11 @@ from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 LOOKS = {
     "rllc": ("refined LLC", {"linestyle": "-", "marker": "o", "linewidth": 2.2}),
     "rllc_gradient_off": (
-        "gradient switched off",
+        "control: no loss gradient",
         {"linestyle": "--", "marker": "^", "linewidth": 0.9, "markerfacecolor": "white"},
     ),
     "rllc_centred": (
-        "gradient less that\nat the checkpoint",
+        "centred control: gradient\nless that at the checkpoint",
         {"linestyle": "-.", "marker": "D", "linewidth": 1.1, "markersize": 2.8},
     ),
     "curvature_prediction": (
@@ -34,6 +34,7 @@ BY_NORM = (
     "Where a setting has a reference norm, steps are in proportion to the squared norm of all weights, so "
     "that chains go as far relative to the weights at every checkpoint; no prediction is drawn for it."
 )
+CONTROL = "The control: the same chains without the loss gradient, moved by noise and the pull alone."
 CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
@@ -52,7 +53,7 @@ def control_gradient_off(
     first = next(iter(drawn.values()))
     kinds = inputs.types_of(datasets, first["head"], first["seed"].expand_dims("seed"))
     present = {v: look for v, look in LOOKS.items() if any(v in one for one in drawn.values())}
-    grey, other = {"color": style.CONTROL_COLOR}, {"color": style.TYPE_COLORS["other"]}
+    grey, other = {"color": style.CONTROL_COLOR}, {"color": style.TYPE_COLORS["multigram"]}
     keys = [
         style.key(said, **look, **(other if v == "rllc" else grey)) for v, (said, look) in present.items()
     ]
@@ -70,31 +71,40 @@ def control_gradient_off(
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
                 panels.append(Panel(f"{head} {kind}", curves, color, over=frame, steps=steps))
             rows.append(Row(f"{name}\nrefined LLC", panels, [] if rows else keys))
+    rung = {
+        name: one
+        for name, one in drawn.items()
+        if (wrong := inputs.faulty(one, "rllc")) is None or wrong.any()
+    }
     figure, _ = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey="row")
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")
     plain = [one.drop_attrs() for one in drawn.values()]
     data = xr.concat(plain, dim=dim, join="outer", coords="minimal", compat="override")
     if "verdict" in data:
         data["verdict"] = inputs.verdicts(data, "rllc")
+    if "meaning" in data:
+        words = " ".join(word.replace(" ", "_") for word in MEANINGS)
+        data["meaning"].attrs = {"flag_values": np.arange(len(MEANINGS), dtype=float), "flag_meanings": words}
     data["head_type"] = kinds.isel(seed=0, drop=True)
     return captions.drawing(
         figure,
         data,
         *(_change(name, one) for name, one in drawn.items() if "shrinkage" in one),
         *(_measured(name, one) for name, one in drawn.items()),
-        f"Each head's refined LLC on {first.attrs['distribution_label']} beside chains without the loss "
-        "gradient and beside what curvature predicts where the localization alone shapes the posterior.",
+        f"Each head's refined LLC on {first.attrs['distribution_label']} beside its controls and beside what "
+        "curvature predicts where the localization alone shapes the posterior.",
         conditions=[
+            CONTROL,
             _confound(drawn),
             captions.when("curvature_prediction" not in present, NO_TRACE),
             captions.BANDS,
-            *_by_setting(drawn, captions.trust),
+            *(_by_setting(rung, captions.trust) or ["No estimate is known to be wrong."]),
         ],
         details=[
             *_by_setting(settings, lambda rllc, _: f"sampled with {captions.chains(rllc)}."),
-            "The control has the noise and minibatches of the first chains, as many as have a control; "
-            "on/off is over these. At a minimum the estimate is at most its control; a negative estimate "
-            "means that the chain found lower loss than the checkpoint has.",
+            "The control has the noise and minibatches of the chains that it is compared with; only noise "
+            "and the pull to the checkpoint move it. At a minimum the estimate is at most its control; a "
+            "negative estimate means that the chain found lower loss than the checkpoint has.",
             captions.when(any(map(_by_norm, settings.values())), BY_NORM),
             captions.when(
                 "rllc_centred" in present,
@@ -175,12 +185,11 @@ def _limits(one: xr.Dataset) -> dict[str, float]:
 def _change(name: str, one: xr.Dataset) -> str:
     """How far a setting's control is from its estimates."""
     low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
-    near = max(abs(low), abs(high)) <= 0.05
-    what = ": the two are nearly the same, so curvatures" if near else _is(one)
+    near, below = max(abs(low), abs(high)) <= 0.05, int((one["rllc"] < 0).sum())
+    what = ", so they say how curved the loss is" if near else _is(one)
     return captions.sentence(
-        f"{name}{captions.level(one)}: 1 - on/off is {middle:.1%} in the median "
-        f"(80 % of cells from {low:.1%} to {high:.1%}){what}; {int((one['rllc'] < 0).sum())} "
-        "estimates are negative"
+        f"{name}{captions.level(one)}: estimates lie {middle:.1%} below the control in the median "
+        f"(80 % of cells: {low:.1%} to {high:.1%}){what}{f'; {below} are negative' if below else ''}"
     )
 
 
@@ -190,7 +199,7 @@ def _is(one: xr.Dataset) -> str:
         return ""
     numbers = {word: int((one["meaning"] == n).sum()) for n, word in enumerate(MEANINGS)}
     counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
-    return f", {float(one['without_drift'].median()):.1%} without drift (centred control): {counts}"
+    return f"; without drift (centred control) {float(one['without_drift'].median()):.1%}: {counts}"
 
 
 def _measured(name: str, one: xr.Dataset) -> str:

@@ -80,7 +80,9 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         for _, suffix, one in by_seed(data)
     ]
     keys = [style.key(label, **styles[form]) for form, (label, *_) in looks.items()]
-    figure, _ = sheet([Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), sharex=True, sharey="row")
+    figure, _ = sheet(
+        [Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), margin=2.6, sharex=True, sharey="row"
+    )
     last = data.isel(step=-1).mean("seed")
     ends = ", ".join(f"{words} {float(last[form]):.3g}" for form, (_, words, *_) in looks.items())
     return captions.drawing(

@@ -11,11 +11,12 @@ from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
 
 LOOKS = {
-    "chebyshev": ("Chebyshev, as published", {"color": "#4477AA", "marker": "o"}),
-    "jackson": ("Chebyshev with Jackson's damping", {"color": "#66CCEE", "marker": "s"}),
-    "lanczos": ("Lanczos, with its bracket", {"color": "black", "marker": "D"}),
+    "chebyshev": ("by a Chebyshev polynomial,\nas published", {"color": "#4477AA", "marker": "o"}),
+    "jackson": ("the same, smoothed (Jackson)", {"color": "#66CCEE", "marker": "s"}),
+    "lanczos": ("by Lanczos; shaded: its bounds", {"color": "black", "marker": "D"}),
 }
-SURE = ("eigenvalues found one by one", {"color": "#EE6677", "marker": "^"})
+SURE = ("found one by one", {"color": "#EE6677", "marker": "^"})
+OF_ZEROS = "#333333"  # in the legend; in the panels each polynomial's own colour
 NAMES = ("hessian_rank", "hessian_rank_se", "hessian_rank_offset")
 BOUNDS = ("hessian_rank_low", "hessian_rank_high", "hessian_rank_converged", "hessian_rank_threshold")
 ENDS = ("hessian_min_eigenvalue", "hessian_max_eigenvalue")
@@ -38,23 +39,25 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
             Panel(f"{label} range{suffix}", _curves(cell), under=_bracket(cell), over=_counts)
             for label, cell in ((label, one.sel(rank_range=label)) for label in one["rank_range"].values)
         ]
-        rows.append(Row("eigenvalues above the threshold", panels, _keys()))
+        rows.append(Row("number of eigenvalues\nabove the threshold", panels, _keys()))
     figure, _ = sheet(rows, panel=(3.4, 2.8), margin=2.0, sharex=True, sharey=True)
     return captions.drawing(
         figure,
         data,
         _finding(data),
         *_ranges(data, made),
-        "The polynomial is not 0 at 0, so every weight counts a little; dashed: what it counts of zeros.",
+        "Its polynomial, in place of a step at the threshold, is not 0 at 0: each zero eigenvalue counts a "
+        "little. Lanczos needs no polynomial.",
         conditions=[
             f"Hessian of the loss on {made['contexts']} contexts of {text}, {made['probes']} probes."
             if made
             else "",
-            "Bands: of Chebyshev one standard error over probes; of Lanczos what the Ritz values leave open.",
+            "Bands: of polynomials one standard error over probes; of Lanczos what the probes leave open.",
             captions.failures(data, "hessian_rank"),
         ],
         details=[
-            "The paper's multiples of the adaptive range are lost; ours are its fixed range's.",
+            "The adaptive range and threshold go with the largest eigenvalue; the paper's multiples of it "
+            "are lost, ours are its fixed range's.",
             "By probes alone a count r has an error of about the root of 2 r over their number, which "
             "brackets do not hold.",
         ],
@@ -89,7 +92,7 @@ def _keys() -> list:
     keys = [style.key(label, **look) for label, look in LOOKS.values()]
     return [
         *keys,
-        style.key("counted if all were 0", color="#4477AA", linestyle="--"),
+        style.key("what a polynomial counts\nif all eigenvalues are 0", color=OF_ZEROS, linestyle="--"),
         style.key(SURE[0], **SURE[1]),
     ]
 
@@ -104,10 +107,13 @@ def _finding(data: xr.Dataset) -> str:
         lanczos = f"Lanczos: {float(rank.sel(rank_method='lanczos')):,.0f}"
         if np.isfinite(counted):
             leaks.append(abs(zeros) > abs(counted) / 2)
-            said.append(f"{counted:,.0f} on the {label} range (zeros alone: {zeros:,.0f}; {lanczos})")
+            said.append(
+                f"{counted:,.0f} on the {label} range ({zeros:,.0f} if all eigenvalues were 0; {lanczos})"
+            )
         else:
             said.append(f"no count on the {label} range, which does not hold every eigenvalue ({lanczos})")
-    first = "The published count is a leak of zero eigenvalues" if leaks and all(leaks) else "Published count"
+    of_zeros = bool(leaks) and all(leaks)
+    first = "The published method counts mostly zero eigenvalues" if of_zeros else "Published count"
     return f"{first}: at step {style.step_text(float(last['step']))} {' and '.join(said)}."
 
 

@@ -13,7 +13,7 @@ from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
 ALSO = ("rllc_se", *BY_CHAIN, "status", "verdict")
-RIVAL = {"color": style.TYPE_COLORS["other"], "marker": "s", "linestyle": "--"}
+RIVAL = {"color": style.TYPE_COLORS["multigram"], "marker": "s", "linestyle": "--"}
 SCORE = {"color": "#333333", "linestyle": "-"}
 LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")
 

@@ -1,15 +1,17 @@
 """Multigrams against the refined LLC (arXiv 2410.02984, Fig. 11)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, inputs, style
+from rllc.analysis.multigrams import FEWEST
+from rllc.figures import captions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 
-MULTIGRAM = "other"  # the type of a head that is no other
+NUMBERS = [f"multigram_spearman{part}" for part in ("", "_low", "_high", "_p", "_heads")]
+ALPHA = 0.05  # p up to which a correlation is more than chance
+LINE = {"color": "#666666", "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1}
+LEAST_SQUARES = "Dashed: least squares, which one far head can tilt; ρ, by ranks, it cannot."
 
 
 @style.styled
@@ -28,26 +30,28 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     at = {dim: tokens[dim] for dim in ("seed", "step", "head")}
     estimates = rllc[["rllc", "rllc_se"]].sel(distribution=name).sel(at)
     data = tokens.drop_vars("text", errors="ignore").assign(estimates.drop_vars("distribution").data_vars)
-    numbers = [f"multigram_spearman{part}" for part in ("", "_low", "_high", "_p", "_heads")]
-    data = data.assign(found[numbers].data_vars)
+    data = data.assign(found[NUMBERS].data_vars)
     scopes = found["scope"].values.tolist()
     steps = data["step"].values.tolist()
     figure, axes = style.grid(
         len(steps), len(scopes), panel=(2.7, 2.3), margin=1.3, sharex=True, sharey="row"
     )
-    looks = dict(zip(data["seed"].values.tolist(), style.shades(data.sizes["seed"]), strict=True))
+    colors = style.shades(data.sizes["seed"])
+    looks = {seed: style.numbered(n, colors[n]) for n, seed in enumerate(data["seed"].values.tolist())}
+    points = {}
     for row, step in zip(axes, steps, strict=True):
         for ax, scope in zip(row, scopes, strict=True):
-            _panel(ax, data.sel(step=step), scope, looks)
-            ax.set_title(f"{scope}, step {step:,}", loc="left")
+            points[ax] = _panel(ax, data.sel(step=step), scope, looks)
+            ax.set_title(f"{scope}, step {step:,}", loc="left", pad=5 + 9 * len(looks))
         row[0].set_ylabel(f"refined LLC, {style.short(inputs.one_label(rllc, name), 18)}")
     for ax in axes[-1]:
         ax.set_xlabel("multigrams (different forms)")
-    keys = [
-        style.key(f"seed {seed}", color=color, marker="o", linestyle="none") for seed, color in looks.items()
-    ]
-    chance = style.key("by chance", color="#8a8a8a", marker="|", linestyle="none", markersize=7)
-    style.beside(axes[0, -1], [*keys, chance])
+    keys = [style.key(f"seed {seed}", **(look | {"linestyle": "none"})) for seed, look in looks.items()]
+    chance = style.key("count by chance", color="#8a8a8a", marker="|", linestyle="none", markersize=7)
+    fit = style.key("least squares", **LINE)
+    style.beside(axes[0, -1], [*keys, chance, *([fit] if _fitted(data, looks).any() else [])])
+    for ax, named in points.items() if len(looks) == 1 else ():  # of several seeds they are too many
+        naming.beside_points(ax, named)
     return captions.drawing(
         figure,
         data,
@@ -58,44 +62,55 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
         conditions=[
             "Horizontal bars: one standard deviation over random halves of the tokens; vertical: one Monte "
             "Carlo standard error.",
+            captions.when(_fitted(data, looks).any(), LEAST_SQUARES),
             "Correlations: Spearman's; intervals of 95 % hold both errors, not which heads there are.",
         ],
         details=[
             "A count grows with the number of tokens kept, the same for all heads. p is the share of "
-            "orders of the heads with a correlation at least as large, given for five heads or more; a line "
-            "is drawn then."
+            f"orders of the heads with a correlation at least as large, given for {FEWEST} heads or more."
         ],
     )
 
 
-def _panel(ax: Axes, one: xr.Dataset, scope: str, looks: dict) -> None:
-    """The multigram heads of one scope at one step."""
-    words = []
-    for seed, color in looks.items():
+def _fitted(one: xr.Dataset, looks: dict) -> xr.DataArray:
+    """Where a line is drawn: of one seed, with heads enough for a p."""
+    return (one["multigram_spearman_heads"] >= FEWEST) & (len(looks) == 1)
+
+
+def _panel(ax: Axes, one: xr.Dataset, scope: str, looks: dict) -> list[naming.Named]:
+    """The multigram heads of one scope at one step; returns their names."""
+    words, named = [], []
+    for seed, look in looks.items():
         cell = one.sel(seed=seed)
         of_layer = True if scope.startswith("both") else cell["layer"] == int(scope[-1])
-        cell = cell.isel(head=np.flatnonzero((cell["head_type"] == MULTIGRAM) & of_layer))
+        cell = cell.isel(head=np.flatnonzero((cell["head_type"] == "multigram") & of_layer))
         x, y = cell["multigrams"].values, cell["rllc"].values
         spread = cell["multigrams_half"].std("half").values
-        ax.errorbar(x, y, cell["rllc_se"].values, spread, fmt="o", color=color, linewidth=0.8, markersize=4.5)
-        for label, a, b in zip(cell["head"].values, x, y, strict=True):
-            if np.isfinite(a + b):
-                ax.annotate(
-                    label, (a, b), xytext=(4, 4), textcoords="offset points", fontsize=6.5, color=color
-                )
+        ax.errorbar(
+            x,
+            y,
+            cell["rllc_se"].values,
+            spread,
+            fmt=look["marker"],
+            color=look["color"],
+            linewidth=0.8,
+            markersize=4.5,
+        )
+        named += [naming.Named(*each, look["color"]) for each in zip(cell["head"].values, x, y, strict=True)]
         low = {"transform": ax.get_xaxis_transform(), "color": "#8a8a8a", "marker": "|", "linestyle": "none"}
         ax.plot(cell["multigrams_chance"].values, np.full(x.size, 0.03), markersize=7, **low)
-        correlation = _said(cell, scope)
-        words.append(f"seed {seed}: {correlation}" if len(looks) > 1 else correlation)
-        if cell["multigram_spearman_heads"].sel(scope=scope) >= 5 and len(looks) == 1:
+        said = correlation(cell, scope)
+        words.append(f"seed {seed}: {said}" if len(looks) > 1 else said)
+        if _fitted(cell.sel(scope=scope), looks):
             slope, level = np.polyfit(x, y, 1)
             ends = np.asarray([x.min(), x.max()])
-            ax.plot(ends, level + slope * ends, color="#333333", linewidth=1.0, zorder=1)
-    ax.text(0.02, 0.98, "\n".join(words), transform=ax.transAxes, va="top", fontsize=6.5)
+            ax.plot(ends, level + slope * ends, **LINE)
+    ax.text(0.0, 1.02, "\n".join(words), transform=ax.transAxes, va="bottom", fontsize=6.5)
     ax.margins(x=0.12, y=0.18)
+    return named
 
 
-def _said(cell: xr.Dataset, scope: str) -> str:
+def correlation(cell: xr.Dataset, scope: str) -> str:
     """The correlation with its interval, and p where there is one."""
     numbers = {
         part: float(cell[f"multigram_spearman{part}"].sel(scope=scope))
@@ -109,8 +124,18 @@ def _said(cell: xr.Dataset, scope: str) -> str:
     return f"ρ = {numbers['']:.2f}{between}{p}, {heads:.0f} heads"
 
 
-def _findings(data: xr.Dataset, step: int) -> Sequence[str]:
-    last = data.sel(step=step)
+def _findings(data: xr.Dataset, step: int) -> list[str]:
+    """The correlations at the last step, those of all heads first, and whether chance would give them."""
+    *layered, whole = data["scope"].values.tolist()
+    first, more = [], []
     for seed in data["seed"].values.tolist():
-        parts = [f"{scope} {_said(last.sel(seed=seed), scope)}" for scope in data["scope"].values.tolist()]
-        yield f"At step {step:,} (seed {seed}): {'; '.join(parts)}."
+        one = data.sel(step=step, seed=seed)
+        p = float(one["multigram_spearman_p"].sel(scope=whole))
+        known = "" if p <= ALPHA else "do not clearly " if np.isfinite(p) else "may or may not "
+        first.append(
+            f"At step {step:,} (seed {seed}) heads with more multigrams {known}have a larger refined LLC: "
+            f"{correlation(one, whole)}."
+        )
+        parts = [f"{scope} {correlation(one, scope)}" for scope in layered]
+        more.append(f"Within layers (seed {seed}): {'; '.join(parts)}.")
+    return first + more

@@ -4,14 +4,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.analysis.ranks import spearman
-from rllc.figures import captions, inputs, style
+from rllc.analysis.multigrams import SCOPES
+from rllc.figures import captions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
 from rllc.figures.heads.clusters import look_of
+from rllc.figures.heads.memorisation import NUMBERS, correlation
 from rllc.figures.panels import Panel, draw, of_heads, together
 
-MULTIGRAM = "other"  # the type of a head that is no other
-KINDS = {"other": "multigram"}  # what the paper calls a type
+BOTH = SCOPES[-1]
 
 
 @style.styled
@@ -26,8 +26,10 @@ def rllc_fig1_overview(
 ) -> Drawing:
     """Refined LLCs of one layer by cluster and by type, and at the end against what heads memorise.
 
-    datasets    ``rllc``, ``clusters``, ``tokens`` (``multigrams``), ``heads`` (types)
-    n_clusters  default: as many as the layer has types, where clusters.nc has that, else the fewest
+    datasets    ``rllc``, ``clusters``, ``tokens`` (``multigrams``), ``classification`` (the correlation),
+                ``heads`` (types)
+    n_clusters  default: as many as the heads that are clustered together have types, where clusters.nc has
+                that, else the fewest
     layer       whose curves are drawn; its heads are filled points in the last panel, all others hollow
     """
     clusters = inputs.of_seed(inputs.need(datasets, "clusters", "cluster"), seed)
@@ -36,102 +38,132 @@ def rllc_fig1_overview(
     name = inputs.one_distribution(rllc, distribution)
     tokens = inputs.of_seeds(inputs.need(datasets, "tokens", "multigrams"), [which])
     data = rllc.sel(distribution=name)
-    last = tokens["multigrams"].isel(step=-1, drop=True).reset_coords(drop=True)
-    one = data.assign(multigrams=last.reindex(head=data["head"])).isel(seed=0)
+    last = tokens["multigrams"].isel(step=-1)
+    many = last.reset_coords(drop=True).drop_vars("step", errors="ignore")
+    one = data.assign(multigrams=many.reindex(head=data["head"])).isel(seed=0)
+    one = one.assign(_correlation(datasets, last, name))
     own = inputs.of_layer(one, layer)
-    present = clusters["n_clusters"].values.tolist()
-    count = n_clusters or len({*own["head_type"].values})
-    count = count if count in present else min(present)
-    group = clusters["cluster"].sel(algorithm=algorithm, n_clusters=count, head=own["head"].values)
-    by_cluster = {
-        str(head): look_of(int(k)) for head, k in zip(own["head"].values, group.values, strict=True)
-    }
+    group = clusters["cluster"].sel(algorithm=algorithm, head=own["head"].values)
+    group = group.sel(n_clusters=_number(clusters, one, own, n_clusters))
     looks = style.head_styles(one["head_type"])
-    by_type = {head: looks[head] for head in by_cluster}
-    figure, (axes,) = style.grid(1, 3, panel=(3.4, 3.1), margin=0.3)
-    title = f"layer {layer} by cluster, k = {count}"
-    draw(axes[0], Panel(title, of_heads(own, "rllc", by_cluster)))
-    draw(axes[1], Panel(f"layer {layer} by type", of_heads(own, "rllc", by_type)))
+    by_type = {head: looks[head] for head in own["head"].values.tolist()}
+    by_cluster = {head: look_of(int(group.sel(head=head))) for head in by_type}
+    figure, (axes,) = style.grid(1, 3, panel=(2.75, 2.75), margin=0.3)
+    count = group["n_clusters"].item()
+    draw(
+        axes[0], Panel(f"layer {layer}, coloured by cluster (k = {count})", of_heads(own, "rllc", by_cluster))
+    )
+    draw(axes[1], Panel(f"layer {layer}, coloured by type", of_heads(own, "rllc", by_type)))
     axes[0].set_ylabel("refined LLC")
     together(axes[:2])
     groups = {int(k): group["head"].values[group.values == k].tolist() for k in np.unique(group.values)}
-    _below(axes[0], [style.key(" ".join(heads), **look_of(k)) for k, heads in groups.items()])
-    _below(axes[1], [style.key(_called(h, own), **look) for h, look in by_type.items()])
+    _below(axes[0], [style.key(" ".join(heads), **look_of(k)) for k, heads in groups.items()], columns=1)
+    kinds = [kind for kind in style.TYPE_COLORS if kind in one["head_type"].values]
+    _below(axes[1], [style.key(kind, color=style.TYPE_COLORS[kind], linewidth=2.4) for kind in kinds])
     _memory(axes[2], one, layer)
-    figure.draw_without_rendering()  # legends change the height, so the ticks, so the width of their labels
-    return _drawing(datasets, figure, one.expand_dims("seed"), own, groups, count)
+    _names(axes, one, own, by_cluster, by_type)
+    return _drawing(datasets, figure, one.expand_dims("seed"), own, groups)
 
 
-def _below(ax: Axes, keys: list) -> None:
+def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int | None) -> int:
+    """How many clusters are shown."""
+    scope = clusters["head_scope"]
+    together = scope["head"].values[scope.isin(scope.sel(head=own["head"].values)).values]
+    types = {*one["head_type"].sel(head=together).values.tolist()}
+    present = clusters["n_clusters"].values.tolist()
+    count = wanted or len(types)
+    return count if count in present else min(present)
+
+
+def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
+    """That of multigram heads of both layers at the end, where it is of this distribution."""
+    made = datasets.get("classification")
+    if made is None or captions.recorded(made, "classification").get("distribution", name) != name:
+        return {}
+    cell = made[NUMBERS].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
+    return dict(cell.reset_coords(drop=True).data_vars)
+
+
+def _below(ax: Axes, keys: list, columns: int = 2) -> None:
     """A legend under the panel."""
-    columns = 2 if len(keys) > 3 else 1
     ax.legend(
-        handles=keys,
-        loc="upper left",
-        bbox_to_anchor=(0.0, -0.2),
-        ncols=columns,
-        fontsize=7,
-        borderaxespad=0,
+        handles=keys, loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=columns, fontsize=7, borderaxespad=0
     )
-
-
-def _called(head: str, own: xr.Dataset) -> str:
-    kind = own["head_type"].sel(head=head).item()
-    return f"{head}  {KINDS.get(kind, kind)}"
 
 
 def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
     """Refined LLC at the end against the count of multigrams, every head by its type's colour."""
     end = one.isel(step=-1)
-    kinds = [kind for kind in style.TYPE_COLORS if kind in end["head_type"].values]
-    for kind in kinds:
-        for filled in (True, False):
-            mask = (end["head_type"] == kind) & ((end["layer"] == layer) == filled)
-            cell = end.isel(head=np.flatnonzero(mask))
-            color = style.TYPE_COLORS[kind]
-            error = cell["rllc_se"].values if "rllc_se" in cell else None
-            look = {"markerfacecolor": color if filled else "white", "markersize": 5, "linewidth": 0.9}
-            ax.errorbar(cell["multigrams"], cell["rllc"], error, fmt="o", color=color, **look)
-            for head, x, y in zip(
-                cell["head"].values, cell["multigrams"].values, cell["rllc"].values, strict=True
-            ):
-                if np.isfinite(x + y):
-                    place = {"xytext": (5, 3), "textcoords": "offset points", "fontsize": 6.5, "color": color}
-                    ax.annotate(str(head), (x, y), **place)
-    ax.set_title(f"at step {style.step_text(float(end['step']))}", loc="left")
+    for head in end["head"].values.tolist():
+        cell = end.sel(head=head)
+        color = style.TYPE_COLORS[cell["head_type"].item()]
+        error = float(cell["rllc_se"]) if "rllc_se" in cell else None
+        filled = color if cell["layer"] == layer else "white"
+        look = {"markerfacecolor": filled, "markersize": 5, "linewidth": 0.9}
+        ax.errorbar(float(cell["multigrams"]), float(cell["rllc"]), error, fmt="o", color=color, **look)
+    ax.set_title(f"all heads at step {style.step_text(float(end['step']))}", loc="left")
     ax.set_xlabel("multigrams memorised (different forms)")
     ax.set_ylabel("refined LLC")
     ax.margins(x=0.15, y=0.12)
-    plain = {"marker": "o", "linestyle": "none", "markersize": 5}
-    keys = [style.key(KINDS.get(kind, kind), color=style.TYPE_COLORS[kind], **plain) for kind in kinds]
-    keys.append(style.key("other layers: hollow", color="#333333", markerfacecolor="white", **plain))
+    if "multigram_spearman" in one:
+        rank, p, count = (
+            float(one[f"multigram_spearman{part}"].sel(scope=BOTH)) for part in ("", "_p", "_heads")
+        )
+        said = f"ρ = {rank:.2f}, p = {p:.2f}" if np.isfinite(rank + p) else "too few to correlate"
+        place = {"transform": ax.transAxes, "ha": "right", "va": "top", "fontsize": 7}
+        ax.text(0.99, 0.99, f"{count:.0f} multigram heads:\n{said}", **place)
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.12 * (high - low))
+    others = ", ".join(str(n) for n in inputs.layers(one) if n != layer)
+    plain = {"marker": "o", "linestyle": "none", "markersize": 5, "color": "#333333"}
+    keys = [
+        style.key(f"layer {layer}", **plain),
+        style.key(f"layer {others}", markerfacecolor="white", **plain),
+    ]
     _below(ax, keys)
 
 
+def _names(axes: np.ndarray, one: xr.Dataset, own: xr.Dataset, by_cluster: dict, by_type: dict) -> None:
+    """The label of each head at the end of its curve and beside its point."""
+    known = own["rllc"].dropna("step", how="all")
+    for ax, looks in zip(axes, (by_cluster, by_type), strict=False):
+        ends = known.isel(step=slice(-1, None))
+        naming.at_ends(
+            ax,
+            [
+                naming.Named(head, float(step), float(ends.sel(head=head, step=step)), look["color"])
+                for head, look in looks.items()
+                for step in ends["step"].values
+            ],
+        )
+    end = one.isel(step=-1)
+    colors = [style.TYPE_COLORS[kind] for kind in end["head_type"].values]
+    columns = (end["head"].values.tolist(), end["multigrams"].values, end["rllc"].values, colors)
+    naming.beside_points(axes[2], [naming.Named(*each) for each in zip(*columns, strict=True)])
+
+
 def _drawing(
-    datasets: Datasets,
-    figure: style.Figure,
-    data: xr.Dataset,
-    own: xr.Dataset,
-    groups: dict[int, list[str]],
-    count: int,
+    datasets: Datasets, figure: style.Figure, data: xr.Dataset, own: xr.Dataset, groups: dict[int, list[str]]
 ) -> Drawing:
-    end = data.isel(step=-1, seed=0)
-    many = end.isel(head=np.flatnonzero((end["head_type"] == MULTIGRAM) & end["multigrams"].notnull()))
-    rank = spearman(many["multigrams"].values, many["rllc"].values)
-    order = own.isel(step=-1)["rllc"]
+    top = captions.highest(own.isel(step=-1)["rllc"])
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
     members = " | ".join(" ".join(heads) for heads in groups.values())
-    said = f"ρ = {rank:.2f} over {many.sizes['head']} heads" if np.isfinite(rank) else "too few heads to say"
+    if "multigram_spearman" in data:
+        said = correlation(data.isel(seed=0), BOTH)
+    else:
+        said = "no correlation without classification.nc of this distribution"
     return captions.drawing(
         figure,
         data,
-        f"K-means with k = {count} groups the curves of this layer as {members}; at the end the highest is "
-        f"{captions.highest(order)}.",
-        f"Multigrams (brackets, skip n-grams, n-grams among a head's tokens in context) and the refined LLC "
-        f"of multigram heads of all layers: {said} (Spearman).",
-        f"On {inputs.one_label(datasets['rllc'], data['distribution'].item())}.",
-        "Types are by attention scores; multigram heads are those that they give no other type.",
-        conditions=conditions,
-        details=details,
+        f"By their curves alone K-means puts the heads of this layer in the groups {members}; the highest at "
+        f"the end is {top} ({own['head_type'].sel(head=top).item()}).",
+        f"Multigrams and the refined LLC of multigram heads of both layers: {said} (Spearman).",
+        "Multigrams are the different brackets, skip n-grams and n-grams that explain a head's tokens in "
+        "context.",
+        "Types are by attention scores; a multigram head is one without any other.",
+        conditions=[f"On {inputs.one_label(datasets['rllc'], data['distribution'].item())}.", *conditions],
+        details=[
+            "All heads that are clustered together make as many clusters as they have types, or the fewest.",
+            *details,
+        ],
     )

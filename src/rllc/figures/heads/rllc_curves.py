@@ -4,13 +4,12 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.contrasts import BY_CHAIN
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak, near_peak
 from rllc.analysis.statistics import summarise
-from rllc.figures import against_controls, captions, inputs, style
+from rllc.figures import against_controls, captions, inputs, panels, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
 from rllc.figures.heads import differences
 from rllc.figures.panels import (
-    Curve,
     Panel,
     Row,
     by_seed,
@@ -64,31 +63,37 @@ def _highest(data: xr.Dataset) -> list[str]:
 
 
 def _falls(data: xr.Dataset) -> list[str]:
-    """How far each head of the first layer falls from its peak to the end, by seed, and what is claimed."""
-    heads = [head for head in data["head"].values.tolist() if head.startswith("0:")]
+    """How far heads of the first layer fall from their largest mean to the last: by seed, then each head."""
+    heads = inputs.heads_of_layer(data, 0)
     read = {"of": "rllc.rllc", "label": "", "unit": "1", "from_step": PEAK_FROM, "window": PEAK_WINDOW}
-    entries = {
-        f"{statistic} {head}": {**read, "statistic": statistic, "at": {"head": head}}
-        for head in heads
-        for statistic in ("fall", "peak_step")
-    }
-    table, parts = summarise(entries, {"rllc": data}), []
-    for seed, suffix, _ in by_seed(data):
-        one, falls = table.sel(seed=seed), []
-        for head in heads:
-            if np.isfinite(value := float(one.get(f"fall {head}", np.nan))):
-                error = float(one.get(f"fall {head}_se", np.nan))
-                plus = f" ± {100 * error:.0f}" if np.isfinite(error) else ""
-                falls.append(
-                    f"{head} {100 * value:.0f}{plus} % (peak {one[f'peak_step {head}'].item():,.0f})"
-                )
-        if falls:
-            parts.append(f"{', '.join(falls)}{suffix}")
-    words = (
-        f"From peak to end (means of {PEAK_WINDOW} checkpoints) layer 0 falls by {'; '.join(parts)}; arXiv "
-        "2410.02984, App. G: multigram heads' values begin to fall after LM2."
+    entries = {head: {**read, "statistic": "fall", "at": {"head": head}} for head in heads}
+    table, ends, each = summarise(entries, {"rllc": data}), [], []
+    for seed, suffix, one in by_seed(data):
+        known = table.sel(seed=seed)[heads].to_array("head").dropna("head")
+        said = {head: _fall(table.sel(seed=seed), head, one.sel(head=head)) for head in known["head"].values}
+        if said:
+            order = known["head"].values[known.values.argsort()]
+            extremes = " to ".join(dict.fromkeys((said[order[0]], said[order[-1]])))
+            ends.append(f"From its largest value to its last a head of layer 0 loses {extremes}{suffix}.")
+            each.append(f"Of layer 0 lose{suffix} {'; '.join(said.values())}.")
+    said_of = (
+        f"These values are means of {PEAK_WINDOW} checkpoints, largest where within a standard error of the "
+        "largest. arXiv 2410.02984, App. G, has multigram heads fall once n-grams are learnt (after LM2)."
     )
-    return [words] if parts else []
+    return [*ends, *([said_of] if ends else []), *each]
+
+
+def _fall(table: xr.Dataset, head: str, one: xr.Dataset) -> str:
+    """ "30 ± 2 % (0:0, largest at steps 221 to 999)"."""
+    known = one.squeeze("distribution").dropna("step", subset=["rllc"])
+    error = known["rllc_se"].values if "rllc_se" in known else None
+    means = before_peak(Curve(known["step"].values, known["rllc"].values, error))
+    where = means.step[near_peak(means)]
+    steps = " to ".join(dict.fromkeys(f"{step:,.0f}" for step in where[[0, -1]]))
+    spread = float(table.get(f"{head}_se", np.nan))
+    plus = f" ± {100 * spread:.0f}" if np.isfinite(spread) else ""
+    at = f"largest at {'step' if where[0] == where[-1] else 'steps'} {steps}"
+    return f"{100 * table[head].item():.0f}{plus} % ({head}, {at})"
 
 
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
@@ -153,7 +158,7 @@ def _by_head(data: xr.Dataset) -> style.Figure:
     looks = style.distribution_styles(list(labels))
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
 
-    def estimates(cell: xr.Dataset) -> list[Curve]:
+    def estimates(cell: xr.Dataset) -> list[panels.Curve]:
         color = {"color": style.TYPE_COLORS[cell["head_type"].item()]}
         return [curve(cell.sel(distribution=name), "rllc", looks[name] | color) for name in labels]
 
@@ -188,13 +193,14 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
             mine, contrasts = labels[apart.attrs["a"]], apart.sel(seed=seed)
             panels = [
                 Panel(
-                    f"less {labels[name]}{suffix}",
+                    style.short(f"{mine} − {labels[name]}", 31),
                     differences.curves(contrasts.sel(distribution=name), heads),
+                    {"fontsize": style.RC["axes.labelsize"]},
                     under=level(),
                 )
                 for name in apart["distribution"].values.tolist()
             ]
-            rows.append(Row(f"layer {layer}\n{mine}", panels))
+            rows.append(Row(f"layer {layer}{suffix}\ndifference", panels))
             upper.append(False)
     entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
     figure, axes = sheet(rows, panel=(2.1, 1.9), margin=1.6, entries=entries, sharex=True, sharey="row")

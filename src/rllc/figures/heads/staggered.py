@@ -8,7 +8,7 @@ from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
 
-PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "x", "linestyle": ":"}
+PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "^", "linestyle": ":"}
 SIDES = (
     "Left, the score of a head is that with all other induction heads replaced by their mean outputs. "
     "Right, all induction heads' joint refined LLC, where it is sampled."

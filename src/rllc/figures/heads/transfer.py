@@ -12,7 +12,7 @@ from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 SHAPE = "sbd_kmeans"
 WIDTH = 2.8  # inches of a panel of curves
-SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "other": "m", "unknown": "?"}
+SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "multigram": "m", "unknown": "?"}
 LETTERS = "i induction, p previous-token, c current-token, m multigram (all others)"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_WINDOW
+from rllc.analysis.curves import PEAK_WINDOW, Curve, near_peak
 from rllc.figures import captions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.panels import Row, seed_suffix, sheet
@@ -172,8 +172,9 @@ def _peak(one: Datasets) -> str:
     known, size = means["llc"], f"mean of {PEAK_WINDOW} checkpoints {float(peak):.1f}"
     if "error" in means:
         error = means["error"].sel(step=peak["step"])
-        near = (peak - known <= np.hypot(means["error"], error)) & (means["step"] != peak["step"])
-        steps = ", ".join(f"{step:,}" for step in means["step"].values[near.values].tolist())
+        near = near_peak(Curve(means["step"].values, known.values, means["error"].values))
+        near &= means["step"].values != int(peak["step"])
+        steps = ", ".join(f"{step:,}" for step in means["step"].values[near].tolist())
         also = f"; within a standard error of it at step {steps}" if steps else ""
         size = f"{size} ± {float(error):.1f}{also}"
     where = f"the LLC is largest at step {int(peak['step']):,} ({size})"
