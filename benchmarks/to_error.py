@@ -219,7 +219,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE / "to_error.md")
     options = parser.parse_args()
     options.cases = options.cases or ["study", "lists", "text_128", "text_1024"]
-    options.command = f"python benchmarks/to_error.py --cases {' '.join(options.cases)}"
+    peer = " --peer .venv-peer/bin/python" if options.peer else ""
+    options.command = f"python benchmarks/to_error.py{peer} --cases {' '.join(options.cases)}"
     torch.set_num_threads(1)
     rows = []
     for case, names, setting, (chains_of, pairs_of) in plans(options):
