@@ -25,8 +25,8 @@ OF_BANDS = (
     "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
     "of the flat start."
 )
-OF_STAGES = f"{OF_BANDS} Where the purple line is far from the LLC, it leaves the panel."
-AT_ONE_LOSS = "Purple: n_beta (c − loss), the LLC if all chains came to one loss c."
+OF_STAGES = f"{OF_BANDS} Where the dashed line is far from the LLC, it leaves the panel."
+AT_ONE_LOSS = "Dashed: n_beta (c − loss), the LLC if all chains came to one loss c."
 
 
 def estimates(datasets: Datasets, setting: str) -> xr.Dataset:

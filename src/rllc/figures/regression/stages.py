@@ -16,7 +16,7 @@ from rllc.figures.stage_bands import BASE, OF_STAGES, bands, is_it_the_loss, of_
 from rllc.figures.stage_bands import keys as stage_keys
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
-SETTINGS = ("#117733", "#AA4499", "#4477AA", "#999933")  # of the sampler, the base setting first
+SETTINGS = ("#117733", "#4477AA", "#999933", "#885522")  # of the sampler, the base setting first
 ZERO, BAYES = {"color": "#CC6677", "linestyle": ":"}, {"color": "#332288", "linestyle": ":"}
 NO_LEVEL = "The level of an LLC is its setting's: compare it with no other's."
 
@@ -67,7 +67,7 @@ def stage_fig1b_lr(
             drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
             frame = {"under": bands(stages, said=True), "steps": source["step"].values, "over": within}
             panels.append(Panel(f"LLC, {each}{suffix}", [off, drawn, *of_loss(stages)], **frame))
-        keys = [style.key("LLC", **look), style.key("gradient off", **OFF), *stage_keys(*cells)]
+        keys = [style.key("LLC", **look), style.key("control: no loss gradient", **OFF), *stage_keys(*cells)]
         rows.append(Row("LLC", panels, [*keys, *style.ring_keys(faults)]))
         seen += [one for one in cells if one is not None]
     conditions, details = captions.of_estimates(
