@@ -86,11 +86,8 @@ def test_what_a_gpu_says_is_one_line_with_what_to_do(script):
     assert "lower batch_size" in last
 
 
-def test_a_gpu_that_fails_without_a_word_is_said_to_fail_and_of_many_lines_the_first_is_said():
+def test_a_gpu_that_fails_without_a_word_is_said_to_fail():
     assert "The GPU failed" in stage._on_a_gpu(RuntimeError())
-    assert stage._on_a_gpu(RuntimeError("device-side assert\nCompile with")).startswith(
-        "device-side assert The"
-    )
 
 
 @pytest.mark.parametrize("edited", ["run/fingerprint.py", "seeds.py"])
