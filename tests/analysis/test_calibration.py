@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, recommendation, regime
-from rllc.analysis.regime import quantities
+from rllc.analysis.regime import meaning, quantities
 from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS
 
@@ -92,6 +92,12 @@ def chosen(found, kind="heads", distribution="mixture"):
     return tuple(float(here[f"recommended_{name}"]) for name in ("localization", "n_beta", "step_size")), str(
         here["outcome"].attrs["flag_meanings"]
     ).split()[int(here["outcome"])]
+
+
+def test_what_estimates_are_by_what_was_walked_and_what_the_loss_took():
+    without_drift, walked = np.array([[0.9, 0.5], [0.9, 0.51], [0.19, 0], [0.21, 0], [0.9, np.nan]]).T
+    of = meaning(xr.DataArray(without_drift, dims="cell"), xr.DataArray(walked, dims="cell"))
+    np.testing.assert_array_equal(of, [1, 2, 0, 1, np.nan])
 
 
 def test_the_smallest_relative_error_wins_among_likelihood_settings():

@@ -80,6 +80,8 @@ def test_what_cannot_be_said_is_missing():
     few = study()
     few["llc"]["llc"][0, 4:, 1] = np.nan
     assert of(few)["correlation"].sel(distribution="stories").isnull()
+    few["llc"]["llc"][0, 4, 1] = BASE[4]  # 3 checkpoints of step 50 and later, at which the curves rise
+    assert of(few)["correlation"].sel(distribution="stories") > 0
     with pytest.raises(ValueError, match="no distribution prose; it has mixture, stories, physics, python"):
         of(study(), science=["prose"])
 

@@ -46,6 +46,16 @@ def test_a_curve_turns_around_where_it_leaves_both_ends():
     assert numbers(curves, start=0.05)["turnaround"] < 0.5  # not by more than what pairs differ by at first
 
 
+@pytest.mark.parametrize(("deviations", "share"), [(1.9, 0.0), (2.1, 0.25)])
+def test_a_turn_is_two_standard_deviations_of_the_start_from_both_ends(deviations, share):
+    """One of four pairs; the rest are constant but for the start."""
+    start = study({}, start=0.01)["k_composition"].values[0, 0]
+    away = deviations * np.nanstd(start)
+    bump = np.full(7, 0.06)
+    bump[3] = max(start[0, 3], 0.06) + away
+    assert numbers({("0:0", "1:0"): bump}, start=0.01)["turnaround"] == share
+
+
 def test_curves_of_one_head_that_move_together():
     together = {("0:0", "1:0"): UP, ("0:0", "1:1"): 0.3 + 5 * UP, ("0:1", "1:0"): UP, ("0:1", "1:1"): -UP}
     assert numbers(together, start=0)["coupled"] == pytest.approx(0)  # 1 of one head, -1 of the other

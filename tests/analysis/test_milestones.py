@@ -77,6 +77,15 @@ def test_a_little_matching_is_an_onset_and_no_half():
     assert (got["prefix_matching_onset"], got["prefix_matching_half"]) == (400, 1600)
 
 
+@pytest.mark.parametrize(("deviations", "onset"), [(2.9, 1600), (3.1, 400)])
+def test_an_onset_is_three_standard_deviations_above_the_start(deviations, onset):
+    made = datasets()
+    matching = made["heads"]["prefix_matching"]
+    start = matching.isel(step=0)
+    matching[0, 3:5, 3] = start.mean() + deviations * start.std()
+    assert found(made)["prefix_matching_onset"] == onset
+
+
 def test_what_is_missing_is_nan():
     made = datasets()
     bare = made["stages"].assign(boundary_step=made["stages"]["boundary_step"] * np.nan)

@@ -14,10 +14,10 @@ def bump(peak):
 
 
 def fall(half, most, depth=1.0):
-    """A score that has fallen by just half at one step and by 90 % at another."""
+    """A score that has fallen by just half at one step and by just 90 % at another."""
     return (
         -depth
-        * np.select([half > STEPS, most > STEPS, STEPS[-1] > STEPS], [0.1, 0.6, 0.95], 1.0)
+        * np.select([half > STEPS, most > STEPS, STEPS[-1] > STEPS], [0.49, 0.51, 0.91], 1.0)
         * (STEPS > 0)
     )
 

@@ -29,12 +29,13 @@ def measuring(tmp_path):
     return run
 
 
-def test_every_checkpoint_is_measured_once(measuring):
+def test_every_checkpoint_is_measured_once(measuring, caplog):
     dataset, calls = measuring()
     assert calls == [0, 5, 10]
     assert dataset["value"].dims == ("step",)
     assert dataset["value"].sel(step=10).item() == 20
     assert measuring()[1] == []
+    assert not caplog.messages  # as a cell that cannot be read has
 
 
 def test_an_interrupted_job_goes_on_where_it_was(measuring):
@@ -78,10 +79,10 @@ def changed(content):
 
 
 @pytest.mark.parametrize("spoil", [cut, changed])
-def test_a_spoilt_cell_is_computed_again(measuring, tmp_path, spoil):
+def test_a_spoilt_cell_is_computed_again(measuring, tmp_path, caplog, spoil):
     measuring()
     (cell,) = (tmp_path / "part.cells").glob("0000005.*")
     cell.write_bytes(spoil(cell.read_bytes()))
     dataset, calls = measuring()
-    assert calls == [5]
+    assert calls == [5] and "computing it again" in caplog.text
     assert dataset["value"].sel(step=5).item() == 10

@@ -56,12 +56,12 @@ def test_alignment_is_a_projection():
 
 
 def test_layer_norms_and_the_effective_unembedding():
-    gain = torch.cat([torch.full((16,), 0.05), torch.full((16,), -0.2), torch.ones(32)])
+    gain = torch.cat([torch.full((16,), 0.09), torch.full((16,), -0.11), torch.ones(32)])
     made = weights(**{"ln_final.w": gain, "ln_final.b": torch.full((64,), 2.0)})
     found = of_weights(made, SHAPE.norms)
     last = found.sel(norm="ln_final")
     assert last["norm_weight_small"] == 0.25
-    assert last["norm_weight_mean"] == pytest.approx((16 * 0.05 - 16 * 0.2 + 32) / 64, rel=1e-6)
+    assert last["norm_weight_mean"] == pytest.approx((16 * 0.09 - 16 * 0.11 + 32) / 64, rel=1e-6)
     assert last["norm_weight_sd"] == pytest.approx(gain.std().item(), rel=1e-5)
     assert last["norm_bias_mean"] == 2
     assert found["norm"].values.tolist() == SHAPE.norms

@@ -104,4 +104,7 @@ def test_a_job_lives_as_slurm_says_and_not_while_it_says_nothing(tmp_path, monke
     )
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    assert claim.lives("7", pause=0) is expected
+    slept = []
+    monkeypatch.setattr(claim, "time", SimpleNamespace(sleep=slept.append))
+    assert claim.lives("7") is expected
+    assert slept == [10] * (len(answers) - 1)

@@ -9,7 +9,7 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
 from rllc.run import claim, submission
 from rllc.run.slurm import Job, Unanswered
-from rllc.run.submission import LONGEST, PATIENCE, Submission, comment
+from rllc.run.submission import Submission, comment
 
 PASSES = "The error message was 'sbatch: error: Socket timed out'.\n"
 
@@ -25,7 +25,7 @@ class Run(SimpleNamespace):
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     job = type("Job", (), {"name": "heads", "jobid": 3, "wildcards": ("a", "b"), "output": ["b", "a"]})()
-    run = Run(now=100.0, job=job, ran=[], reported=[], failed=[], later=[], told=[])
+    run = Run(now=100.0, job=job, prepared=[], ran=[], reported=[], failed=[], later=[], told=[])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(time, "monotonic", lambda: run.now)
     monkeypatch.setattr(plugin.Executor, "_report_job_error_threadsafe", lambda _, i, m: run.failed.append(m))
@@ -44,16 +44,16 @@ def run(tmp_path, monkeypatch):
     made.workflow = SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20))
     made.logger = SimpleNamespace(info=lambda _: None, warning=lambda _: None)
     made.run_uuid, made.slurm_logdir = "run", tmp_path
-    made.run_job, made.run_job_pre = run.ran.append, lambda job: None
+    made.run_job, made.run_job_pre = run.ran.append, run.prepared.append
     made.begin()
     made._later = lambda pause, call, job: run.later.append((pause, call, job))
     return run
 
 
 def test_what_may_pass_is_tried_again_after_ever_longer_pauses_for_a_day(run):
-    for seconds in (0, 20, 100, 1000, PATIENCE - 1120):
+    for seconds in (0, 20, 100, 1000, 24 * 3600 - 1120):
         run.fails(seconds)
-    assert [pause for pause, *_ in run.later] == [20, 20, 120, LONGEST, LONGEST]
+    assert [pause for pause, *_ in run.later] == [20, 20, 120, 600, 600]
     assert {(call, job) for _, call, job in run.later} == {(run.made._submit_again, run.job)}
     assert not run.failed
     run.fails(1)
@@ -103,6 +103,7 @@ def test_a_job_waits_out_its_pause_once(run):
     for _ in range(2):
         run.made._submit_job(run.job)
     assert run.later == [(60, run.made.run_job, run.job), (0, run.made.run_job, run.job)]
+    assert run.prepared == [run.job, run.job]
 
 
 def test_every_submission_claims_the_output_anew_and_none_begins_after_the_run(run, monkeypatch):

@@ -95,7 +95,8 @@ def test_an_ngram_is_that_of_two_tokens():
 
 
 @pytest.mark.parametrize(
-    ("gaps", "expected"), [([1, 2, 3, 4, 5], 5), ([1, 2, 3, 4], 0), ([1, 1, 1, 1, 1], 0)]
+    ("gaps", "expected"),
+    [([1, 2, 3, 4, 5], 5), ([1, 1, 1, 1, 2], 5), ([1, 2, 3, 4], 0), ([1, 1, 1, 1, 1], 0)],
 )
 def test_a_recurrent_pair_is_frequent_and_at_several_distances(gaps, expected):
     fillers = iter(range(100))
