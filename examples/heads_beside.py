@@ -6,11 +6,12 @@ Run after config/heads.yaml: python examples/heads_beside.py [results/heads/lang
 import sys
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
-from rllc.analysis.kcomposition import EARLY, kcomposition
-from rllc.analysis.ranks import ranks, spearman
+from rllc.analysis.head_types import INDUCTION_BEGINS
+from rllc.analysis.kcomposition import kcomposition
+from rllc.analysis.multigrams import correlation_within
+from rllc.analysis.ranks import spearman
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "results/heads/language")
 FILES = ("ablation", "brackets", "heads", "hessian", "hessian_rank", "rllc", "tokens")
@@ -18,7 +19,7 @@ ablation, brackets, heads, hessian, rank, rllc, tokens = (
     xr.open_dataset(FOLDER / f"{name}.nc").load() for name in FILES
 )
 seeds, end = heads["seed"].values.tolist(), int(heads["step"][-1])
-other = (heads["head_type"] == "multigram").transpose("seed", "head")
+multigram = (heads["head_type"] == "multigram").transpose("seed", "head")
 text = {"step": end, "distribution": "mixture"}
 estimates = rllc["rllc"].sel(text)
 methods = ablation["method"].values.tolist()
@@ -32,8 +33,7 @@ def line(what: str, *values: float) -> None:
 
 def pooled(x: xr.DataArray, y: xr.DataArray, chosen: xr.DataArray) -> float:
     """Correlation of the ranks that the chosen heads have within their seeds."""
-    both = [[v.sel(seed=s).values[chosen.sel(seed=s)] for s in seeds] for v in (x, y)]
-    return float(np.corrcoef(*(np.concatenate([ranks(of) for of in each]) for each in both))[0, 1])
+    return correlation_within(*([v.sel(seed=s).values[chosen.sel(seed=s)] for s in seeds] for v in (x, y)))
 
 
 print(f"{FOLDER} at step {end:,}")
@@ -45,7 +45,9 @@ measures = {
     "resample ablation": costs["resample"],
 }
 for name, measure in measures.items():
-    each = [pooled(counts, measure, other & inside) for inside in (heads["layer"] == 1, heads["layer"] >= 0)]
+    each = [
+        pooled(counts, measure, multigram & inside) for inside in (heads["layer"] == 1, heads["layer"] >= 0)
+    ]
     line(f"multigrams and {name}: layer 1, both layers", *each)
 for name, cost in costs.items():
     line(
@@ -56,7 +58,7 @@ for name, cost in costs.items():
 ratio = rllc["rllc"].sel(distribution="one_layer") / rllc["rllc"].sel(distribution="mixture")
 line("refined LLC on the one-layer model over that on text:")
 for s in seeds:
-    known = heads["prefix_matching"].sel(seed=s).max("head") >= EARLY
+    known = heads["prefix_matching"].sel(seed=s).max("head") >= INDUCTION_BEGINS
     begins = int(heads["step"][known.values][0])
     each, first = ratio.sel(seed=s), int(ratio["step"][1])
     early, late = each.sel(step=slice(50, begins)).mean("step"), each.sel(step=end)
@@ -66,7 +68,7 @@ for s in seeds:
         (late < early).sum(),
         (late <= 0).sum(),
     )
-    deep = other.sel(seed=s) & (heads["layer"] == 1)
+    deep = multigram.sel(seed=s) & (heads["layer"] == 1)
     line(
         "    at the end: multigram heads of layer 1, all others",
         late[deep.values].mean(),

@@ -1,6 +1,10 @@
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -17,3 +21,12 @@ def test_the_estimator_runs_alone_on_a_model_of_ones_own():
     assert set(llc) == {"full", "first layer", "unit 0"}
     assert llc["full"] > llc["first layer"] > llc["unit 0"] > 0
     assert len(script.read_text().splitlines()) <= 50
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda each: each.stem)
+def test_what_examples_import_is_there(script):
+    """Also of those that take a finished study."""
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "rllc":
+            module = importlib.import_module(node.module)
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import NEEDS
+from rllc.analysis.columns import needing
 from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
 from rllc.analysis.readings import layer_of
 from rllc.analysis.tokens import (
@@ -82,10 +82,7 @@ def classification(
         by_control = {name: _per_cell(off, NUMBERS[name]) for name in BY_RLLC} | over_seeds(off, random)
         pooled |= {f"{name}_gradient_off": values for name, values in by_control.items()}
     every = [table[["token_class", "explained"]].drop_vars("text", errors="ignore"), correlations]
-    made = xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override")
-    for name, needed in NEEDED.items():
-        made[name].attrs[NEEDS] = needed
-    return made
+    return needing(xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override"), NEEDED)
 
 
 # --- over heads of one seed at one step

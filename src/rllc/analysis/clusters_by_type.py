@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.clustering import PUBLISHED
-from rllc.analysis.columns import NEEDS
+from rllc.analysis.columns import needing
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
 NAN = float("nan")
@@ -91,15 +91,8 @@ def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr
             }
         )
     coords = {"seed": seeds, "step": [step]}
-    made = {
-        name: (
-            ("seed", "step"),
-            [[row[name]] for row in rows],
-            {NEEDS: NEEDED[name]} if name in NEEDED else {},
-        )
-        for name in VARIABLES
-    }
-    return xr.Dataset(made, coords)
+    made = {name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}
+    return needing(xr.Dataset(made, coords), NEEDED)
 
 
 def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) -> xr.DataArray:

@@ -3,6 +3,12 @@
 No arrays are imported here: the workflow reads these names when it is parsed.
 """
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
 # Endings of variables that go with a statistic or an estimate.
 STANDARD_ERROR, UNTRUSTED, CONTROL = "_se", "_untrusted", "_gradient_off"
 # Attributes: why a statistic has no value; without what a variable has none ("two induction heads").
@@ -56,3 +62,10 @@ TEXTS = {
 PER_EXPERIMENT = {"last_step": ("last checkpoint at which any of the statistics is measured", "steps")}
 VARIABLES = PER_SEED | NUMBERS | TEXTS
 RESERVED = (*VARIABLES, *PER_EXPERIMENT, *COORDINATES)
+
+
+def needing(made: "xr.Dataset", needed: Mapping[str, str]) -> "xr.Dataset":
+    """The dataset, whose variables say without what they have no value."""
+    for name, words in needed.items():
+        made[name].attrs[NEEDS] = words
+    return made

@@ -133,15 +133,17 @@ def _within(curve: Curve, heads: np.ndarray | slice, steps: Mapping[str, float |
 
 def _last(curve: Curve, steps: Mapping[str, float | None]) -> float:
     """The last checkpoint in question, with a value or without."""
-    late = np.inf if steps["to_step"] is None else steps["to_step"]
-    return float(curve.step[curve.step <= late].max(initial=0))
+    return float(curve.step[_between(curve, steps)].max(initial=0))
 
 
 def _inside(curve: Curve, steps: Mapping[str, float | None]) -> np.ndarray:
-    first, late = steps["from_step"] or 0, steps["to_step"]
-    within = (curve.step >= first) & (curve.step <= (np.inf if late is None else late))
     known = np.isfinite(curve.value).reshape(curve.step.size, -1)
-    return within & (known.any(-1) | (known.shape[-1] == 0))
+    return _between(curve, steps) & (known.any(-1) | (known.shape[-1] == 0))
+
+
+def _between(curve: Curve, steps: Mapping[str, float | None]) -> np.ndarray:
+    first, late = steps["from_step"] or 0, steps["to_step"]
+    return (curve.step >= first) & (curve.step <= (np.inf if late is None else late))
 
 
 def _drawn(

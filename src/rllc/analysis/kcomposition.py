@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import NEEDS
+from rllc.analysis.columns import needing
 from rllc.analysis.curves import Curve, before_peak
 from rllc.analysis.head_types import INDUCTION_BEGINS
 from rllc.analysis.readings import layer_of
@@ -51,11 +51,8 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
     ]
     table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
     coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    made = {
-        name: (("seed", "step"), table[..., n], {NEEDS: needed})
-        for n, (name, needed) in enumerate(NAMES.items())
-    }
-    return xr.Dataset(made, coords)
+    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}
+    return needing(xr.Dataset(made, coords), NAMES)
 
 
 def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> list[float]:

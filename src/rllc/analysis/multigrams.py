@@ -82,14 +82,14 @@ def _pooled(table: xr.Dataset, scope: str, random: np.random.Generator) -> tuple
         cells = [_multigram_heads(table.isel(seed=s, step=t), scope) for s in range(table.sizes["seed"])]
         x, y = ([cell[name].values for cell in cells] for name in ("multigrams", "rllc"))
         if sum(map(len, x)) >= FEWEST:
-            values[0, :, t] = _correlation(x, y)
+            values[0, :, t] = correlation_within(x, y)
             values[1, :, t] = _p_value(x, y, random)
     coords = {"seed": table["seed"].values, "step": table["step"].values}
     correlation, p = (xr.DataArray(v, coords, ("seed", "step")) for v in values)
     return correlation, p
 
 
-def _correlation(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:
+def correlation_within(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:
     """Pearson's correlation of ranks within each group, centred."""
     a, b = (np.concatenate([ranks(g) - (g.size + 1) / 2 for g in groups]) for groups in (x, y))
     size = np.sqrt((a @ a) * (b @ b))
@@ -98,11 +98,11 @@ def _correlation(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:
 
 def _p_value(x: Sequence[np.ndarray], y: Sequence[np.ndarray], random: np.random.Generator) -> float:
     """Share of orders within each group whose correlation is at least as large: of all where they are few."""
-    found = _correlation(x, y)
+    found = correlation_within(x, y)
     if not np.isfinite(found):
         return NAN
     if len(x) == 1 and factorial(x[0].size) <= factorial(EXACT):
-        drawn = [_correlation(x, [np.asarray(order)]) for order in permutations(y[0])]
+        drawn = [correlation_within(x, [np.asarray(order)]) for order in permutations(y[0])]
         return float(np.mean(np.asarray(drawn) >= found - 1e-12))
-    drawn = [_correlation(x, [random.permutation(group) for group in y]) for _ in range(DRAWS)]
+    drawn = [correlation_within(x, [random.permutation(group) for group in y]) for _ in range(DRAWS)]
     return float((1 + np.sum(np.asarray(drawn) >= found - 1e-12)) / (1 + DRAWS))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import NEEDS
+from rllc.analysis.columns import needing
 from rllc.analysis.curves import Curve, before_peak, peak_step
 
 NAN = float("nan")
@@ -43,11 +43,8 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
     rows = [_of_seed(datasets, score.sel(seed=seed), seed, distribution) for seed in score["seed"].values]
     table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
     coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    made = {
-        name: (("seed", "step"), table[..., n], {NEEDS: needed})
-        for n, (name, needed) in enumerate(NAMES.items())
-    }
-    return xr.Dataset(made, coords)
+    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}
+    return needing(xr.Dataset(made, coords), NAMES)
 
 
 def induction_heads(types: xr.DataArray) -> list[str]:

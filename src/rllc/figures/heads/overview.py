@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from rllc.analysis.multigrams import SCOPES
 from rllc.figures import captions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seed
-from rllc.figures.heads.clusters import look_of
+from rllc.figures.heads.clusters_named import look_of
 from rllc.figures.heads.memorisation import NUMBERS, correlation
 from rllc.figures.panels import Panel, draw, of_heads, together
 
