@@ -517,7 +517,19 @@ def test_a_seed_that_is_not_measured_is_said():
 
 def test_what_has_no_value_at_the_end_is_not_judged_by_an_earlier_checkpoint():
     """As the order of n-grams in heads, of which at the end none is about n-grams."""
-    found = summarise({"it": entry("llc.llc", "last"), "most": entry("llc.llc", "maximum")}, {"llc": llc()})
-    np.testing.assert_allclose(found["it"], [6, NAN])
-    np.testing.assert_allclose(found["most"], [8, 9])
-    assert json.loads(found["it"].attrs["not_judged"]) == {"5": "llc.llc has no value at step 1,000"}
+    late = ("last", "fall", "rise", "kept_of_minimum", "log2_gain")
+    options = {"log2_gain": {"step": 10}}
+    entries = {name: entry("llc.llc", name, **options.get(name, {})) for name in (*late, "maximum")}
+    found = summarise(entries, {"llc": llc()})
+    np.testing.assert_allclose(found["last"], [6, NAN])
+    np.testing.assert_allclose(found["maximum"], [8, 9])
+    for name in late:
+        assert json.loads(found[name].attrs["not_judged"])["5"] == "llc.llc has no value at step 1,000", name
+
+
+def test_a_difference_of_last_values_wants_both():
+    whole = llc(np.ones((2, 4)))
+    own, other = entry("llc.llc", "last_difference", against="llc.own.llc"), "llc.own"
+    for datasets, of in (({"llc": whole, other: llc()}, "llc.own.llc"), ({"llc": llc(), other: whole}, "llc.llc")):
+        found = summarise({"it": own}, datasets)["it"]
+        assert json.loads(found.attrs["not_judged"]) == {"5": f"{of} has no value at step 1,000"}

@@ -7,7 +7,7 @@ running mean (``smooth``) narrows that by the root of its window, at both ends o
 windows only, so that no peak lies within window // 2 checkpoints of an end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,12 @@ class Curve(NamedTuple):
     value: np.ndarray
     error: np.ndarray | None = None
     fault: np.ndarray | None = None
+
+
+def of_the_end(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
+    """Marks what is of the last checkpoint: where that has no value, an earlier one's is none."""
+    function.of_the_end = True
+    return function
 
 
 def smooth(curve: Curve, window: int) -> Curve:
@@ -89,11 +95,13 @@ def mean(curve: Curve) -> Numbers:
     return curve.value.mean(-1) if curve.step.size else none(curve.value)
 
 
+@of_the_end
 def last(curve: Curve) -> Numbers:
     """The value at the last checkpoint."""
     return curve.value[..., -1]
 
 
+@of_the_end
 def fall(curve: Curve) -> Numbers:
     """1 - last / maximum: what of the maximum is lost at the end. NaN where the maximum is not positive."""
     return _relative_fall(last(curve), maximum(curve))
@@ -136,6 +144,7 @@ def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
     return _log2(value_at(curve, step=until), value_at(curve, step=step))
 
 
+@of_the_end
 def log2_gain(curve: Curve, *, step: int) -> Numbers:
     """log2 of the last value over the mean up to ``step``.
 
@@ -161,6 +170,7 @@ def roughness(curve: Curve) -> Numbers:
     return over(np.sqrt((np.diff(curve.value, 2, -1) ** 2).mean(-1)), breadth, breadth > 0)
 
 
+@of_the_end
 def rise(curve: Curve) -> Numbers:
     """last - minimum: how far the curve comes from its least value."""
     return last(curve) - minimum(curve)
@@ -171,6 +181,7 @@ def climb(curve: Curve) -> Numbers:
     return maximum(curve) - curve.value[..., 0]
 
 
+@of_the_end
 def kept_of_minimum(curve: Curve) -> Numbers:
     """last / minimum: what of its largest depth is kept. NaN where the minimum is not below 0."""
     low = minimum(curve)

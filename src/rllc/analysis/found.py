@@ -68,8 +68,11 @@ def find(
     end = float(curves["of"].step[-1]) if curves["of"].step.size else NAN
     faults = [c.fault for c in curves.values() if c.fault is not None and np.isfinite(c.fault).any()]
     untrusted = max((float(np.nanmean(fault)) for fault in faults), default=NAN)
-    if entry["statistic"] == "last" and end < (late := _last(of.curve, steps)):  # an earlier value is none
-        return Found(NAN, None, untrusted, end, f"{of.of} has no value at step {late:,.0f}")
+    if hasattr(STATISTICS[entry["statistic"]], "of_the_end"):
+        for role, curve in curves.items():
+            if curve.step.size and curve.step[-1] < (late := _last(readings[role].curve, steps)):
+                why = f"{readings[role].of} has no value at step {late:,.0f}"
+                return Found(NAN, None, untrusted, end, why)
     value = float(_values(entry, curves, options, of_heads, kinds, layers))
     drawn = _drawn(entry, readings, chosen, curves, steps, options, of_heads, kinds, layers)
     why = "" if np.isfinite(value) else _lacking(entry, readings, curves, steps, end)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rllc.analysis.curves import Curve, Numbers, last, minimum, none, over, peak_step, roughness
+from rllc.analysis.curves import Curve, Numbers, last, minimum, none, of_the_end, over, peak_step, roughness
 from rllc.analysis.ranks import pearson, spearman
 
 
@@ -83,6 +83,7 @@ def difference_in_errors(curve: Curve, *, against: Curve) -> Numbers:
     return np.abs((own - other).mean(-1)) / np.hypot(*errors).mean(-1)
 
 
+@of_the_end
 def last_difference(curve: Curve, *, against: Curve) -> Numbers:
     """The value at the last checkpoint less that of another curve at its last."""
     return last(curve) - last(against) if against.step.size else none(curve.value)
