@@ -43,3 +43,11 @@ def test_every_file_that_the_readme_names_exists():
     assert len(named) > 6
     for name in named - made - own:
         assert (ROOT / name).exists(), name
+
+
+def test_commands_have_no_comment_behind_them():
+    """zsh, pasted into, takes it for arguments: `--configfile config/ci.yaml # tiny` for three files."""
+    for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        blocks = file.read_text().split("```")[1::2]
+        commands = re.findall(r"^(?:\.venv/bin/|make |snakemake |ssh ).*", "\n".join(blocks), re.M)
+        assert not [line for line in commands if " # " in line], file.name
