@@ -287,6 +287,8 @@ def test_the_datasets_are_labelled_and_say_what_is_missing(tmp_path):
     assert rank["llc"].dims == ("model", "n_beta")
     assert rank["verdict"].values[0, 1] == rank["verdict"].values[1, 0] == 1024  # missing
     assert rank["exact"].notnull().sum() == 1
+    truth = rank["exact"].fillna(rank["coefficient"])
+    np.testing.assert_allclose(rank["relative_error"], (rank["llc"] - truth) / truth)
     deep = networks.deep_linear(models=2, layers=[3, 4], widths=[2, 4], n_beta=[10.0], **network)
     error = (deep["llc"] - deep["coefficient"]) / deep["coefficient"]
     np.testing.assert_allclose(deep["relative_error"], error)

@@ -34,7 +34,7 @@ def reduced_rank(
     zero = [((inputs, hidden, outputs), 0) for inputs, outputs, hidden in own.pop("sizes")]
     drawn = architectures(models, (2, 2), widths, seed)
     rows = [*sampled(zero, seed=seed, **own), *sampled(drawn, seed=derive(seed, "random"), **setting)]
-    return table(rows, along=("model", "n_beta"), truth="coefficient")
+    return table(rows, along=("model", "n_beta"))
 
 
 def deep_linear(
@@ -42,7 +42,7 @@ def deep_linear(
 ) -> xr.Dataset:
     """Deep linear networks of random depth, widths and rank at a balanced point (arXiv 2402.03698, 4)."""
     rows = sampled(architectures(models, layers, widths, seed), seed=seed, **setting)
-    return table(rows, along=("model", "n_beta"), truth="coefficient")
+    return table(rows, along=("model", "n_beta"))
 
 
 def sampled(

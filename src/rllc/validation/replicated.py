@@ -28,7 +28,7 @@ VARIABLES = {
     "layers": ("layers", "1"),
     "rank": ("rank of the true map", "1"),
     "parameters": ("parameters of one replica", "1"),
-    "relative_error": ("(estimate - truth) / truth", "1"),
+    "relative_error": ("(estimate - truth) / truth: exact where it is known, else coefficient", "1"),
 }
 WHOLE = "full"
 
@@ -65,13 +65,16 @@ def replicated(
     }
 
 
-def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str], truth: str) -> xr.Dataset:
-    """Rows along their labels, in the order they came, with their relative errors against ``truth``.
+def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Dataset:
+    """Rows along their labels, in the order they came, with their errors relative to what is ``exact`` at their
+    settings, where that is known, else to the learning coefficient.
 
     NaN (verdict: missing) where no row is.
     """
     frame = pd.DataFrame(rows)
-    frame["relative_error"] = (frame["llc"] - frame[truth]) / frame[truth]
+    known = [frame[name].astype(float) for name in ("exact", "coefficient") if name in frame]
+    truth = known[0].fillna(known[-1])
+    frame["relative_error"] = (frame["llc"] - truth) / truth
     labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
     dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
     verdict = dataset["verdict"].fillna(MISSING).astype(np.int16)

@@ -65,7 +65,7 @@ def quadratic(
                 }
                 at = {"dimension": size, "component": component, **law, "burn_in": kept}
                 rows.append(at | estimate | truth)
-    return table(rows, along=("dimension", "component", "n_beta", "localization", "burn_in"), truth="exact")
+    return table(rows, along=("dimension", "component", "n_beta", "localization", "burn_in"))
 
 
 def potentials(
@@ -113,6 +113,6 @@ def potentials(
             "parameters": len(model.center),
         }
         rows.append({"potential": name, **law} | estimate | truth)
-    dataset = table(rows, along=("potential", "n_beta", "localization"), truth="exact")
+    dataset = table(rows, along=("potential", "n_beta", "localization"))
     labels = [POTENTIALS[str(name)].label for name in dataset["potential"].values]
     return dataset.assign_coords(label=("potential", np.asarray(labels, dtype=object)))
