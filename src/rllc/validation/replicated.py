@@ -66,8 +66,9 @@ def replicated(
 
 
 def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Dataset:
-    """Rows along their labels, in the order they came, with their errors relative to what is ``exact`` at their
-    settings, where that is known, else to the learning coefficient.
+    """Rows along their labels, in the order they came, with their relative errors.
+
+    Those are to ``exact`` where that is known, else to the learning coefficient.
 
     NaN (verdict: missing) where no row is.
     """
