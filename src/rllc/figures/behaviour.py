@@ -4,26 +4,26 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, level, sheet
 from rllc.figures.stage_bands import (
     AT_ONE_LOSS,
     OF_BANDS,
     OF_STAGES,
+    OFF_OF,
     Cells,
     among,
     bands,
     curves_of,
     estimates,
     explained,
-    keys,
+    llc_curves,
+    llc_keys,
     of_llc,
-    of_loss,
     within,
 )
 
 BOUND = {"color": "#882255", "linewidth": 1.1, "linestyle": (0, (4, 2))}
 SCORE, KEPT, ZEROED = ({"color": color, "marker": "o"} for color in ("#332288", "#333333", "#CC6677"))
-LLC = {"color": "#117733", "marker": "o"}
 WHAT = (
     "Bigram score: cross-entropy of the predictions after a token against the bigrams of the training text, "
     "at least their entropy. n-gram score: loss of text over loss of the last token of common n-grams, at "
@@ -60,7 +60,7 @@ def stage_figB6(  # noqa: N802
     name, steps = data["distribution"].item(), data["step"].values
     llc = estimates(datasets, setting)
     parts = [inputs.need(datasets, "metrics", "loss")[["loss"]].rename(loss="test_loss")]
-    parts.append(llc[[each for each in ("llc", "llc_se", "verdict") if each in llc]])
+    parts.append(llc[[each for each in ("llc", "llc_se", OFF_OF, "verdict") if each in llc]])
     drawn = [inputs.of_seeds(part, seeds).sel(distribution=[name]) for part in parts]
     data = xr.merge([data, *drawn], join="outer", compat="override", combine_attrs="drop")
     if "verdict" in data:
@@ -71,10 +71,9 @@ def stage_figB6(  # noqa: N802
         frame = {"under": bands(cells[seed]), "steps": steps}
         losses.append(Panel(f"held-out loss{suffix}", [_curve(one["test_loss"], KEPT)], **frame))
         measured = one.sel(step=llc["step"].values)
-        drawn = [curve(measured, "llc", LLC), *of_loss(cells[seed])]
+        drawn = llc_curves(measured, cells[seed])
         levels.append(Panel(f"full-model LLC{suffix}", drawn, **frame, over=limits))
-    beside = keys(*cells.values()) + style.ring_keys(inputs.ring_reasons((data, "llc")))
-    rows = [Row("nats/token", losses), Row("LLC", levels, beside), *rows]
+    rows = [Row("nats/token", losses), Row("LLC", levels, llc_keys(data, *cells.values())), *rows]
     figure, _ = sheet(rows, panel=(3.6, 1.6), sharex=True, sharey="row")
     shown = data.sel(step=llc["step"].values)
     conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")

@@ -112,4 +112,3 @@ def _line(ax: Axes, *, x: np.ndarray, y: np.ndarray, color: object) -> None:
 def _bars(ax: Axes, *, x: list[int], y: np.ndarray, colors: list) -> None:
     ax.bar(x, y, color=colors)
     ax.set_xticks(x)
-    ax.set_ylim(0, 1)

@@ -14,19 +14,18 @@ from rllc.figures.stage_bands import (
     BASE,
     OF_BANDS,
     OF_STAGES,
+    OFF_OF,
     among,
     bands,
     curves_of,
     explained,
-    keys,
+    llc_curves,
+    llc_keys,
     of_llc,
-    of_loss,
     within,
 )
 
-LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
-OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
-OFF_OF = "llc_gradient_off"
+LOSS = {"color": "#333333", "marker": "o"}
 NEAR = 0.05  # share by which a control may differ from what is nearly it
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
@@ -66,14 +65,11 @@ def stage_fig1a_lm(
         panels, cells = [], shown[each]
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
-            off = [Curve(one[OFF_OF], OFF)] if OFF_OF in one else []
-            drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
+            drawn = llc_curves(one, cells[seed])
             frame = {"under": bands(cells[seed], said=True), "over": within(level)}
             panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
         said.append([*_of_control(level, "LLC" if not at else f"LLC ({each})"), *of_llc(cells, f"LLC{at}")])
-        rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
-        off = [style.key("control: no loss gradient", **OFF)] if OFF_OF in level else []
-        rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
+        rows.append(Row("LLC", panels, llc_keys(level, *cells.values())))
     parts = [text for texts in zip_longest(*said, fillvalue="") for text in texts]
     dashed = dict.fromkeys(explained(AT_ONE_LOSS, shown[each]) for each in every)
     findings = [*parts[: len(every)], *dashed, *parts[len(every) :], *ranges]

@@ -57,11 +57,12 @@ CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA337
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CONTROL_COLOR = "#333333"
-# A ring around a point whose verdict holds a fault; nothing else is drawn so.
+# A ring around a point whose verdict holds a fault, under the curves; nothing else is drawn so.
 DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
-    "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 5,
+    "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,
 }  # fmt: skip
+SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
 MARGIN = 1.5
 LEGEND_ROWS = 9
