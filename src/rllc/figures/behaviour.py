@@ -4,7 +4,7 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, level, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, level, sheet
 from rllc.figures.stage_bands import (
     AT_ONE_LOSS,
     OF_BANDS,
@@ -41,7 +41,7 @@ def stage_fig4a_behaviour(
     setting   of the LLC that has the boundaries
     """
     rows, data, cells, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
-    figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
+    figure, _ = sheet(rows, panel=(column_width(data), 1.8), sharex=True, sharey="row")
     return captions.drawing(
         figure, data, *among(findings, cells), WHAT, conditions=[contexts, "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
@@ -74,7 +74,7 @@ def stage_figB6(  # noqa: N802
         drawn = llc_curves(measured, cells[seed])
         levels.append(Panel(f"full-model LLC{suffix}", drawn, **frame, over=limits))
     rows = [Row("nats/token", losses), Row("LLC", levels, llc_keys(data, *cells.values())), *rows]
-    figure, _ = sheet(rows, panel=(3.6, 1.6), sharex=True, sharey="row")
+    figure, _ = sheet(rows, panel=(column_width(data), 1.6), sharex=True, sharey="row")
     shown = data.sel(step=llc["step"].values)
     conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
     return captions.drawing(
@@ -87,7 +87,7 @@ def stage_figB6(  # noqa: N802
 def _behaviour(
     datasets: Datasets, distribution: Name, seeds: Seeds, setting: str
 ) -> tuple[list[Row], xr.Dataset, Cells, list[str], str]:
-    """Rows, what they draw, the stages of each seed, findings, and how many contexts they are of."""
+    """Rows, what they draw, the stages of each seed, findings, and what text they are of."""
     grams = inputs.of_seeds(inputs.need(datasets, "ngrams", "bigram_score", "ngram_score"), seeds)
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)
@@ -97,7 +97,6 @@ def _behaviour(
     ]
     data = xr.merge([each.sel(distribution=[name]) for each in drawn], join="outer", compat="override",
                     combine_attrs="drop")  # fmt: skip
-    label = inputs.one_label(data, name)
     looks = {n: style.numbered(i, color) for i, (n, color) in enumerate(
         zip(data["n"].values.tolist(), style.shades(data.sizes["n"]), strict=True))}  # fmt: skip
     bigram, loss, order, findings = [], [], [], []
@@ -105,13 +104,12 @@ def _behaviour(
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(cells[seed]), "steps": data["step"].values}
         entropy = float(one["bigram_entropy"].mean())
-        title = f"{style.short(label)}{suffix}"
-        bigram.append(Panel(f"bigram score, {title}", [_curve(one["bigram_score"], SCORE)], **frame,
+        bigram.append(Panel(f"bigram score{suffix}", [_curve(one["bigram_score"], SCORE)], **frame,
                             over=level(entropy, **BOUND)))  # fmt: skip
         with_and_without = [_curve(one["loss"], KEPT), _curve(one["ablated_loss"], ZEROED)]
-        loss.append(Panel(f"loss, {title}", with_and_without, **frame))
+        loss.append(Panel(f"loss{suffix}", with_and_without, **frame))
         scores = [_curve(one["ngram_score"].sel(n=n), look) for n, look in looks.items()]
-        order.append(Panel(f"n-gram scores, {title}", scores, **frame, over=level(1.0)))
+        order.append(Panel(f"n-gram scores{suffix}", scores, **frame, over=level(1.0)))
         findings.append(_found(seed, one, entropy))
     rows = [
         Row(
@@ -122,7 +120,8 @@ def _behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    return rows, data, cells, findings, captions.contexts(grams, "ngrams")
+    on = f"On {inputs.one_label(data, name)}."
+    return rows, data, cells, findings, captions.joined(on, captions.contexts(grams, "ngrams"))
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:

@@ -160,22 +160,25 @@ def layer_panels(
     return [Panel(f"layer {n}{title}", of_heads(one, name, looks, n), **frame) for n in layers(one)]
 
 
-def head_grid(data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, **frame) -> list[Row]:
-    """A panel per head, four in a row, seeds and layers one below the other.
+def head_grid(
+    data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, across: int = 4, **frame
+) -> list[Row]:
+    """A panel per head, ``across`` in a row, seeds and layers one below the other.
 
     curves  of one head
-    like    the label of every row, and the legend beside the first
+    like    the label of every row, below that of its seed if there are several; the legend beside the first
     """
     rows = []
-    for _, suffix, one in by_seed(data):
-        for heads in [row for layer in layers(one) for row in chunks(heads_of_layer(one, layer), 4)]:
+    for seed, suffix, one in by_seed(data):
+        label = f"seed {seed}\n{like.label}" if suffix else like.label
+        for heads in [row for layer in layers(one) for row in chunks(heads_of_layer(one, layer), across)]:
             panels = []
             for head in heads:
                 cell = one.sel(head=head)
                 kind = cell["head_type"].item()
                 color = {"color": style.TYPE_COLORS[kind]}
-                panels.append(Panel(f"{head} {kind}{suffix}", curves(cell), color, **frame))
-            rows.append(like._replace(panels=panels, keys=[] if rows else like.keys))
+                panels.append(Panel(f"{head} {kind}", curves(cell), color, **frame))
+            rows.append(like._replace(label=label, panels=panels, keys=[] if rows else like.keys))
     return rows
 
 
@@ -193,6 +196,11 @@ def chunks(items: Sequence, columns: int) -> list[Sequence]:
 def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
     """What the title of a panel says of its seed where there are several: ", seed 1"."""
     return f", seed {seed}" if len(np.atleast_1d(seeds)) > 1 else ""
+
+
+def column_width(data: xr.Dataset) -> float:
+    """Inches of a panel where every seed has a column: less of more than three."""
+    return 3.6 if data.sizes["seed"] <= 3 else 2.6
 
 
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, curve, of_heads, sheet
 from rllc.figures.stage_bands import (
     AT_ONE_LOSS,
     BASE,
@@ -86,7 +86,9 @@ def stage_fig1a_lm(
             conditions += [f"LLC, {each}: {captions.within(text)}" for text in more if text]
             details.append(f"LLC, {each}: {captions.chains(every[each])}.")
     beside = any(row.keys for row in rows)
-    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row")
+    figure, _ = sheet(
+        rows, panel=(column_width(data), 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row"
+    )
     contexts = captions.contexts(metrics, "metrics", of=READ)
     data = xr.merge(
         [data, *_recorded(levels, name), *_stages(datasets, name, data)],

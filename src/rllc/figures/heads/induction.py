@@ -86,7 +86,7 @@ def induction_onset(
     first = _first_step(data) if start is None else start
     shown = data.sel(step=data["step"] >= first)
     figure, _ = sheet(
-        _rows(shown, strongest, confidence), panel=(3.9, 1.75), margin=1.7, sharex=True, sharey="row"
+        _rows(shown, strongest, confidence), panel=(2.9, 1.75), margin=1.8, sharex=True, sharey="row"
     )
     conditions, details = captions.of_estimates(rllc, shown, "rllc")
     stories = [(head, data.sel(seed=seed)) for seed, head in strongest.items()]
@@ -126,22 +126,28 @@ def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) ->
     for seed, suffix, one in by_seed(shown):
         head, steps = strongest[seed], one["step"].values
         marks = {n: _mark(one["rllc_onset"].sel(distribution=n), upright[n]) for n in labels}
-        for name, label in labels.items():
+        for name in labels:
             compared = partial(_compare, one=one.sel(distribution=name), head=head)
-            words = f"{head}{suffix}: refined LLC on {style.short(label)}"
-            curves[name].append(Panel(words, under=compared, over=marks[name], steps=steps))
-        words = f"{head}{suffix}: lead over the highest of another type"
+            curves[name].append(Panel(f"head {head}{suffix}", under=compared, over=marks[name], steps=steps))
+        words = f"head {head}{suffix}"
         ahead.append(Panel(words, under=partial(_leads, one=one, looks=looks, marks=marks), steps=steps))
-        words = f"{head}{suffix}: prefix-matching score"
         compared = partial(_compare, one=one, head=head, variable="prefix_matching")
         every = all_of(*marks.values(), _mark(one["score_onset"], SCORE))
         scores.append(Panel(words, under=compared, over=every, steps=steps))
-    rows = [Row("refined LLC", panels, [], "heads of the layer") for panels in curves.values()]
+    rows = [
+        Row(f"refined LLC\non {style.short(labels[name])}", panels, [], "heads of the layer")
+        for name, panels in curves.items()
+    ]
     return [
         rows[0]._replace(keys=heads),
         *rows[1:],
-        Row("lead", ahead, leads, f"{confidence:.0%} interval"),
-        Row("attention", scores, [*onsets, style.key("score", color="#333333")], "onset of"),
+        Row("lead over the highest\nof another type", ahead, leads, f"{confidence:.0%} interval"),
+        Row(
+            "prefix-matching score\n(attention)",
+            scores,
+            [*onsets, style.key("score", color="#333333")],
+            "onset of",
+        ),
     ]
 
 

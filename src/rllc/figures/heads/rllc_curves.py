@@ -1,5 +1,8 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
+from collections.abc import Mapping
+from itertools import chain
+
 import numpy as np
 import xarray as xr
 
@@ -97,7 +100,9 @@ def _fall(table: xr.Dataset, head: str, one: xr.Dataset) -> str:
 
 
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
-    """Rows: seed and distribution; columns: layers; a legend of heads beside each row.
+    """Rows: seed and distribution; columns: layers; a legend of heads beside each seed's first row.
+
+    Of several seeds the distributions stand side by side, so that a seed has one row.
 
     thick  the type of the heads that are drawn thick
     """
@@ -108,13 +113,16 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
         keys = [*style.head_keys(one["head_type"], looks), *rings]
         for head, look in looks.items() if thick else ():
             looks[head] = look | (THICK if one["head_type"].sel(head=head) == thick else THIN)
-        for name, label in labels.items():
-            title = f": {style.short(label)}{suffix}"
-            panels = layer_panels(one.sel(distribution=name), "rllc", looks, title)
-            rows.append(Row(AXIS, panels, keys, "head, type"))
+        lines = [
+            layer_panels(one.sel(distribution=name), "rllc", looks, f": {style.short(label)}{suffix}")
+            for name, label in labels.items()
+        ]
+        for line in [list(chain(*lines))] if suffix else lines:
+            rows.append(Row(AXIS, line, keys, "head, type"))
             keys = []
     entries = data.sizes["head"] + 2 * len(rings)
-    return sheet(rows, entries=entries, sharex=True, sharey=True)[0]
+    panel = (2.6, 2.1) if data.sizes["seed"] > 1 and len(labels) > 1 else style.PANEL
+    return sheet(rows, panel=panel, entries=entries, sharex=True, sharey=True)[0]
 
 
 @style.styled
@@ -153,7 +161,10 @@ def _refined(refinement: xr.Dataset, seed: int) -> str:
 
 
 def _by_head(data: xr.Dataset) -> style.Figure:
-    """A panel per head, a line per distribution; seeds and layers one below the other, four in a row."""
+    """A panel per head, a line per distribution; seeds and layers one below the other.
+
+    Four in a row, of several seeds eight in lower ones.
+    """
     labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
     looks = style.distribution_styles(list(labels))
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
@@ -163,9 +174,11 @@ def _by_head(data: xr.Dataset) -> style.Figure:
         return [curve(cell.sel(distribution=name), "rllc", looks[name] | color) for name in labels]
 
     keys = [style.key(label, **(looks[name] | {"color": "#333333"})) for name, label in labels.items()]
-    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"))
+    several = data.sizes["seed"] > 1
+    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"), across=8 if several else 4)
     place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
-    figure, axes = sheet(rows, panel=(2.0, 1.75), **place, sharex=True, sharey="row")
+    panel = (1.6, 1.5) if several else (2.0, 1.75)
+    figure, axes = sheet(rows, panel=panel, **place, sharex=True, sharey="row")
     together(axes.ravel())
     return figure
 
@@ -173,12 +186,13 @@ def _by_head(data: xr.Dataset) -> style.Figure:
 def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure:
     """Rows: seeds and layers; columns: distributions; a line per head.
 
-    apart  contrasts of one distribution with each other one (distribution, ...): further rows, by layer
+    apart  contrasts of one distribution with each other one (distribution, ...), by layer: in rows of their
+           own, of several seeds beside the estimates
     """
     labels = {name: style.short(label, 16) for name, label in inputs.distribution_labels(data).items()}
-    rings, rows, upper = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], []
+    rings, rows, beside = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], data.sizes["seed"] > 1
     for seed, suffix, one in by_seed(data):
-        looks = style.head_styles(one["head_type"])
+        looks, below = style.head_styles(one["head_type"]), []
         for layer in inputs.layers(one):
             heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
             panels = [
@@ -186,27 +200,38 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
                 for name, label in labels.items()
             ]
             keys = [*style.head_keys(one["head_type"], heads), *([] if rows else rings)]
-            rows.append(Row(f"layer {layer}\n{AXIS}", panels, keys, "head, type"))
-            upper.append(True)
-        for layer in inputs.layers(one) if apart is not None else []:
-            heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
-            mine, contrasts = labels[apart.attrs["a"]], apart.sel(seed=seed)
-            panels = [
-                Panel(
-                    style.short(f"{mine} − {labels[name]}", 31),
-                    differences.curves(contrasts.sel(distribution=name), heads),
-                    {"fontsize": style.RC["axes.labelsize"]},
-                    under=level(),
-                )
-                for name in apart["distribution"].values.tolist()
-            ]
-            rows.append(Row(f"layer {layer}{suffix}\ndifference", panels))
-            upper.append(False)
+            less = [] if apart is None else _contrasts(apart, apart.sel(seed=seed), labels, heads)
+            rows.append(Row(f"layer {layer}\n{AXIS}", panels + less * beside, keys, "head, type"))
+            if less and not beside:
+                below.append(Row(f"layer {layer}\ndifference", less))
+        rows += below
     entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
-    figure, axes = sheet(rows, panel=(2.1, 1.9), margin=1.6, entries=entries, sharex=True, sharey="row")
-    for kind in (True, False):
-        together(axes[np.array(upper) == kind].ravel())
+    layout = {"margin": 1.6, "entries": entries, "sharex": True, "sharey": not beside and "row"}
+    figure, axes = sheet(rows, panel=(1.9, 1.9) if beside else (2.1, 1.9), **layout)
+    estimates = axes[:, : len(labels)] if beside else axes[: len(rows) - len(below)]
+    for group in (estimates, axes[:, len(labels) :] if beside else axes[len(rows) - len(below) :]):
+        together(group.ravel())
+        for ax in group[:, 1:].ravel():
+            ax.tick_params(labelleft=False)
+    for ax in axes[:, len(labels) :][:, :1].ravel() if beside else ():
+        ax.set_ylabel("difference")
     return figure
+
+
+def _contrasts(
+    apart: xr.Dataset, contrasts: xr.Dataset, labels: Mapping[str, str], heads: Mapping[str, dict]
+) -> list[Panel]:
+    """A panel for every distribution that one is compared with."""
+    mine = labels[apart.attrs["a"]]
+    return [
+        Panel(
+            style.short(f"{mine} − {labels[name]}", 31),
+            differences.curves(contrasts.sel(distribution=name), heads),
+            {"fontsize": style.RC["axes.labelsize"]},
+            under=level(),
+        )
+        for name in apart["distribution"].values.tolist()
+    ]
 
 
 @style.styled
