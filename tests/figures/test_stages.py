@@ -107,11 +107,12 @@ def test_of_several_seeds_the_extremes_are_said(datasets):
     table = datasets["stages"].sel(setting="published", distribution="mixture")
     cells = {seed: table.sel(seed=seed).isel(boundary=[]) for seed in (0, 1)}
     cells[1] = cells[1].assign(llc_loss_correlation=-0.5, sampled_loss=cells[1]["sampled_loss"] - 3)
-    alike, parted = of_llc(cells)
+    alike, counted, parted = of_llc(cells)
     assert alike == (
         "LLC: correlation with the loss -1.000 to -0.500, mean loss of the chains 8.00 to 11.00 nats/token "
         "(uniform predictions: 8.50)."
     )
+    assert counted == "LLC: 0 determined and 0 possible stage boundaries over 2 seeds."
     assert parted == "LLC: seed 0: no stage boundary is determined; seed 1: no stage boundary is determined."
     assert of_llc({0: None}) == []
 

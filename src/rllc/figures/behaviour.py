@@ -1,5 +1,7 @@
 """What the model predicts as it learns (arXiv 2402.02364, Figs. 4a and B6)."""
 
+from functools import partial
+
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
@@ -99,7 +101,7 @@ def _behaviour(
                     combine_attrs="drop")  # fmt: skip
     looks = {n: style.numbered(i, color) for i, (n, color) in enumerate(
         zip(data["n"].values.tolist(), style.shades(data.sizes["n"]), strict=True))}  # fmt: skip
-    bigram, loss, order, findings = [], [], [], []
+    bigram, loss, order = [], [], []
     cells = curves_of(datasets, data["seed"], name, setting)
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(cells[seed]), "steps": data["step"].values}
@@ -110,7 +112,6 @@ def _behaviour(
         loss.append(Panel(f"loss{suffix}", with_and_without, **frame))
         scores = [_curve(one["ngram_score"].sel(n=n), look) for n, look in looks.items()]
         order.append(Panel(f"n-gram scores{suffix}", scores, **frame, over=level(1.0)))
-        findings.append(_found(seed, one, entropy))
     rows = [
         Row(
             "nats/token",
@@ -121,22 +122,23 @@ def _behaviour(
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
     on = f"On {inputs.one_label(data, name)}."
-    return rows, data, cells, findings, captions.joined(on, captions.contexts(grams, "ngrams"))
+    found = _found(data.sel(distribution=name))
+    return rows, data, cells, [found], captions.joined(on, captions.contexts(grams, "ngrams"))
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:
     return Curve(values.dropna("step"), look)
 
 
-def _found(seed: int, one: xr.Dataset, entropy: float) -> str:
-    score = one["bigram_score"].dropna("step")
-    gap = (one["ablated_loss"] - one["loss"]).dropna("step")
-    last = one["ngram_score"].dropna("step", how="all").isel(step=-1)
-    least = score.isel(step=int(score.argmin("step")))
-    scores = ", ".join(f"{float(last.sel(n=n)):.2f} (n = {n})" for n in last["n"].values)
+def _found(data: xr.Dataset) -> str:
+    """Ranges over seeds; ``data`` of one distribution."""
+    score, of = data["bigram_score"].dropna("step", how="all"), partial(captions.spread, form=".2f")
+    gap = captions.last(data["ablated_loss"] - data["loss"])
+    excess = score - data["bigram_entropy"].mean("step")
+    scores = (f"{of(captions.last(data['ngram_score'].sel(n=n)))} (n = {n})" for n in data["n"].values)
+    at = captions.spread(score.idxmin("step").values, style.step_text) + captions.over(data)
     return (
-        f"Seed {seed}: the bigram score is least at step {style.step_text(float(least['step']))}, "
-        f"{float(least) - entropy:.2f} nats above the bigrams' entropy, and ends "
-        f"{float(score[-1]) - entropy:.2f} above it; without W_pos the loss is {float(gap[-1]):.2f} larger "
-        f"at the end; n-gram scores at the end: {scores}."
+        f"The bigram score is least at step {at}, {of(excess.min('step').values)} nats above the bigrams' "
+        f"entropy, and ends {of(captions.last(excess))} above it; without W_pos the loss is {of(gap)} larger "
+        f"at the end; n-gram scores at the end: {', '.join(scores)}."
     )

@@ -153,8 +153,16 @@ def of_llc(cells: Cells, named: str = "LLC") -> list[str]:
     there = {seed: one for seed, one in cells.items() if one is not None}
     several = len(there) > 1
     parted = (f"seed {seed}: {words(one)}" if several else words(one) for seed, one in there.items())
-    said = (is_it_the_loss(*there.values()), "; ".join(parted))
+    said = (is_it_the_loss(*there.values()), _how_many(*there.values()) if several else "", "; ".join(parted))
     return [captions.sentence(f"{named}: {text}") for text in said if text]
+
+
+def _how_many(*shown: xr.Dataset) -> str:
+    """How many boundaries the curves of several seeds have, each by itself."""
+    parts = [one.isel(boundary=one["boundary_kind"].values != "start") for one in shown]
+    sure, possible = ([int((one["boundary_determined"] == n).sum()) for one in parts] for n in (1, 0))
+    of = f"stage boundaries over {len(shown)} seeds"
+    return f"{captions.spread(sure, '.0f')} determined and {captions.spread(possible, '.0f')} possible {of}"
 
 
 def among(findings: list[str], cells: Cells) -> list[str]:
@@ -172,8 +180,7 @@ def is_it_the_loss(*shown: xr.Dataset | None) -> str:
     late = [sampled.sel(step=slice(FIRST * float(sampled["step"].max()), None)) for sampled in late]
     low, high = min(float(each.min()) for each in late), max(float(each.max()) for each in late)
     alike = [float(one["llc_loss_correlation"]) for one in there]
-    shown = " to ".join(dict.fromkeys(f"{each:.3f}" for each in (min(alike), max(alike))))
-    text = f"correlation with the loss {shown}"
+    text = f"correlation with the loss {captions.spread(alike, '.3f')}"
     text += f", mean loss of the chains {low:.2f} to {high:.2f} {late[0].attrs.get('units', NATS)}"
     chance, guess = (there[0].attrs.get(name) for name in ("chance", "guess"))
     if chance is None:

@@ -53,13 +53,10 @@ def stage_fig1a_lm(
     steps = np.unique(
         np.concatenate([data["step"].values, *(each["step"].values for each in levels.values())])
     )
-    losses, ranges, said = [], [], []
+    losses, said = [], []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(shown[setting][seed]), "steps": steps}
         losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
-        level = levels[BASE].sel(seed=seed) if BASE in levels else None
-        both = [one["loss"], *([] if level is None else [level["llc"]])]
-        ranges.append(_range(xr.merge(both, join="outer", compat="override")))
     rows = [Row("loss (nats/token)", losses)]
     for each, level in levels.items():
         panels, cells = [], shown[each]
@@ -72,7 +69,8 @@ def stage_fig1a_lm(
         rows.append(Row("LLC", panels, llc_keys(level, *cells.values())))
     parts = [text for texts in zip_longest(*said, fillvalue="") for text in texts]
     dashed = dict.fromkeys(explained(AT_ONE_LOSS, shown[each]) for each in every)
-    findings = [*parts[: len(every)], *dashed, *parts[len(every) :], *ranges]
+    ranges = _ranges(data["loss"].sel(distribution=name), levels[BASE]["llc"] if BASE in levels else None)
+    findings = [*parts[: len(every)], *dashed, *parts[len(every) :], ranges]
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
@@ -144,17 +142,20 @@ def _stages(datasets: Datasets, name: str, like: xr.Dataset) -> Iterator[xr.Data
         yield datasets["stages"][drawn].sel(distribution=[name]).reindex(seed=like["seed"])
 
 
-def _range(one: xr.Dataset) -> str:
-    text = f"Seed {one['seed'].item()}: the loss goes from {_ends(one['loss'], '.2f')} nats/token"
-    return f"{text}, the LLC from {_ends(one['llc'], '.1f')}." if "llc" in one else f"{text}."
+def _ranges(loss: xr.DataArray, level: xr.DataArray | None) -> str:
+    """From what to what both go over training, as ranges over seeds."""
+    text = f"The loss goes from {_ends(loss, '.2f')} nats/token"
+    return f"{text}, the LLC from {_ends(level, '.1f')}." if level is not None else f"{text}."
 
 
 def _ends(values: xr.DataArray, form: str) -> str:
-    known = values.dropna("step")
+    known = values.dropna("step", how="all")
     if not known.size:
         return "nothing measured"
-    ends = known[[0, -1]]
-    return " to ".join(f"{float(end):{form}} (step {style.step_text(float(end['step']))})" for end in ends)
+    return " to ".join(
+        f"{captions.spread(end.values, form)} (step {style.step_text(float(end['step']))})"
+        for end in (known.isel(step=0), known.isel(step=-1))
+    )
 
 
 @style.styled
@@ -184,20 +185,23 @@ def stage_fig4b_heads(
             data["icl_score_se"] = error.drop_vars(["distribution", "distribution_label"], errors="ignore")
             about += f" Band: its standard error over contexts, at most {float(error.max()):.2g} nats/token."
         contexts = captions.contexts(metrics, "metrics")
-    rows, findings = [], []
+    rows, best = [], []
     cells = curves_of(datasets, data["seed"], distribution, setting)
+    for name, title in SCORES.items():
+        highest = captions.spread(captions.last(data[name].max("head")), ".2f")
+        best.append(f"the highest {title} is {highest}")
+    if scored:
+        score = captions.spread(captions.last(data["icl_score"]), ".2f")
+        best.append(f"the in-context learning score {score}")
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels, best, under = [], [], bands(cells[seed])
+        panels, under = [], bands(cells[seed])
         for name, title in SCORES.items():
             panels.append(Panel(f"{title}{suffix}", of_heads(one, name, looks), under=under))
-            last = one[name].isel(step=-1)
-            best.append(f"highest {title} {captions.highest(last)} {float(last.max()):.2f}")
         if scored:
             score = curve(one, "icl_score", {"color": "black", "marker": "o"})
             panels.append(Panel(f"in-context learning score{suffix}", [score], under=under))
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
-        findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
     figure, axes = sheet(rows, panel=(2.6, 2.1), entries=data.sizes["head"], sharex=True, sharey="col")
     for line in axes:
         for ax, unit in zip(line[1:], ("attention", "nats/token"), strict=False):
@@ -205,7 +209,7 @@ def stage_fig4b_heads(
     return captions.drawing(
         figure,
         data,
-        *among(findings, cells),
+        *among([f"At the last step{captions.over(data)} {', '.join(best)}."], cells),
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
         about,

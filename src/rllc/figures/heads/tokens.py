@@ -47,8 +47,7 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         sharey="row",
         sharex=True,
     )
-    findings = []
-    for row, (seed, suffix, one) in zip(axes, by_seed(data), strict=True):
+    for row, (_, suffix, one) in zip(axes, by_seed(data), strict=True):
         for ax, step in zip(row, steps, strict=True):
             _bars(ax, one.sel(step=step))
             ax.set_title(f"step {step:,}{suffix}", loc="left")
@@ -57,14 +56,14 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
             label.set_color(style.TYPE_COLORS[kind])
         row[0].invert_yaxis()
-        last = one.isel(step=-1)
-        known = explained(last).dropna("head")
-        findings.append(
-            f"At step {steps[-1]:,} the paper's four patterns explain {float(known.min()):.0%} to "
-            f"{float(known.max()):.0%} of a head's tokens in context (seed {seed})."
-            if known.size
-            else f"No head of seed {seed} has a token in context."
-        )
+    share = explained(data.isel(step=-1))
+    blank = data["seed"].values[share.isnull().all("head").values].tolist()
+    found = [f"No head of seed {seed} has a token in context." for seed in blank]
+    if len(blank) < data["seed"].size:
+        some = share.sel(seed=[seed for seed in share["seed"].values if seed not in blank])
+        shares = captions.spread(some.values.ravel(), ".0%")
+        of = f"of a head's tokens in context{captions.over(some)}"
+        found.insert(0, f"At step {steps[-1]:,} the paper's four patterns explain {shares} {of}.")
     for ax in axes[-1]:
         ax.set_xlabel("share of the head's tokens in context")
     keys = [Patch(facecolor=color, label=label) for label, color in PATTERNS.values()]
@@ -73,7 +72,7 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *found,
         "Thin bars: the same for positions drawn at random.",
         _ablated(datasets["tokens"]),
         captions.when(
