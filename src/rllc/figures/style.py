@@ -64,10 +64,7 @@ DISTRUST = {
 }  # fmt: skip
 SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
-TALLEST, LOWEST = (
-    15.0,
-    1.25,
-)  # inches: of a figure's panels together before they get lower, and of such a panel
+TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row
 MARGIN = 1.5
 LEGEND_ROWS = 9
 

@@ -23,9 +23,9 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
                 for method, cell in cells.items()
             ]
             kinds = one["head_type"].sel(head=inputs.heads_of_layer(one, layer))
-            label = f"layer {layer}\nloss added (nats/token)"
+            label = f"layer {layer}, loss added\n(nats/token)"
             rows.append(Row(label, panels, style.head_keys(kinds, looks), "head, type"))
-    figure, _ = sheet(rows, panel=(2.5, 1.8), sharex=True, sharey="row")
+    figure, _ = sheet(rows, panel=(2.5, 1.9), sharex=True, sharey="row")
     return captions.drawing(
         figure,
         data,
