@@ -48,8 +48,8 @@ def _most(last: xr.Dataset) -> list[str]:
         tops = [captions.highest(one["ablation"].sel({"method": m})) for m in methods]
         kinds = {head: one["head_type"].sel(head=head).item() for head in tops}
         heads = " or ".join(f"{head} ({kind})" for head, kind in kinds.items())
-        named.append(f"seed {seed} {heads}" if last["seed"].size > 1 else heads)
+        named.append(f"{heads} in seed {seed}" if last["seed"].size > 1 else heads)
     return [
         f"At the last step the most needed head adds {', '.join(parts)} nats/token{captions.over(last)}.",
-        f"It is {'; '.join(named)}.",
+        f"It is {', '.join(named)}.",
     ]

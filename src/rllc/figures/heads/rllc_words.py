@@ -117,8 +117,8 @@ def ratios(last: xr.Dataset, labels: Mapping[str, str], natural: str, generated:
         parts = []
         for layer in inputs.layers(last):
             values = over.sel(head=inputs.heads_of_layer(last, layer)).values
-            middle = f"median {np.nanmedian(values):.2f}"
-            parts.append(f"{captions.spread(values.ravel(), '.2f')} ({middle}) in layer {layer}")
+            middle = f"median {float(np.nanmedian(values)):z.2f}"
+            parts.append(f"{captions.spread(values.ravel(), 'z.2f')} ({middle}) in layer {layer}")
         said = f"{', '.join(parts)}{captions.over(last)}"
     return (
         f"At the last step the refined LLC on {labels[generated]} is that on {labels[natural]} times {said}."
