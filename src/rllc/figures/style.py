@@ -156,7 +156,7 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
     inner = inner[(inner > first) & (inner < last)]
     start = first if first == 0 or not inner.size else inner[0]
-    width = ax.figure.get_figwidth() / ax.get_subplotspec().get_gridspec().ncols
+    width = ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
     _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit, max(0.14, 0.36 / width)))
     minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
