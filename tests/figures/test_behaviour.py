@@ -62,11 +62,11 @@ def test_the_behaviour_of_every_seed(datasets, misplaced):
     assert misplaced(drawing) == []
     assert len(drawing.figure.axes) == 6
     assert (
-        "the bigram score is least at step 200, 0.70 nats above the bigrams' entropy, and ends 1.60"
-        in drawing.caption
+        "The bigram score is least at step 200 over 2 seeds, 0.70 to 1.20 nats above the bigrams' entropy, and "
+        "ends 1.60 to 2.10 above it" in drawing.caption
     )
     assert "without W_pos the loss is 0.90 larger at the end" in drawing.caption
-    assert "1.92 (n = 2), 2.40 (n = 3), 2.16 (n = 4)" in drawing.caption
+    assert "at the end: 1.92 to 2.32 (n = 2), 2.40 to 2.90 (n = 3), 2.16 to 2.61 (n = 4)." in drawing.caption
     (score, bound), other = drawing.figure.axes[0].lines[:2], drawing.figure.axes[1].lines[0]
     assert score.get_ydata().tolist() == [7, 5, 4.6, 4.4, 4.7, 5, 5.3]
     assert bound.get_ydata() == pytest.approx([3.7, 3.7])
@@ -89,6 +89,13 @@ def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
         "ratio of losses",
     ]
     assert drawing.figure.axes[1].lines[0].get_ydata().tolist() == [1.5, 2.5, 3.5, 3.5, 3, 4.5, 5.5]
+    given["llc.far"] = given["llc.far"].assign(llc_gradient_off=2 * llc)
+    level = stage_figB6(given, setting="far", seeds=[1]).figure.axes[1]
+    assert level.lines[0].get_ydata().tolist() == [3, 5, 7, 7, 6, 9, 11]
+    assert [text.get_text() for text in level.get_legend().get_texts()] == [
+        "LLC",
+        "control: no loss gradient",
+    ]
     assert "bigram score is least at step 200" in drawing.caption
 
 
@@ -109,6 +116,34 @@ def test_all_say_whether_the_stages_are_the_loss(datasets, misplaced):
     assert dashed[0].get_ydata() == pytest.approx(llc["llc"].sel(seed=1).squeeze().values)
 
 
+def test_bands_are_named_below_all_panels(datasets, misplaced):
+    """The LLC rises to step 200 and falls to 600; the first boundary is determined, the second possible."""
+    loss = curve(7, 6, 5, 4, 4, 4, 3)
+    made = {"llc": curve(1, 2, 3, 4, 2, 3, 4), "init_loss": loss}
+    llc = xr.Dataset(made, attrs={"sampling": '{"n_beta": 20}'})
+    known = stages({"llc": llc}, tolerance=8.0, chance=8.5)
+    blank = known.drop_dims("boundary")
+    like = 0 * blank["llc_loss_correlation"].fillna(0)
+    known = blank.assign(
+        boundary_step=like + xr.DataArray([200.0, 600.0], dims="boundary"),
+        boundary_kind=("boundary", np.array(["peak", "trough"], object)),
+        boundary_determined=like + xr.DataArray([1, 0], dims="boundary"),
+    )
+    known["llc_smooth"] = known["llc_smooth"].fillna(0) * 0 + llc["llc"]
+    given = datasets | {"metrics": xr.Dataset({"loss": loss}), "llc": llc, "stages": known}
+    for draw in (stage_fig4a_behaviour, stage_figB3, stage_figB6):
+        drawing = draw(given)
+        assert misplaced(drawing) == []
+        (below,) = drawing.figure.legends
+        assert [text.get_text() for text in below.get_texts()] == [
+            "stage: LLC falls",
+            "stage: LLC rises",
+            "stage: the last",
+            "boundary, determined",
+            "boundary, possible",
+        ]
+
+
 def test_losses_by_position(datasets, misplaced):
     drawing = stage_figB3(datasets, seeds=[1])
     assert misplaced(drawing) == []
@@ -125,6 +160,9 @@ def test_positions_at_six_checkpoints(datasets, misplaced):
     assert len(drawing.figure.axes) == 30
     share = float(datasets["positions"]["explained_variance"].isel(step=-1, seed=0, component=0).squeeze())
     assert f"and {share:.0%} at step 3000" in drawing.caption
+    bars = [ax for ax in drawing.figure.axes if ax.patches]
+    highest = float(drawing.data["explained_variance"].max())
+    assert all(highest <= ax.get_ylim()[1] < 1.2 * highest for ax in bars)
 
 
 def test_pairs_of_heads_by_their_scores(study, misplaced):

@@ -170,3 +170,17 @@ def test_types_are_those_of_the_heads_that_have_one():
 @pytest.mark.parametrize(("pairs", "source"), [(0, "effective sample size"), (12, "between pairs")])
 def test_where_standard_errors_come_from(pairs, source):
     assert source in captions.error(xr.Dataset(attrs={"sampling": json.dumps({"pairs": pairs})}))
+
+
+def test_ranges_over_seeds_are_short_and_leave_out_what_is_not_known():
+    assert captions.spread([0.704, NAN, 0.77, 0.71], ".2f") == "0.70 to 0.77"
+    assert captions.spread([0.701, 0.699], ".2f") == captions.spread([0.7], ".2f") == "0.70"
+    assert captions.spread([NAN], ".2f") == "not known"
+    assert captions.spread([2700, 900], lambda step: f"{step:,.0f}") == "900 to 2,700"
+    values = xr.DataArray(
+        [[1.0, 2.0, NAN], [3.0, 4.0, 5.0], [NAN] * 3], {"seed": [0, 4, 7]}, ("seed", "step")
+    )
+    assert captions.last(values) == [2.0, 5.0]
+    assert captions.over(values) == " over 3 seeds" and captions.over(values.isel(seed=0)) == ""
+    assert captions.of_seeds("All.", ["One."]) == (["One."], [])
+    assert captions.of_seeds("All.", ["One.", "Two."]) == (["All."], ["One.", "Two."])

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.claims import VERDICTS, claims_sorting, number, threshold
+from rllc.figures.claims import TALLEST, claims_sorting
+from rllc.figures.claims_row import VERDICTS, number, threshold
 from rllc.figures.drawing import save
 
 
@@ -115,7 +116,7 @@ def test_experiments_stand_in_their_order_and_are_called_by_their_labels(sorting
         assert any("one head" in text for text in shown if text.startswith("minus"))
 
 
-@pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3)])
+@pytest.mark.parametrize(("seeds", "repeat"), [((0,), 1), ((0, 1, 2), 3), ((0, 1), 12)])
 def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
     claims = sorting.claims(seeds=seeds, repeat=repeat)
     longest = claims.assign(value_se=4e3 + 0 * claims["value"], untrusted=1 + 0 * claims["value"])
@@ -127,6 +128,29 @@ def test_no_text_overlaps_another_or_leaves_the_page(seeds, repeat, sorting):
         assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= page.x1 and b.y1 <= page.y1 for b in boxes)
         clashes = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n] if a.overlaps(b)]
         assert not clashes
+
+
+def test_many_claims_stand_side_by_side_in_their_order(sorting):
+    """As many columns as keep the page low; every one names its columns and its group."""
+    few, many = (sorting.claims(seeds=(0, 1), repeat=repeat) for repeat in (1, 12))
+    many = many.assign(control_verdict=many["verdict"])
+    one, several = (claims_sorting({"claims": claims}) for claims in (few, many))
+    columns = texts(several).count("expected")
+    assert texts(one).count("expected") == 1 < columns
+    assert several.figure.get_figwidth() == pytest.approx(columns * one.figure.get_figwidth())
+    assert several.figure.get_figheight() < TALLEST + 4
+    width = one.figure.get_figwidth()
+    badges = [p for p in several.figure.axes[0].patches if type(p).__name__ == "FancyBboxPatch"]
+    places = [(int(p.get_x() // width), p.get_y()) for p in badges[: many.sizes["claim"]]]
+    assert places == sorted(places) and {column for column, _ in places} == set(range(columns))
+    stripes = [p for p in several.figure.axes[0].patches if type(p).__name__ == "Rectangle"]
+    inside = [
+        sum(s.get_y() < y < s.get_y() + s.get_height() and int(s.get_x() // width) == n for n, y in places)
+        for s in stripes
+    ]
+    assert inside == [1] * len(stripes) and len(stripes) >= (len(places) - columns) // 2
+    heights = [max(y for column, y in places if column == n) for n in range(columns)]
+    assert max(heights) - min(heights) < 2
 
 
 def test_claims_that_name_no_experiment_are_refused(sorting):

@@ -11,6 +11,7 @@ import xarray as xr
 from rllc.analysis.clusters import cluster
 from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
+from rllc.figures.style import TALLEST
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
 
@@ -314,6 +315,32 @@ def test_many_heads_and_seeds_fit(make_study):
     assert "means another head in another seed" in words(figure("stage_fig4b_heads")(wide))
     one = figure("rllc_fig2_wrllc_by_head")(wide, seeds=[1])
     assert one.data["seed"].values.tolist() == [1]
+
+
+@pytest.fixture(scope="module")
+def five(make_study):
+    return make_study(seeds=(0, 1, 2, 3, 4), n_heads=8, steps=(0, 100, 1000), missing=False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rllc_fig3_code_wdrllc",
+        "rllc_fig14_hessian_trace",
+        "rllc_fig17_ablations",
+        "rllc_by_distribution",
+        "stage_fig4b_heads",
+    ],
+)
+def test_five_seeds_of_many_heads_make_no_strip_and_short_sentences(name, five):
+    some = {"distributions": ["mixture", "code"]} if name == "rllc_fig14_hessian_trace" else {}
+    drawing = figure(name)(five, **some)
+    assert misplaced(drawing) == []
+    width, height = drawing.figure.get_size_inches()
+    assert height < 1.3 * TALLEST and height < 2.2 * width
+    assert "over 5 seeds" in words(drawing) or name == "rllc_fig14_hessian_trace"
+    first = drawing.caption.split(". ")[0]
+    assert "seed 3" not in first and len(first.split()) < 60
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,13 @@ def test_the_llc_of_random_weights_does_not_set_the_scale(two):
     triangles = [mark for mark in ax.lines if mark.get_marker() == "v" and len(mark.get_xdata())]
     assert [mark.get_xdata()[0] for mark in triangles] == [0]
     assert "Triangles at an edge" in words(drawing)
+    listed = panel(drawing, "LLC of the whole model, seed 1").get_legend().get_texts()
+    assert "below the panel" in [text.get_text() for text in listed]
+    calm = two["llc"].assign(llc=two["llc"]["llc"].clip(min=float(rest.min())))
+    plain = (
+        panel(sort_curves({**two, "llc": calm}), "LLC of the whole model, seed 1").get_legend().get_texts()
+    )
+    assert not any("the panel" in text.get_text() for text in plain)
 
 
 def test_estimates_at_some_checkpoints_are_not_missing_at_the_others(two):

@@ -5,12 +5,16 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.colors import to_rgb
 
 from rllc.analysis.stages import stages
+from rllc.figures.depths import rllc_fig13_stages
 from rllc.figures.development import stage_figB1a, stage_figB2
 from rllc.figures.heads.composition import stage_figB5
-from rllc.figures.stage_bands import OF_LOSS, of_llc
-from rllc.figures.stages import OFF, stage_fig1a_lm, stage_fig4b_heads
+from rllc.figures.stage_bands import FALLING, LAST, LINE, OF_LOSS, OFF, POSSIBLE, RISING, SURE, of_llc
+from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
+from rllc.figures.style import DISTRUST
+from rllc.verdicts import REASONS
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
 
@@ -103,11 +107,12 @@ def test_of_several_seeds_the_extremes_are_said(datasets):
     table = datasets["stages"].sel(setting="published", distribution="mixture")
     cells = {seed: table.sel(seed=seed).isel(boundary=[]) for seed in (0, 1)}
     cells[1] = cells[1].assign(llc_loss_correlation=-0.5, sampled_loss=cells[1]["sampled_loss"] - 3)
-    alike, parted = of_llc(cells)
+    alike, counted, parted = of_llc(cells)
     assert alike == (
         "LLC: correlation with the loss -1.000 to -0.500, mean loss of the chains 8.00 to 11.00 nats/token "
         "(uniform predictions: 8.50)."
     )
+    assert counted == "LLC: 0 determined and 0 possible stage boundaries over 2 seeds."
     assert parted == "LLC: seed 0: no stage boundary is determined; seed 1: no stage boundary is determined."
     assert of_llc({0: None}) == []
 
@@ -144,3 +149,63 @@ def test_a_line_per_seed(datasets, misplaced):
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
     assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
     assert "over" not in stage_figB1a(datasets, seeds=[1]).caption.split(".")[0]
+
+
+def drawn_stages(figure):
+    """What the legend below the panels has to name, read off the colours and widths of what is drawn."""
+    fills = {ax_patch.get_facecolor()[:3] for ax in figure.axes for ax_patch in ax.patches}
+    widths = {
+        (line.get_linewidth(), line.get_linestyle() == "-")
+        for ax in figure.axes
+        for line in ax.lines
+        if line.get_color() == LINE["color"]
+    }
+    of_fills = {"stage: LLC rises": RISING, "stage: LLC falls": FALLING, "stage: the last": (LAST,)}
+    of_widths = {
+        "boundary, determined": (SURE["linewidth"], True),
+        "boundary, possible": (POSSIBLE["linewidth"], True),
+        "end of the flat start": (POSSIBLE["linewidth"], False),
+    }
+    named = {name for name, hues in of_fills.items() if fills & {to_rgb(hue) for hue in hues}}
+    return named | {name for name, look in of_widths.items() if look in widths}
+
+
+@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB2, stage_figB5])
+def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced):
+    drawing = draw(datasets)
+    (legend,) = drawing.figure.legends
+    named = [text.get_text() for text in legend.get_texts()]
+    assert len(named) == len(set(named)) >= 4
+    assert set(named) == drawn_stages(drawing.figure)
+    assert misplaced(drawing) == []
+    assert draw({key: each for key, each in datasets.items() if key != "stages"}).figure.legends == []
+
+
+def test_a_ring_is_under_its_curve(datasets, misplaced):
+    """Every estimate is faulty, so that rings are everywhere."""
+    llc = datasets["llc"].drop_vars("status")
+    wrong = llc.assign(verdict=xr.full_like(llc["llc"], REASONS[0].mask, dtype=int))
+    assert REASONS[0].fault
+    for draw in (stage_figB1a, stage_figB2, stage_fig1a_lm):
+        drawing = draw(datasets | {"llc": wrong})
+        assert misplaced(drawing) == []
+        found = 0
+        for ax in drawing.figure.axes:
+            rings = [a for a in ax.lines if a.get_markeredgecolor() == DISTRUST["markeredgecolor"]]
+            curves = [a for a in ax.lines if len(a.get_xdata()) == len(STEPS) and a not in rings]
+            found += sum(len(ring.get_xdata()) for ring in rings)
+            assert all(ring.get_zorder() < each.get_zorder() for ring in rings for each in curves)
+        assert found >= len(STEPS)
+        words = f"{drawing.caption} {drawing.details}"
+        assert f"of {found} estimates cannot be trusted and have a ring" in words
+
+
+def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datasets, misplaced):
+    given = {name: datasets[name] for name in ("metrics", "llc", "stages")}
+    drawing = rllc_fig13_stages(given, title="deep")
+    (below,) = drawing.figure.legends
+    assert {text.get_text().rpartition(", ")[2] for text in below.get_texts()} == {"seed 0"}
+    assert "Stages: of deep alone, seed 0." in drawing.caption
+    assert misplaced(drawing) == []
+    (below,) = rllc_fig13_stages(given, title="deep", seeds=[1]).figure.legends
+    assert not any("seed" in text.get_text() for text in below.get_texts())

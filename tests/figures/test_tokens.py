@@ -111,7 +111,7 @@ def test_bars_are_the_shares(datasets):
     ]
     np.testing.assert_allclose(widths, np.concatenate(every))
     assert left.get_title(loc="left") == "step 10"
-    assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% to 100%")
+    assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% of a head's")
     assert "At step 20 2 heads have none" in f"{drawing.caption} {drawing.details}"
 
 

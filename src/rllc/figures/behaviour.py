@@ -1,29 +1,31 @@
 """What the model predicts as it learns (arXiv 2402.02364, Figs. 4a and B6)."""
 
+from functools import partial
+
 import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, level, sheet
 from rllc.figures.stage_bands import (
     AT_ONE_LOSS,
     OF_BANDS,
     OF_STAGES,
+    OFF_OF,
     Cells,
     among,
     bands,
     curves_of,
     estimates,
     explained,
-    keys,
+    llc_curves,
+    llc_keys,
     of_llc,
-    of_loss,
     within,
 )
 
 BOUND = {"color": "#882255", "linewidth": 1.1, "linestyle": (0, (4, 2))}
 SCORE, KEPT, ZEROED = ({"color": color, "marker": "o"} for color in ("#332288", "#333333", "#CC6677"))
-LLC = {"color": "#117733", "marker": "o"}
 WHAT = (
     "Bigram score: cross-entropy of the predictions after a token against the bigrams of the training text, "
     "at least their entropy. n-gram score: loss of text over loss of the last token of common n-grams, at "
@@ -41,7 +43,7 @@ def stage_fig4a_behaviour(
     setting   of the LLC that has the boundaries
     """
     rows, data, cells, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
-    figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
+    figure, _ = sheet(rows, panel=(column_width(data), 1.8), sharex=True, sharey="row")
     return captions.drawing(
         figure, data, *among(findings, cells), WHAT, conditions=[contexts, "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
@@ -60,7 +62,7 @@ def stage_figB6(  # noqa: N802
     name, steps = data["distribution"].item(), data["step"].values
     llc = estimates(datasets, setting)
     parts = [inputs.need(datasets, "metrics", "loss")[["loss"]].rename(loss="test_loss")]
-    parts.append(llc[[each for each in ("llc", "llc_se", "verdict") if each in llc]])
+    parts.append(llc[[each for each in ("llc", "llc_se", OFF_OF, "verdict") if each in llc]])
     drawn = [inputs.of_seeds(part, seeds).sel(distribution=[name]) for part in parts]
     data = xr.merge([data, *drawn], join="outer", compat="override", combine_attrs="drop")
     if "verdict" in data:
@@ -71,11 +73,10 @@ def stage_figB6(  # noqa: N802
         frame = {"under": bands(cells[seed]), "steps": steps}
         losses.append(Panel(f"held-out loss{suffix}", [_curve(one["test_loss"], KEPT)], **frame))
         measured = one.sel(step=llc["step"].values)
-        drawn = [curve(measured, "llc", LLC), *of_loss(cells[seed])]
+        drawn = llc_curves(measured, cells[seed])
         levels.append(Panel(f"full-model LLC{suffix}", drawn, **frame, over=limits))
-    beside = keys(*cells.values()) + style.ring_keys(inputs.ring_reasons((data, "llc")))
-    rows = [Row("nats/token", losses), Row("LLC", levels, beside), *rows]
-    figure, _ = sheet(rows, panel=(3.6, 1.6), sharex=True, sharey="row")
+    rows = [Row("nats/token", losses), Row("LLC", levels, llc_keys(data, *cells.values())), *rows]
+    figure, _ = sheet(rows, panel=(column_width(data), 1.6), sharex=True, sharey="row")
     shown = data.sel(step=llc["step"].values)
     conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
     return captions.drawing(
@@ -88,7 +89,7 @@ def stage_figB6(  # noqa: N802
 def _behaviour(
     datasets: Datasets, distribution: Name, seeds: Seeds, setting: str
 ) -> tuple[list[Row], xr.Dataset, Cells, list[str], str]:
-    """Rows, what they draw, the stages of each seed, findings, and how many contexts they are of."""
+    """Rows, what they draw, the stages of each seed, findings, and what text they are of."""
     grams = inputs.of_seeds(inputs.need(datasets, "ngrams", "bigram_score", "ngram_score"), seeds)
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)
@@ -98,22 +99,19 @@ def _behaviour(
     ]
     data = xr.merge([each.sel(distribution=[name]) for each in drawn], join="outer", compat="override",
                     combine_attrs="drop")  # fmt: skip
-    label = inputs.one_label(data, name)
     looks = {n: style.numbered(i, color) for i, (n, color) in enumerate(
         zip(data["n"].values.tolist(), style.shades(data.sizes["n"]), strict=True))}  # fmt: skip
-    bigram, loss, order, findings = [], [], [], []
+    bigram, loss, order = [], [], []
     cells = curves_of(datasets, data["seed"], name, setting)
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(cells[seed]), "steps": data["step"].values}
         entropy = float(one["bigram_entropy"].mean())
-        title = f"{style.short(label)}{suffix}"
-        bigram.append(Panel(f"bigram score, {title}", [_curve(one["bigram_score"], SCORE)], **frame,
+        bigram.append(Panel(f"bigram score{suffix}", [_curve(one["bigram_score"], SCORE)], **frame,
                             over=level(entropy, **BOUND)))  # fmt: skip
         with_and_without = [_curve(one["loss"], KEPT), _curve(one["ablated_loss"], ZEROED)]
-        loss.append(Panel(f"loss, {title}", with_and_without, **frame))
+        loss.append(Panel(f"loss{suffix}", with_and_without, **frame))
         scores = [_curve(one["ngram_score"].sel(n=n), look) for n, look in looks.items()]
-        order.append(Panel(f"n-gram scores, {title}", scores, **frame, over=level(1.0)))
-        findings.append(_found(seed, one, entropy))
+        order.append(Panel(f"n-gram scores{suffix}", scores, **frame, over=level(1.0)))
     rows = [
         Row(
             "nats/token",
@@ -123,22 +121,24 @@ def _behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    return rows, data, cells, findings, captions.contexts(grams, "ngrams")
+    on = f"On {inputs.one_label(data, name)}."
+    found = _found(data.sel(distribution=name))
+    return rows, data, cells, [found], captions.joined(on, captions.contexts(grams, "ngrams"))
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:
     return Curve(values.dropna("step"), look)
 
 
-def _found(seed: int, one: xr.Dataset, entropy: float) -> str:
-    score = one["bigram_score"].dropna("step")
-    gap = (one["ablated_loss"] - one["loss"]).dropna("step")
-    last = one["ngram_score"].dropna("step", how="all").isel(step=-1)
-    least = score.isel(step=int(score.argmin("step")))
-    scores = ", ".join(f"{float(last.sel(n=n)):.2f} (n = {n})" for n in last["n"].values)
+def _found(data: xr.Dataset) -> str:
+    """Ranges over seeds; ``data`` of one distribution."""
+    score, of = data["bigram_score"].dropna("step", how="all"), partial(captions.spread, form=".2f")
+    gap = captions.last(data["ablated_loss"] - data["loss"])
+    excess = score - data["bigram_entropy"].mean("step")
+    scores = (f"{of(captions.last(data['ngram_score'].sel(n=n)))} (n = {n})" for n in data["n"].values)
+    at = captions.spread(score.idxmin("step").values, style.step_text) + captions.over(data)
     return (
-        f"Seed {seed}: the bigram score is least at step {style.step_text(float(least['step']))}, "
-        f"{float(least) - entropy:.2f} nats above the bigrams' entropy, and ends "
-        f"{float(score[-1]) - entropy:.2f} above it; without W_pos the loss is {float(gap[-1]):.2f} larger "
-        f"at the end; n-gram scores at the end: {scores}."
+        f"The bigram score is least at step {at}, {of(excess.min('step').values)} nats above the bigrams' "
+        f"entropy, and ends {of(captions.last(excess))} above it; without W_pos the loss is {of(gap)} larger "
+        f"at the end; n-gram scores at the end: {', '.join(scores)}."
     )

@@ -5,7 +5,7 @@ A caption says the finding first, then numbers, then conditions, in some 120 wor
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -227,7 +227,31 @@ def freedom(degrees: xr.DataArray) -> str:
     low, high = (float(end) for end in (degrees.min(), degrees.max()))
     if high > MANY:
         return f"{low:.0f} degrees of freedom or more"
-    return f"{' to '.join(dict.fromkeys(f'{end:.0f}' for end in (low, high)))} degrees of freedom"
+    return f"{spread([low, high], '.0f')} degrees of freedom"
+
+
+def spread(values: Iterable[float], form: str | Callable[[float], str]) -> str:
+    """Their range, "0.70 to 0.77", as over seeds; one number where both ends read alike."""
+    known = [float(value) for value in values if np.isfinite(value)]
+    said = form if callable(form) else f"{{:{form}}}".format
+    return " to ".join(dict.fromkeys(said(end) for end in (min(known), max(known)))) if known else "not known"
+
+
+def last(values: xr.DataArray) -> list[float]:
+    """The last value known of each seed; ``values`` (seed, step)."""
+    known = (values.sel(seed=seed).dropna("step") for seed in values["seed"].values)
+    return [float(one[-1]) for one in known if one.size]
+
+
+def over(dataset: xr.Dataset | xr.DataArray) -> str:
+    """What a sentence of ranges says of its seeds: " over 3 seeds"; nothing of one."""
+    count = dataset["seed"].size
+    return f" over {count} seeds" if count > 1 else ""
+
+
+def of_seeds(together: str, each: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Findings and details: what holds over several seeds, and each seed's sentence; of one seed its own."""
+    return (list(each), []) if len(each) < 2 else ([together], list(each))
 
 
 def ahead(last: xr.Dataset) -> str:

@@ -1,6 +1,5 @@
 """The claims of the works, tested: the rendered table."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -8,23 +7,27 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import Rectangle
 
 from rllc.analysis.columns import INTERVAL
 from rllc.figures import captions, style
+from rllc.figures.claims_row import (
+    BOLD,
+    NOT_REACHED,
+    PLAIN,
+    VERDICTS,
+    WIDTHS,
+    Words,
+    badge,
+    curvature_alone,
+    draw_row,
+    in_lines,
+)
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
 
-# Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
-VERDICTS = {
-    "holds": ("#0072B2", "✓"),
-    "half": ("#B07D00", "◐"),
-    "does not": ("#C04A00", "✗"),
-    "undecided": ("#9A3D78", "?"),
-    "not reached": ("#6E6E6E", "–"),
-    "not judged": ("#8C8C8C", "·"),
-}
+TALLEST, HEADING = 20.0, 0.36  # inches: of all rows before they stand side by side; a group's heading
 MEANING = {
     "holds": "every seed passes: the whole interval of value and error is within the thresholds",
     "half": "some seeds pass, some fail",
@@ -34,15 +37,6 @@ MEANING = {
     "not reached": "training stops before the step that the claim speaks of",
     "not judged": "there is no value, as where a seed has too few heads of a type; the row says why",
 }
-WIDTHS = {
-    "claim": 4.6,
-    "statistic": 3.35,
-    "threshold": 1.05,
-    "seed": 0.78,
-    "error": 0.45,
-    "verdict": 1.15,
-    "published": 1.75,
-}  # inches
 COUNTED = {
     "holds": "hold",
     "half": "half hold",
@@ -51,16 +45,6 @@ COUNTED = {
     "not reached": "not reached",
     "not judged": "not judged",
 }
-NOT_REACHED = -1  # of ``passes``, whose values are:
-OF_SEED = {
-    1: "holds",
-    0: "does not",
-    NOT_REACHED: "not reached",
-    -2: "undecided",
-    -3: "not judged",
-}  # by ``passes``
-LETTERS, WORDS, THEIRS = 72, 51, 27  # letters of a claim, a statistic and others' value on one line
-LINE, PAD, HEADING = 0.155, 0.11, 0.36  # inches: a line of text, room in a row, a group's heading
 NEEDED = ("text", "statistic", "at_least", "at_most", "value", "passes", "verdict")
 OPTIONAL = (
     "value_se",
@@ -74,12 +58,9 @@ OPTIONAL = (
     "reason",
     "control_verdict",
 )
-CURVATURE = "curvature alone"
 CALLED = {"threshold": "expected", "published": "their own data"}  # columns
 CONTROLLED = "Curvature alone: the control without the loss gradient comes to the same verdict."
-PLAIN = {"fontsize": 8.5, "va": "center"}
 SHADED = {"color": "#F6F6F6", "linewidth": 0, "zorder": 0}  # every second row
-BOLD = PLAIN | {"fontweight": "bold"}
 
 
 @style.styled
@@ -116,29 +97,23 @@ def claims_sorting(
         columns["published"] = columns["verdict"] + WIDTHS["verdict"] + 0.1
     last = "published" if theirs else "verdict"
     width = columns[last] + WIDTHS[last] + 0.2
+    order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
+    named = data[group].values.tolist()
+    groups = [name for name in dict.fromkeys([*order, *named]) if name in named]
+    rows = [
+        (called.get(name, name), in_lines(worded.isel(claim=int(n)), called, theirs=theirs))
+        for name in groups
+        for n in np.flatnonzero(data[group].values == name)
+    ]
     figure = Figure()
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_axis_off()
     ax.text(0.2, 0.27, title, fontsize=12, fontweight="bold", va="center")
-    for name, at in columns.items():
-        side = "right" if name.startswith("seed") else "left"
-        text = CALLED.get(name, name)
-        ax.text(at, 0.62, text, **PLAIN, color="#555555", ha=side)
-    named, top, rows = data[group].values.tolist(), 0.78, 0
-    order = claims["experiment"].values.tolist() if "experiment" in claims.dims else []
-    for name in [name for name in dict.fromkeys([*order, *named]) if name in named]:
-        ax.axhline(top + 0.06, 0.2 / width, 1 - 0.2 / width, color="#333333", linewidth=0.9)
-        ax.text(0.2, top + HEADING - 0.1, called.get(name, name), **(BOLD | {"fontsize": 9.5}))
-        top += HEADING
-        for n in np.flatnonzero(data[group].values == name):
-            height = _draw(ax, top, worded.isel(claim=int(n)), columns, called)
-            if rows % 2:
-                ax.axhspan(top, top + height, 0.15 / width, 1 - 0.15 / width, **SHADED)
-            top, rows = top + height, rows + 1
-        top += 0.1
-    top = _key(ax, top + 0.1, data["verdict"].values.tolist(), width)
-    figure.set_size_inches(width, top + 0.15)
-    ax.set(xlim=(0, width), ylim=(top + 0.15, 0))
+    side_by_side = _side_by_side(rows)
+    bottoms = [_part(ax, n * width, width, part, columns) for n, part in enumerate(side_by_side)]
+    bottom = _key(ax, max(bottoms) + 0.2, data["verdict"].values.tolist(), width * len(side_by_side)) + 0.15
+    figure.set_size_inches(width * len(side_by_side), bottom)
+    ax.set(xlim=(0, width * len(side_by_side)), ylim=(bottom, 0))
     means = averaged(claims, data["statistic"].values.tolist())
     return Drawing(figure, data, *_caption(data, errors, means))
 
@@ -175,50 +150,33 @@ def _columns(seeds: Sequence[int], width: float) -> dict[str, float]:
     return edges | {"verdict": at + len(seeds) * width + 0.25}
 
 
-def _draw(
-    ax: Axes, top: float, claim: xr.Dataset, columns: Mapping[str, float], called: Mapping[str, str]
+def _side_by_side(rows: Sequence[tuple[str, Words]]) -> list[list[tuple[str, Words]]]:
+    """Rows (group, words) in as many parts of like height as keep the table within ``TALLEST``."""
+    ends = np.cumsum([words.height for _, words in rows])
+    parts = int(np.ceil(ends[-1] / TALLEST))
+    places = np.minimum((ends - ends[0]) * parts // ends[-1], parts - 1)
+    return [[row for row, place in zip(rows, places, strict=True) if place == n] for n in range(parts)]
+
+
+def _part(
+    ax: Axes, left: float, width: float, rows: Sequence[tuple[str, Words]], columns: Mapping[str, float]
 ) -> float:
-    """One claim; everything but its texts stands on the row's first line. Returns the row's height."""
-    first = top + PAD / 2 + LINE / 2
-    claimed = textwrap.wrap(str(claim["text"].item()), LETTERS) or [""]
-    measured = statistic(claim, called)
-    grey = PLAIN | {"color": "#333333"}
-    theirs = textwrap.wrap(str(claim["published"].item()), THEIRS) if "published" in columns else []
-    texts = {"claim": (claimed, PLAIN), "statistic": (measured, grey), "published": (theirs, grey)}
-    for name, (lines, look) in texts.items():
-        for n, line in enumerate(lines):
-            ax.text(columns[name], first + n * LINE, line, **look)
-    ax.text(columns["threshold"], first, threshold(claim), **grey)
-    for seed in claim["seed"].values.tolist():
-        one = claim.sel(seed=seed)
-        value, passed = float(one["value"]), float(one["passes"])
-        known = np.isfinite(value)
-        color, sign = VERDICTS[OF_SEED[int(passed)] if known or passed < 0 else "not reached"]
-        doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""
-        error = float(one.get("value_se", np.nan))
-        plus = f" ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else ""  # to one digit
-        text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
-        ax.text(columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
-    _badge(ax, columns["verdict"], first, str(claim["verdict"].item()))
-    alone = curvature_alone(claim)
-    if alone:
-        ax.text(columns["verdict"], first + LINE, CURVATURE, **(grey | {"fontsize": 7.5}))
-    return LINE * max(1 + alone, *(len(lines) for lines, _ in texts.values())) + PAD
-
-
-def curvature_alone(claim: xr.Dataset) -> bool:
-    """Whether a decided claim comes to the same by the control without the loss gradient."""
-    decided = claim["verdict"].item() in ("holds", "half", "does not")
-    return decided and "control_verdict" in claim and claim["control_verdict"] == claim["verdict"]
-
-
-def _badge(ax: Axes, left: float, middle: float, verdict: str) -> None:
-    width = WIDTHS["verdict"] - 0.1
-    color, sign = VERDICTS.get(verdict, VERDICTS["not reached"])
-    rounded = "round,pad=0,rounding_size=0.06"
-    corner = (left, middle - 0.085)
-    ax.add_patch(FancyBboxPatch(corner, width, 0.17, boxstyle=rounded, facecolor=color, linewidth=0))
-    ax.text(left + width / 2, middle, f"{sign}  {verdict}", **BOLD, color="white", ha="center")
+    """The names of the columns and some rows, each group under its name. Returns where they end."""
+    for name, at in columns.items():
+        side = "right" if name.startswith("seed") else "left"
+        ax.text(left + at, 0.62, CALLED.get(name, name), **PLAIN, color="#555555", ha=side)
+    top, group = 0.68, None
+    for n, (name, words) in enumerate(rows):
+        if name != group:
+            top, group = top + 0.1, name
+            ax.plot([left + 0.2, left + width - 0.2], [top + 0.06] * 2, color="#333333", linewidth=0.9)
+            ax.text(left + 0.2, top + HEADING - 0.1, name, **(BOLD | {"fontsize": 9.5}))
+            top += HEADING
+        draw_row(ax, left, top, words, columns)
+        if n % 2:
+            ax.add_patch(Rectangle((left + 0.15, top), width - 0.3, words.height, **SHADED))
+        top += words.height
+    return top
 
 
 def _key(ax: Axes, top: float, verdicts: Sequence[str], width: float) -> float:
@@ -227,41 +185,9 @@ def _key(ax: Axes, top: float, verdicts: Sequence[str], width: float) -> float:
     met = [name for name in VERDICTS if name in verdicts]
     for n, name in enumerate(met):
         middle = top + 0.15 + 0.22 * n
-        _badge(ax, 0.35, middle, name)
+        badge(ax, 0.35, middle, name)
         ax.text(0.35 + WIDTHS["verdict"], middle, MEANING[name], **PLAIN, color="#333333")
     return top + 0.05 + 0.22 * len(met)
-
-
-def statistic(claim: xr.Dataset, called: Mapping[str, str]) -> list[str]:
-    """The statistic in lines of words, and what of the experiment that it is compared with."""
-    lines = textwrap.wrap(str(claim["statistic"].item()), WORDS)
-    if why := claim["reason"].item() if "reason" in claim else "":
-        lines += textwrap.wrap(f"({why})", WORDS)
-    versus = claim["versus"].item() if "versus" in claim else ""
-    if not versus:
-        return lines
-    how = claim["comparison"].item() if "comparison" in claim else ""
-    sign = {"ratio": "over that of", "difference": "minus that of"}.get(how, "against")
-    return [*lines, *textwrap.wrap(f"{sign} {called.get(versus, versus)}", WORDS)]
-
-
-def threshold(claim: xr.Dataset) -> str:
-    """What the statistic has to be: "500 to 1,300", "4", "≥ 0.05", "≤ 12"."""
-    low, high = float(claim["at_least"]), float(claim["at_most"])
-    if low == high:
-        return number(low)
-    if np.isfinite(low) and np.isfinite(high):
-        return f"{number(low)} to {number(high)}"
-    return f"≥ {number(low)}" if np.isfinite(low) else f"≤ {number(high)}" if np.isfinite(high) else ""
-
-
-def number(value: float) -> str:
-    """Three digits, two near 0, four just below 1, whole numbers in full: 0.0512, 0.0054, 0.9987, 1,300."""
-    if 0.9 <= value < 1:
-        return f"{value:.4g}"
-    if abs(value) >= 100 or value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def _presupposed(data: xr.Dataset) -> str:

@@ -7,8 +7,8 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, curve, sheet, together
-from rllc.figures.stage_bands import bands, of_curve
+from rllc.figures.panels import Curve, Panel, Row, curve, seed_suffix, sheet, together
+from rllc.figures.stage_bands import OF_BANDS, bands, of_curve
 from rllc.units import NATS
 
 
@@ -40,7 +40,8 @@ def rllc_fig13_stages(
         measured = [loss[["loss"]].sel(distribution=[name]), llc[kept].sel(distribution=[name])]
         called = (titles or {}).get(other, other.replace("_", " ")) if other else title
         parts[called] = xr.merge(measured, join="outer", compat="override", combine_attrs="drop")
-    stages = of_curve(datasets, next(iter(parts.values()))["seed"].values[0], name)
+    whose = int(next(iter(parts.values()))["seed"].values[0])
+    stages = of_curve(datasets, whose, name)
     every = sorted({seed for part in parts.values() for seed in part["seed"].values.tolist()})
     colors = dict(zip(every, style.shades(len(every)), strict=True))
     looks = {seed: style.numbered(n, colors[seed]) | {"markersize": 2.5} for n, seed in enumerate(every)}
@@ -49,7 +50,7 @@ def rllc_fig13_stages(
         panels = []
         for n, (called, part) in enumerate(parts.items()):
             one = part.sel(distribution=name)
-            under = bands(stages) if n == 0 else None
+            under = bands(stages, of=seed_suffix(part["seed"], whose)) if n == 0 else None
             panels.append(
                 Panel(
                     f"{called}: {quantity}",
@@ -77,8 +78,13 @@ def rllc_fig13_stages(
         *_found(parts, name),
         f"On {inputs.one_label(datasets['llc'], name)}. The level of an LLC is its setting's, the same in "
         "all panels.",
-        conditions=[captions.BANDS, captions.setting(datasets["llc"]), *doubts],
-        details=["Bands: stages of the first seed of the first model."] if stages is not None else [],
+        conditions=[
+            captions.BANDS.replace("Bands", "Bands of curves"),
+            captions.when(stages is not None, f"Stages: of {next(iter(parts))} alone, seed {whose}."),
+            captions.setting(datasets["llc"]),
+            *doubts,
+        ],
+        details=[captions.when(stages is not None, OF_BANDS)],
     )
 
 

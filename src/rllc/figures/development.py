@@ -50,7 +50,10 @@ def stage_figB2(  # noqa: N802
     metrics = inputs.of_seed(inputs.need(datasets, "metrics", "loss", "weight_norm"), seed)
     which, label = metrics["seed"].item(), inputs.one_label(llc, name)
     named = {"distribution": name}
-    measured = inputs.of_seed(llc, which)[["llc", *({"llc_se"} & set(llc))]].sel(named)
+    kept = [variable for variable in ("llc", "llc_se", "verdict", "status") if variable in llc]
+    measured = inputs.of_seed(llc, which)[kept].sel(named)
+    if "verdict" in measured:
+        measured["verdict"] = inputs.verdicts(measured, "llc")
     parts = {"loss": metrics[["loss"]].sel(named), "llc": measured, "weight_norm": _norm(metrics, name)}
     data = xr.merge(
         [part.reset_coords(drop=True) for part in parts.values()], join="outer", compat="override",
@@ -62,7 +65,9 @@ def stage_figB2(  # noqa: N802
     for quantity, (title, _, _, per_step) in QUANTITIES.items():
         raw = data[quantity].dropna("step")
         data = data.merge(_smoothed(raw, per_step), join="outer")
-        shown = [curve(data.sel(step=raw["step"].values), quantity, POINTS)]
+        of = measured if quantity == "llc" else data.drop_vars("verdict", errors="ignore")
+        points = curve(of.sel(step=raw["step"].values), quantity, POINTS)
+        shown = [points._replace(ring_look=style.SMALL_RING)]
         shown.append(Curve(data[f"{quantity}_smooth"].dropna("step"), SMOOTH))
         over = within(measured) if quantity == "llc" else None
         shown += of_loss(one) if quantity == "llc" else []
@@ -71,9 +76,11 @@ def stage_figB2(  # noqa: N802
                   (("difference", RAW), ("slope", SMOOTH))]  # fmt: skip
         below.append(Panel("slope", slopes, **frame, over=_within(data[f"{quantity}_slope"])))
     process = style.key("Gaussian process", **SMOOTH)
-    rows = [Row("", above, [style.key("measured", **POINTS), process, *keys(one)]),
+    rings = style.ring_keys(inputs.ring_reasons((measured, "llc")), **style.SMALL_RING)
+    rows = [Row("", above, [style.key("measured", **POINTS), process, *keys(one), *rings]),
             Row("", below, [style.key("differences", **RAW), process])]  # fmt: skip
     figure, axes = sheet(rows, panel=(2.7, 2.0), sharex=True)
+    conditions, details = captions.of_estimates(llc, measured, "llc")
     for column, (_, unit, of_slope, _) in zip(axes.T, QUANTITIES.values(), strict=True):
         for ax, text in zip(column, (unit, of_slope), strict=True):
             ax.set_ylabel(_unit(metrics) if text is None else text)
@@ -83,9 +90,8 @@ def stage_figB2(  # noqa: N802
         *(of_llc({which: one}, f"LLC on {label}") or [f"Curves on {label}."]),
         "Dashed red: a Gaussian process in ln(step) with noise; below its slope, and differences between "
         "checkpoints, which may leave the panel.",
-        captions.setting(llc),
-        conditions=[captions.when(one is not None, AT_ONE_LOSS)],
-        details=[captions.when(one is not None, OF_STAGES)],
+        conditions=[captions.when(one is not None, AT_ONE_LOSS), *conditions],
+        details=[*details, captions.when(one is not None, OF_STAGES)],
     )
 
 
@@ -145,8 +151,11 @@ def stage_figB1a(  # noqa: N802
     label, steps = inputs.one_label(data, name), data["step"].values
     losses = [Curve(one["loss"].sel(seed=seed).dropna("step"), looks[seed]) for seed in every]
     at = llc["step"].values
-    levels = [curve(one.sel(seed=seed, step=at), "llc", looks[seed]) for seed in every]
-    rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
+    levels = [
+        curve(one.sel(seed=seed, step=at), "llc", looks[seed])._replace(ring_look=style.SMALL_RING)
+        for seed in every
+    ]
+    rings = style.ring_keys(inputs.ring_reasons((data, "llc")), **style.SMALL_RING)
     rows = [
         Row(_unit(metrics), [Panel(f"held-out loss on {style.short(label)}", losses, steps=steps)],
             [style.key(f"seed {seed}", **looks[seed]) for seed in every]),

@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from rllc.figures import style
 from rllc.figures.inputs import faulty, heads_of_layer, layers
+
+BELOW = (0.55, 0.05)  # inches of width of an entry of the legend below all panels: handle, letter
 
 
 class Curve(NamedTuple):
@@ -66,7 +69,8 @@ class Row(NamedTuple):
 def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
     """The figure of ``rows``; ``layout`` as of ``style.grid``.
 
-    Where a row lacks panels the first such place has its legend, the others are hidden.
+    Where a row lacks panels the first such place has its legend, the others are hidden. What panels draw with
+    a label is named below them all.
     """
     figure, axes = style.grid(len(rows), max(len(row.panels) for row in rows), **layout)
     for line, row in zip(axes, rows, strict=True):
@@ -80,7 +84,30 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
         if row.keys:
             where, at = (free[0], 0.0) if free.size else (line[-1], 1.02)
             style.beside(where, row.keys, title=row.heading, at=at)
+    _named_below(figure, axes.flat)
     return figure, axes
+
+
+def _named_below(figure: Figure, axes: Iterable[Axes]) -> None:
+    """A legend under all panels of what they have drawn with a label, such as bands of stages: areas first.
+
+    The layout makes room for it, and the figure grows by as much.
+    """
+    named = (pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True))
+    first = {label: handle for handle, label in reversed([*named])}
+    listed = sorted(((handle, label) for label, handle in first.items()), key=_area_first)
+    if not listed:
+        return
+    width, height = figure.get_size_inches()
+    entry = BELOW[0] + BELOW[1] * sum(len(label) for _, label in listed) / len(listed)
+    columns = min(len(listed), max(int(width // entry), 1))
+    figure.set_size_inches(width, height + 0.2 * -(-len(listed) // columns))
+    handles, labels = zip(*listed, strict=True)
+    figure.legend(handles, labels, loc="outside lower left", ncols=columns, columnspacing=1.2)
+
+
+def _area_first(named: tuple[Artist, str]) -> tuple[bool, str]:
+    return isinstance(named[0], Line2D), named[1]
 
 
 def draw(ax: Axes, panel: Panel) -> None:
@@ -133,22 +160,25 @@ def layer_panels(
     return [Panel(f"layer {n}{title}", of_heads(one, name, looks, n), **frame) for n in layers(one)]
 
 
-def head_grid(data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, **frame) -> list[Row]:
-    """A panel per head, four in a row, seeds and layers one below the other.
+def head_grid(
+    data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, across: int = 4, **frame
+) -> list[Row]:
+    """A panel per head, ``across`` in a row, seeds and layers one below the other.
 
     curves  of one head
-    like    the label of every row, and the legend beside the first
+    like    the label of every row, below that of its seed if there are several; the legend beside the first
     """
     rows = []
-    for _, suffix, one in by_seed(data):
-        for heads in [row for layer in layers(one) for row in chunks(heads_of_layer(one, layer), 4)]:
+    for seed, suffix, one in by_seed(data):
+        label = f"seed {seed}\n{like.label}" if suffix else like.label
+        for heads in [row for layer in layers(one) for row in chunks(heads_of_layer(one, layer), across)]:
             panels = []
             for head in heads:
                 cell = one.sel(head=head)
                 kind = cell["head_type"].item()
                 color = {"color": style.TYPE_COLORS[kind]}
-                panels.append(Panel(f"{head} {kind}{suffix}", curves(cell), color, **frame))
-            rows.append(like._replace(panels=panels, keys=[] if rows else like.keys))
+                panels.append(Panel(f"{head} {kind}", curves(cell), color, **frame))
+            rows.append(like._replace(label=label, panels=panels, keys=[] if rows else like.keys))
     return rows
 
 
@@ -166,6 +196,11 @@ def chunks(items: Sequence, columns: int) -> list[Sequence]:
 def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
     """What the title of a panel says of its seed where there are several: ", seed 1"."""
     return f", seed {seed}" if len(np.atleast_1d(seeds)) > 1 else ""
+
+
+def column_width(data: xr.Dataset) -> float:
+    """Inches of a panel where every seed has a column: less of more than three."""
+    return 3.6 if data.sizes["seed"] <= 3 else 2.6
 
 
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:

@@ -28,7 +28,7 @@ def stage_figB3(  # noqa: N802
     data = held[["loss", "ablated_loss", "loss_at", "ablated_loss_at"]].sel(distribution=[name])
     label, at = inputs.one_label(data, name), data["at"].values.tolist()
     looks = {p: {"color": color, "linewidth": 0.9} for p, color in zip(at, _by_logarithm(at), strict=True)}
-    rows, findings = [], []
+    rows = []
     listed = [style.key(f"position {p}", **look) for p, look in looks.items()] + [style.key("mean", **MEAN)]
     cells = curves_of(datasets, data["seed"], name, setting)
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
@@ -38,15 +38,17 @@ def stage_figB3(  # noqa: N802
             curves.append(Curve(one[f"{ending}loss"], MEAN))
             panels.append(Panel(f"{title}{suffix}", curves, under=under))
         rows.append(Row("nats/token", panels, listed))
-        last = one.isel(step=-1)
-        gap = last["ablated_loss_at"] - last["loss_at"]
-        findings.append(
-            f"Seed {seed}: at the end zeros for W_pos cost {float(last['ablated_loss'] - last['loss']):.2f} "
-            f"nats/token, {float(gap[0]):.2f} at position {at[0]}, {float(gap[-1]):.2f} at position {at[-1]}."
-        )
     figure, _ = sheet(rows, panel=(3.2, 2.6), entries=len(listed), sharex=True, sharey=True)
+    one = data.sel(distribution=name)
+    costs = [one["ablated_loss"] - one["loss"]]
+    costs += [(one["ablated_loss_at"] - one["loss_at"]).isel(at=n) for n in (0, -1)]
+    whole, first, late = (captions.spread(captions.last(cost), ".2f") for cost in costs)
+    found = (
+        f"At the end zeros for W_pos cost {whole} nats/token{captions.over(data)}, {first} at position "
+        f"{at[0]}, {late} at position {at[-1]}."
+    )
     return captions.drawing(
-        figure, data, *among(findings, cells),
+        figure, data, *among([found], cells),
         f"Loss on {label} of the prediction made at a position; position 0 is that of BOS.",
         conditions=[captions.contexts(held, "positions"), "No uncertainty is drawn."],
         details=[explained(OF_BANDS, cells)],
@@ -112,4 +114,3 @@ def _line(ax: Axes, *, x: np.ndarray, y: np.ndarray, color: object) -> None:
 def _bars(ax: Axes, *, x: list[int], y: np.ndarray, colors: list) -> None:
     ax.bar(x, y, color=colors)
     ax.set_xticks(x)
-    ax.set_ylim(0, 1)

@@ -8,25 +8,24 @@ import xarray as xr
 
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
-from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, of_heads, sheet
+from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, curve, of_heads, sheet
 from rllc.figures.stage_bands import (
     AT_ONE_LOSS,
     BASE,
     OF_BANDS,
     OF_STAGES,
+    OFF_OF,
     among,
     bands,
     curves_of,
     explained,
-    keys,
+    llc_curves,
+    llc_keys,
     of_llc,
-    of_loss,
     within,
 )
 
-LOSS, LLC = {"color": "#333333", "marker": "o"}, {"color": "#117733", "marker": "o"}
-OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
-OFF_OF = "llc_gradient_off"
+LOSS = {"color": "#333333", "marker": "o"}
 NEAR = 0.05  # share by which a control may differ from what is nearly it
 READ = "The loss is on {} held-out contexts of each distribution."
 NO_SCORE = "metrics.nc with icl_score was not given, so the in-context learning score is not drawn."
@@ -54,29 +53,24 @@ def stage_fig1a_lm(
     steps = np.unique(
         np.concatenate([data["step"].values, *(each["step"].values for each in levels.values())])
     )
-    losses, ranges, said = [], [], []
+    losses, said = [], []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         frame = {"under": bands(shown[setting][seed]), "steps": steps}
         losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
-        level = levels[BASE].sel(seed=seed) if BASE in levels else None
-        both = [one["loss"], *([] if level is None else [level["llc"]])]
-        ranges.append(_range(xr.merge(both, join="outer", compat="override")))
     rows = [Row("loss (nats/token)", losses)]
     for each, level in levels.items():
         panels, cells = [], shown[each]
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
-            off = [Curve(one[OFF_OF], OFF)] if OFF_OF in one else []
-            drawn = [*off, curve(one, "llc", LLC), *of_loss(cells[seed])]
+            drawn = llc_curves(one, cells[seed])
             frame = {"under": bands(cells[seed], said=True), "over": within(level)}
             panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
         said.append([*_of_control(level, "LLC" if not at else f"LLC ({each})"), *of_llc(cells, f"LLC{at}")])
-        rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
-        off = [style.key("control: no loss gradient", **OFF)] if OFF_OF in level else []
-        rows.append(Row("LLC", panels, [style.key("LLC", **LLC), *off, *keys(*cells.values()), *rings]))
+        rows.append(Row("LLC", panels, llc_keys(level, *cells.values())))
     parts = [text for texts in zip_longest(*said, fillvalue="") for text in texts]
     dashed = dict.fromkeys(explained(AT_ONE_LOSS, shown[each]) for each in every)
-    findings = [*parts[: len(every)], *dashed, *parts[len(every) :], *ranges]
+    ranges = _ranges(data["loss"].sel(distribution=name), levels[BASE]["llc"] if BASE in levels else None)
+    findings = [*parts[: len(every)], *dashed, *parts[len(every) :], ranges]
     conditions, details = ["llc.nc was not given, so only the loss is drawn."], []
     if every:
         findings.append("The level of an LLC is its setting's: compare it with no other's.")
@@ -90,7 +84,9 @@ def stage_fig1a_lm(
             conditions += [f"LLC, {each}: {captions.within(text)}" for text in more if text]
             details.append(f"LLC, {each}: {captions.chains(every[each])}.")
     beside = any(row.keys for row in rows)
-    figure, _ = sheet(rows, panel=(3.6, 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row")
+    figure, _ = sheet(
+        rows, panel=(column_width(data), 1.9), margin=1.6 if beside else 0.1, sharex=True, sharey="row"
+    )
     contexts = captions.contexts(metrics, "metrics", of=READ)
     data = xr.merge(
         [data, *_recorded(levels, name), *_stages(datasets, name, data)],
@@ -146,17 +142,20 @@ def _stages(datasets: Datasets, name: str, like: xr.Dataset) -> Iterator[xr.Data
         yield datasets["stages"][drawn].sel(distribution=[name]).reindex(seed=like["seed"])
 
 
-def _range(one: xr.Dataset) -> str:
-    text = f"Seed {one['seed'].item()}: the loss goes from {_ends(one['loss'], '.2f')} nats/token"
-    return f"{text}, the LLC from {_ends(one['llc'], '.1f')}." if "llc" in one else f"{text}."
+def _ranges(loss: xr.DataArray, level: xr.DataArray | None) -> str:
+    """From what to what both go over training, as ranges over seeds."""
+    text = f"The loss goes from {_ends(loss, '.2f')} nats/token"
+    return f"{text}, the LLC from {_ends(level, '.1f')}." if level is not None else f"{text}."
 
 
 def _ends(values: xr.DataArray, form: str) -> str:
-    known = values.dropna("step")
+    known = values.dropna("step", how="all")
     if not known.size:
         return "nothing measured"
-    ends = known[[0, -1]]
-    return " to ".join(f"{float(end):{form}} (step {style.step_text(float(end['step']))})" for end in ends)
+    return " to ".join(
+        f"{captions.spread(end.values, form)} (step {style.step_text(float(end['step']))})"
+        for end in (known.isel(step=0), known.isel(step=-1))
+    )
 
 
 @style.styled
@@ -186,20 +185,23 @@ def stage_fig4b_heads(
             data["icl_score_se"] = error.drop_vars(["distribution", "distribution_label"], errors="ignore")
             about += f" Band: its standard error over contexts, at most {float(error.max()):.2g} nats/token."
         contexts = captions.contexts(metrics, "metrics")
-    rows, findings = [], []
+    rows, best = [], []
     cells = curves_of(datasets, data["seed"], distribution, setting)
+    for name, title in SCORES.items():
+        highest = captions.spread(captions.last(data[name].max("head")), ".2f")
+        best.append(f"the highest {title} is {highest}")
+    if scored:
+        score = captions.spread(captions.last(data["icl_score"]), ".2f")
+        best.append(f"the in-context learning score {score}")
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        panels, best, under = [], [], bands(cells[seed])
+        panels, under = [], bands(cells[seed])
         for name, title in SCORES.items():
             panels.append(Panel(f"{title}{suffix}", of_heads(one, name, looks), under=under))
-            last = one[name].isel(step=-1)
-            best.append(f"highest {title} {captions.highest(last)} {float(last.max()):.2f}")
         if scored:
             score = curve(one, "icl_score", {"color": "black", "marker": "o"})
             panels.append(Panel(f"in-context learning score{suffix}", [score], under=under))
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
-        findings.append(f"At the last step (seed {seed}): {', '.join(best)}.")
     figure, axes = sheet(rows, panel=(2.6, 2.1), entries=data.sizes["head"], sharex=True, sharey="col")
     for line in axes:
         for ax, unit in zip(line[1:], ("attention", "nats/token"), strict=False):
@@ -207,7 +209,7 @@ def stage_fig4b_heads(
     return captions.drawing(
         figure,
         data,
-        *among(findings, cells),
+        *among([f"At the last step{captions.over(data)} {', '.join(best)}."], cells),
         "Mean attention of each head to the previous token, and from a repeated token to the token after its "
         "first occurrence, on random sequences.",
         about,

@@ -57,12 +57,14 @@ CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA337
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CONTROL_COLOR = "#333333"
-# A ring around a point whose verdict holds a fault; nothing else is drawn so.
+# A ring around a point whose verdict holds a fault, under the curves; nothing else is drawn so.
 DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
-    "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 5,
+    "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,
 }  # fmt: skip
+SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
+TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row
 MARGIN = 1.5
 LEGEND_ROWS = 9
 
@@ -116,11 +118,13 @@ def grid(
 ) -> tuple[Figure, np.ndarray]:
     """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
 
-    panel, margin  inches; the margin is that of one column of legend entries
+    panel, margin  inches; the margin is that of one column of legend entries; panels of so many rows that
+                   they are together above ``TALLEST`` are lower, down to ``LOWEST``
     Returns the Figure and an object array of Axes [rows, columns].
     """
     width = columns * panel[0] + margin * legend_columns(entries)
-    figure = Figure(figsize=(width, rows * panel[1] + 0.3), layout="constrained")
+    height = min(panel[1], max(TALLEST / rows, LOWEST))
+    figure = Figure(figsize=(width, rows * height + 0.3), layout="constrained")
     entitle(figure, title)
     return figure, figure.subplots(rows, columns, squeeze=False, **share)
 
@@ -152,7 +156,8 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
     inner = inner[(inner > first) & (inner < last)]
     start = first if first == 0 or not inner.size else inner[0]
-    _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit))
+    width = ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
+    _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit, max(0.14, 0.36 / width)))
     minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
     if ax.get_subplotspec().is_last_row():
@@ -177,13 +182,16 @@ def _ticks(low: float, high: float, parts: Sequence[float]) -> np.ndarray:
     return np.sort(np.concatenate([powers * part for part in parts]))
 
 
-def _apart(candidates: np.ndarray, unit: float) -> np.ndarray:
-    """The first and the last candidate, and of the others those whose labels do not run into a neighbour."""
+def _apart(candidates: np.ndarray, unit: float, room: float) -> np.ndarray:
+    """The first and the last candidate, and of the others those whose labels do not run into a neighbour.
+
+    room  share of the axis that a label needs
+    """
     where = np.log1p(candidates / unit)
     where = (where - where[0]) / ((where[-1] - where[0]) or 1.0)
     kept = [0]
     for i in range(1, len(candidates) - 1):
-        if where[i] - where[kept[-1]] >= 0.14 and where[-1] - where[i] >= 0.14:
+        if where[i] - where[kept[-1]] >= room and where[-1] - where[i] >= room:
             kept.append(i)
     return np.unique(candidates[[*kept, len(candidates) - 1]])
 

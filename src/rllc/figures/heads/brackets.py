@@ -58,10 +58,11 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         findings.append(_finding(one, seed, senders, receiver))
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
     made = captions.recorded(datasets["brackets"], "brackets")
+    together, each = captions.of_seeds(_over_seeds(data), findings)
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *together,
         "Grey: these heads have their means for all that follows.",
         conditions=[
             "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads; ablated: it "
@@ -74,6 +75,7 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         details=[
             "Sentences are ours, made of common words; the paper does not give its own.",
             "The bracket head is the one after layer 0 with most brackets among its tokens in context.",
+            *each,
         ],
     )
 
@@ -91,6 +93,33 @@ def _added(one: xr.Dataset, receiver: str) -> list[Curve]:
     drawn = [Curve(one["rise_into"].sel(head=head), OTHER) for head in others]
     patched = one.sel(condition="patched")
     return [*drawn, curve(patched, "rise", CONDITIONS["patched"][1])]
+
+
+def _needs(one: xr.Dataset) -> bool:
+    """Whether patching raises the loss of a seed clearly at the last step, on brackets of both kinds."""
+    patched = one.isel(step=-1).sel(condition="patched")
+    return bool((patched["rise"] > ERRORS * patched["rise_se"]).all())
+
+
+def _over_seeds(data: xr.Dataset) -> str:
+    """In how many seeds the bracket head needs the multigram heads, and by how much losses rise."""
+    seeds = {seed: data.sel(seed=seed) for seed in data["seed"].values.tolist()}
+    both = [s for s, one in seeds.items() if _member(one, "multigram0") and _member(one, "dyck")]
+    if not both:
+        return "In no seed there are both a bracket head and a multigram head in layer 0: nothing is patched."
+    last = data.sel(seed=both).isel(step=-1)
+
+    def added(condition: str) -> str:
+        rise = last["rise"].sel(condition=condition)
+        kinds = rise["brackets"].values.tolist()
+        return " and ".join(f"{captions.spread(rise.sel(brackets=k).values, '.2f')} ({k})" for k in kinds)
+
+    return (
+        f"At step {style.step_text(float(last['step']))} the bracket head clearly needs layer 0's multigram "
+        f"heads in {sum(_needs(seeds[seed]) for seed in both)} of {len(both)} seeds that have both: with the "
+        f"path from them patched the loss on closing brackets rises by {added('patched')} nats, with the "
+        f"bracket head ablated by {added('ablated')}."
+    )
 
 
 def _finding(one: xr.Dataset, seed: int, senders: str, receiver: str) -> str:
@@ -115,11 +144,9 @@ def _finding(one: xr.Dataset, seed: int, senders: str, receiver: str) -> str:
         if others.size
         else ""
     )
-    patched = last.sel(condition="patched")
-    clear = bool((patched["rise"] > ERRORS * patched["rise_se"]).all())
     return (
         f"At step {style.step_text(float(one['step'][-1]))} (seed {seed}) the bracket head {receiver} "
-        f"{'needs' if clear else 'does not clearly need'} layer 0's multigram heads "
+        f"{'needs' if _needs(one) else 'does not clearly need'} layer 0's multigram heads "
         f"{senders.replace('+', ', ')}: with the path from them patched the loss on closing brackets rises "
         f"by {added('patched')} nats, with {receiver} ablated by {added('ablated')}{most}."
     )

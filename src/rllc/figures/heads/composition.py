@@ -18,7 +18,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
     steps = data["step"].values
-    rows, findings = [], []
+    rows = []
     for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         start = float(one["k_composition"].isel(step=0).mean())
@@ -36,28 +36,28 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
                 panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
             rows.append(Row("K-composition", panels, keys, "from head, type"))
             keys = []
-        findings.append(_strongest(one, start))
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
     return captions.drawing(
         figure,
         data,
-        *findings,
+        _strongest(data),
         "K-composition score ||W_QK W_OV||_F / (||W_QK||_F ||W_OV||_F) of each earlier head with each later "
         "head; 1 would be perfect alignment, and the dotted line is the mean over pairs at the first "
         "checkpoint, the chance level.",
     )
 
 
-def _strongest(one: xr.Dataset, start: float) -> str:
-    measured = one["k_composition"].dropna("step", how="all")
-    if not measured.sizes["step"]:
-        return f"Seed {one['seed'].item()}: not measured yet."
-    last = measured.isel(step=-1).stack(pair=("head", "later_head")).dropna("pair")
-    head, later = last["pair"].values[int(np.argmax(last.values))]
-    return (
-        f"Seed {one['seed'].item()}: the strongest pair at step {style.step_text(float(last['step']))} is "
-        f"{head} into {later}, {float(last.max()):.3f}, against {start:.3f} at the first."
-    )
+def _strongest(data: xr.Dataset) -> str:
+    known = data["k_composition"].dropna("step", how="all")
+    if not known.sizes["step"]:
+        return "Nothing is measured yet."
+    step = style.step_text(float(known["step"][-1]))
+    most = known.isel(step=-1).stack(pair=("head", "later_head")).dropna("pair", how="all")
+    score = captions.spread(most.max("pair").values, ".3f")
+    start = captions.spread(data["k_composition"].isel(step=0).mean(["head", "later_head"]).values, ".3f")
+    pair = " into ".join(most["pair"].values[int(most.isel(seed=0).argmax("pair"))])
+    named = f"{pair}, {score}" if data["seed"].size == 1 else f"at {score}{captions.over(data)}"
+    return f"The strongest pair at step {step} is {named}, against a mean of {start} at the first."
 
 
 @style.styled

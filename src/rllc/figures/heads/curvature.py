@@ -6,9 +6,8 @@ import xarray as xr
 from rllc.analysis.comparison import rank_correlation
 from rllc.figures import against_controls, captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
-from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
+from rllc.figures.panels import Panel, Row, by_seed, curve, layer_panels, sheet
 
-AXIS = "Hessian trace (nats/token)"
 GENERATED = "{} contexts are generated at each checkpoint, as many read of the text."
 BLACK = {"color": "black", "marker": "o"}
 
@@ -17,7 +16,7 @@ BLACK = {"color": "black", "marker": "o"}
 def rllc_fig14_hessian_trace(
     datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
 ) -> Drawing:
-    """Hessian trace: rows full model and layers, columns distributions, seeds one below the other.
+    """Hessian trace: columns full model and layers, rows distributions, seeds one below the other.
 
     datasets       ``rllc`` is for the comparison in the caption
     distributions  default all that were measured
@@ -31,14 +30,14 @@ def rllc_fig14_hessian_trace(
     labels, rows = inputs.distribution_labels(data), []
     for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
-        cells = [(f"{style.short(labels[n], 16)}{suffix}", one.sel(distribution=n)) for n in labels]
-        whole = [Panel(f"full model: {on}", [curve(cell, full, BLACK)]) for on, cell in cells]
-        rows.append(Row(AXIS, whole))
-        for n in inputs.layers(data):
-            panels = [Panel(f"layer {n}: {on}", of_heads(cell, heads, looks, n)) for on, cell in cells]
-            kinds = one["head_type"].sel(head=inputs.heads_of_layer(one, n))
-            rows.append(Row(AXIS, panels, style.head_keys(kinds, looks), "head, type"))
-    figure, _ = sheet(rows, panel=(2.4, 1.8), sharex=True, sharey="row")
+        keys = style.head_keys(one["head_type"], looks)
+        for name, label in labels.items():
+            cell = one.sel(distribution=name)
+            whole = Panel(f"full model{suffix}", [curve(cell, full, BLACK)])
+            panels = [whole, *layer_panels(cell, heads, looks, suffix)]
+            rows.append(Row(f"{style.short(label)}\ntrace (nats/token)", panels, keys, "head, type"))
+            keys = []
+    figure, _ = sheet(rows, panel=(2.4, 1.8), entries=data.sizes["head"], sharex=True, sharey="col")
     return captions.drawing(
         figure,
         data,

@@ -86,14 +86,16 @@ def induction_onset(
     first = _first_step(data) if start is None else start
     shown = data.sel(step=data["step"] >= first)
     figure, _ = sheet(
-        _rows(shown, strongest, confidence), panel=(3.9, 1.75), margin=1.7, sharex=True, sharey="row"
+        _rows(shown, strongest, confidence), panel=(2.9, 1.75), margin=1.8, sharex=True, sharey="row"
     )
     conditions, details = captions.of_estimates(rllc, shown, "rllc")
     stories = [(head, data.sel(seed=seed)) for seed, head in strongest.items()]
+    sentences = [_sentence(head, one) for head, one in stories]
+    together, each = captions.of_seeds(_over_seeds(data, strongest), sentences)
     return captions.drawing(
         figure,
         shown.drop_vars([*BY_CHAIN, "faulty"], errors="ignore"),
-        *(_sentence(head, one) for head, one in stories),
+        *together,
         f"The rLLC has left where the whole {confidence:.0%} Student-t interval of its lead is above 0 and "
         f"stays so, the score where its lead is above {margin:g} and stays so.",
         conditions=[captions.BANDS.replace("Bands", "Bars on the curves"), *conditions[1:]],
@@ -101,6 +103,7 @@ def induction_onset(
             "The refined LLC is of the strongest induction head and of the heads of its layer that are of "
             "other types. The two rules differ, so which leaves first is partly a matter of the rules.",
             _intervals(leads),
+            *each,
             *(_left_out(head, one) for head, one in stories),
             *details,
         ],
@@ -126,22 +129,28 @@ def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) ->
     for seed, suffix, one in by_seed(shown):
         head, steps = strongest[seed], one["step"].values
         marks = {n: _mark(one["rllc_onset"].sel(distribution=n), upright[n]) for n in labels}
-        for name, label in labels.items():
+        for name in labels:
             compared = partial(_compare, one=one.sel(distribution=name), head=head)
-            words = f"{head}{suffix}: refined LLC on {style.short(label)}"
-            curves[name].append(Panel(words, under=compared, over=marks[name], steps=steps))
-        words = f"{head}{suffix}: lead over the highest of another type"
+            curves[name].append(Panel(f"head {head}{suffix}", under=compared, over=marks[name], steps=steps))
+        words = f"head {head}{suffix}"
         ahead.append(Panel(words, under=partial(_leads, one=one, looks=looks, marks=marks), steps=steps))
-        words = f"{head}{suffix}: prefix-matching score"
         compared = partial(_compare, one=one, head=head, variable="prefix_matching")
         every = all_of(*marks.values(), _mark(one["score_onset"], SCORE))
         scores.append(Panel(words, under=compared, over=every, steps=steps))
-    rows = [Row("refined LLC", panels, [], "heads of the layer") for panels in curves.values()]
+    rows = [
+        Row(f"refined LLC\non {style.short(labels[name])}", panels, [], "heads of the layer")
+        for name, panels in curves.items()
+    ]
     return [
         rows[0]._replace(keys=heads),
         *rows[1:],
-        Row("lead", ahead, leads, f"{confidence:.0%} interval"),
-        Row("attention", scores, [*onsets, style.key("score", color="#333333")], "onset of"),
+        Row("lead over the highest\nof another type", ahead, leads, f"{confidence:.0%} interval"),
+        Row(
+            "prefix-matching score\n(attention)",
+            scores,
+            [*onsets, style.key("score", color="#333333")],
+            "onset of",
+        ),
     ]
 
 
@@ -210,6 +219,29 @@ def _sentence(head: str, one: xr.Dataset) -> str:
         f"Seed {one['seed'].item()}, head {head}: its rLLC leaves the others {', '.join(parts)}; its score "
         f"leaves from {_step(float(one['score_onset']))} and ends at {float(score.isel(step=-1)):.2f}."
     )
+
+
+def _over_seeds(data: xr.Dataset, strongest: Mapping[int, str]) -> str:
+    """In how many seeds, and when, the rLLC of the induction head and its score leave those of the others."""
+    score = data["score_onset"]
+    parts = []
+    for name, label in inputs.distribution_labels(data).items():
+        when = data["rllc_onset"].sel(distribution=name)
+        both = int((when.notnull() & score.notnull()).sum())
+        first = f", before the score in {int((when < score).sum())} of {both}" if both else ""
+        parts.append(f"on {label} in {_times(when)}{first}")
+    last = [float(data["prefix_matching"].sel(seed=seed, head=head)[-1]) for seed, head in strongest.items()]
+    return (
+        f"The rLLC of a seed's induction head leaves the others {'; '.join(parts)}. Its score leaves in "
+        f"{_times(score)} and ends at {captions.spread(last, '.2f')}."
+    )
+
+
+def _times(when: xr.DataArray) -> str:
+    """ "2 of 3 seeds (step 1.8k to 2.7k)"."""
+    known = when.dropna("seed").values
+    at = f" (step {captions.spread(known, style.step_text)})" if known.size else ""
+    return f"{known.size} of {when['seed'].size} seeds{at}"
 
 
 def _left_out(head: str, one: xr.Dataset) -> str:

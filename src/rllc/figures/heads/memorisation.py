@@ -52,10 +52,11 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     style.beside(axes[0, -1], [*keys, chance, *([fit] if _fitted(data, looks).any() else [])])
     for ax, named in points.items() if len(looks) == 1 else ():  # of several seeds they are too many
         naming.beside_points(ax, named)
+    findings, each = _findings(data, steps[-1])
     return captions.drawing(
         figure,
         data,
-        *_findings(data, steps[-1]),
+        *findings,
         "Refined LLC of multigram heads, those that attention scores give no other type, against how many "
         "different brackets, skip n-grams and n-grams explain their tokens in context.",
         "Ticks below: the count of positions drawn at random.",
@@ -66,8 +67,9 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
             "Correlations: Spearman's; intervals of 95 % hold both errors, not which heads there are.",
         ],
         details=[
+            *each,
             "A count grows with the number of tokens kept, the same for all heads. p is the share of "
-            f"orders of the heads with a correlation at least as large, given for {FEWEST} heads or more."
+            f"orders of the heads with a correlation at least as large, given for {FEWEST} heads or more.",
         ],
     )
 
@@ -124,11 +126,11 @@ def correlation(cell: xr.Dataset, scope: str) -> str:
     return f"ρ = {numbers['']:.2f}{between}{p}, {heads:.0f} heads"
 
 
-def _findings(data: xr.Dataset, step: int) -> list[str]:
-    """The correlations at the last step, those of all heads first, and whether chance would give them."""
+def _findings(data: xr.Dataset, step: int) -> tuple[list[str], list[str]]:
+    """Findings and details: the correlations at the last step, of all heads, and within layers."""
     *layered, whole = data["scope"].values.tolist()
-    first, more = [], []
-    for seed in data["seed"].values.tolist():
+    first, more, seeds = [], [], data["seed"].values.tolist()
+    for seed in seeds:
         one = data.sel(step=step, seed=seed)
         p = float(one["multigram_spearman_p"].sel(scope=whole))
         known = "" if p <= ALPHA else "do not clearly " if np.isfinite(p) else "may or may not "
@@ -138,4 +140,16 @@ def _findings(data: xr.Dataset, step: int) -> list[str]:
         )
         parts = [f"{scope} {correlation(one, scope)}" for scope in layered]
         more.append(f"Within layers (seed {seed}): {'; '.join(parts)}.")
-    return first + more
+    last = data.sel(step=step)
+    clear = int((last["multigram_spearman_p"].sel(scope=whole) <= ALPHA).sum())
+    rho = {
+        scope: captions.spread(last["multigram_spearman"].sel(scope=scope).values, ".2f")
+        for scope in (whole, *layered)
+    }
+    of_all = (
+        f"At step {step:,} heads with more multigrams have a larger refined LLC in {clear} of {len(seeds)} "
+        f"seeds (p at most {ALPHA:g}): ρ = {rho[whole]}; "
+        f"within layers {', '.join(f'{scope} {rho[scope]}' for scope in layered)}."
+    )
+    together, details = captions.of_seeds(of_all, first)
+    return ([*together, *more], []) if len(seeds) == 1 else (together, [*details, *more])

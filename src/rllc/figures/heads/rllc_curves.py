@@ -1,14 +1,14 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
 import xarray as xr
 
 from rllc.analysis.contrasts import BY_CHAIN
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak, near_peak
-from rllc.analysis.statistics import summarise
 from rllc.figures import against_controls, captions, inputs, panels, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
-from rllc.figures.heads import differences
+from rllc.figures.heads import differences, rllc_words
 from rllc.figures.panels import (
     Panel,
     Row,
@@ -33,71 +33,23 @@ def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default:
     return data.sel(distribution=inputs.distribution_names(data, distributions, default))
 
 
-def _drawing(figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str) -> Drawing:
+def _drawing(
+    figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str, details: Sequence[str] = ()
+) -> Drawing:
     """The drawing of refined LLCs: the chains are not in its dataset, but in the caption's intervals."""
-    conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
+    conditions, more_details = captions.of_estimates(datasets["rllc"], data, "rllc")
     dominance = against_controls.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
     first, *more = findings
     ends = [*dominance[:1], *conditions]
     plain = data.drop_vars(BY_CHAIN, errors="ignore")
+    details = [*details, *more_details]
     return captions.drawing(figure, plain, first, *dominance[1:], *more, conditions=ends, details=details)
 
 
-def _highest(data: xr.Dataset) -> list[str]:
-    """The highest heads of each layer at the last step and their lead, by seed and distribution."""
-    labels, sentences, intervals = inputs.distribution_labels(data), [], False
-    step = style.step_text(float(data["step"][-1]))
-    for _, suffix, last in by_seed(data.isel(step=-1)):
-        for name, label in labels.items():
-            parts = []
-            for layer in inputs.layers(data):
-                heads = last.sel(distribution=name, head=inputs.heads_of_layer(last, layer))
-                errors = heads.get("rllc_se")
-                top = captions.largest(heads["rllc"], errors, count=2 if len(labels) == 1 else 1)
-                ahead = captions.ahead(heads)
-                intervals = intervals or bool(ahead)
-                parts.append(f"layer {layer} {top}{ahead}")
-            sentences.append(f"Highest refined LLC on {label} at step {step}{suffix}: {'; '.join(parts)}.")
-    errors = "±: one standard error, of leads the 95 % Student-t interval over chains."
-    return [*sentences, *([errors] if intervals else [])]
-
-
-def _falls(data: xr.Dataset) -> list[str]:
-    """How far heads of the first layer fall from their largest mean to the last: by seed, then each head."""
-    heads = inputs.heads_of_layer(data, 0)
-    read = {"of": "rllc.rllc", "label": "", "unit": "1", "from_step": PEAK_FROM, "window": PEAK_WINDOW}
-    entries = {head: {**read, "statistic": "fall", "at": {"head": head}} for head in heads}
-    table, ends, each = summarise(entries, {"rllc": data}), [], []
-    for seed, suffix, one in by_seed(data):
-        known = table.sel(seed=seed)[heads].to_array("head").dropna("head")
-        said = {head: _fall(table.sel(seed=seed), head, one.sel(head=head)) for head in known["head"].values}
-        if said:
-            order = known["head"].values[known.values.argsort()]
-            extremes = " to ".join(dict.fromkeys((said[order[0]], said[order[-1]])))
-            ends.append(f"From its largest value to its last a head of layer 0 loses {extremes}{suffix}.")
-            each.append(f"Of layer 0 lose{suffix} {'; '.join(said.values())}.")
-    said_of = (
-        f"These values are means of {PEAK_WINDOW} checkpoints, largest where within a standard error of the "
-        "largest. arXiv 2410.02984, App. G, has multigram heads fall once n-grams are learnt (after LM2)."
-    )
-    return [*ends, *([said_of] if ends else []), *each]
-
-
-def _fall(table: xr.Dataset, head: str, one: xr.Dataset) -> str:
-    """ "30 ± 2 % (0:0, largest at steps 221 to 999)"."""
-    known = one.squeeze("distribution").dropna("step", subset=["rllc"])
-    error = known["rllc_se"].values if "rllc_se" in known else None
-    means = before_peak(Curve(known["step"].values, known["rllc"].values, error))
-    where = means.step[near_peak(means)]
-    steps = " to ".join(dict.fromkeys(f"{step:,.0f}" for step in where[[0, -1]]))
-    spread = float(table.get(f"{head}_se", np.nan))
-    plus = f" ± {100 * spread:.0f}" if np.isfinite(spread) else ""
-    at = f"largest at {'step' if where[0] == where[-1] else 'steps'} {steps}"
-    return f"{100 * table[head].item():.0f}{plus} % ({head}, {at})"
-
-
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
-    """Rows: seed and distribution; columns: layers; a legend of heads beside each row.
+    """Rows: seed and distribution; columns: layers; a legend of heads beside each seed's first row.
+
+    Of several seeds the distributions stand side by side, so that a seed has one row.
 
     thick  the type of the heads that are drawn thick
     """
@@ -108,13 +60,16 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
         keys = [*style.head_keys(one["head_type"], looks), *rings]
         for head, look in looks.items() if thick else ():
             looks[head] = look | (THICK if one["head_type"].sel(head=head) == thick else THIN)
-        for name, label in labels.items():
-            title = f": {style.short(label)}{suffix}"
-            panels = layer_panels(one.sel(distribution=name), "rllc", looks, title)
-            rows.append(Row(AXIS, panels, keys, "head, type"))
+        lines = [
+            layer_panels(one.sel(distribution=name), "rllc", looks, f": {style.short(label)}{suffix}")
+            for name, label in labels.items()
+        ]
+        for line in [list(chain(*lines))] if suffix else lines:
+            rows.append(Row(AXIS, line, keys, "head, type"))
             keys = []
     entries = data.sizes["head"] + 2 * len(rings)
-    return sheet(rows, entries=entries, sharex=True, sharey=True)[0]
+    panel = (2.6, 2.1) if data.sizes["seed"] > 1 and len(labels) > 1 else style.PANEL
+    return sheet(rows, panel=panel, entries=entries, sharex=True, sharey=True)[0]
 
 
 @style.styled
@@ -122,7 +77,8 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
     """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
     data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
     data = data.isel(distribution=[0])
-    return _drawing(_by_layer(data), datasets, data, *_falls(data), *_highest(data))
+    (falls, each), (highest, which) = rllc_words.falls(data), rllc_words.highest(data)
+    return _drawing(_by_layer(data), datasets, data, *falls, *highest, details=[*each, *which])
 
 
 @style.styled
@@ -130,30 +86,19 @@ def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, se
     """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
     note = "Induction heads are drawn thick."
-    refined = [
-        _refined(datasets["refinement"], seed) for seed in data["seed"].values if "refinement" in datasets
-    ]
-    return _drawing(_by_layer(data, thick="induction"), datasets, data, *refined, *_highest(data), note)
-
-
-def _refined(refinement: xr.Dataset, seed: int) -> str:
-    """The ratio of each group of heads at the last step, against each distribution; errors to first order."""
-    last, parts = refinement.sel(seed=seed).isel(step=-1), []
-    for against in last["against"].values.tolist():
-        each = []
-        for group in ("induction", "multigram"):
-            cell = last.sel(head_group=group, against=against)
-            ratio = 2.0 ** float(cell["log2_ratio"])
-            error = ratio * np.log(2) * float(cell["log2_ratio_se"])
-            known = f"{ratio:.2f} ± {error:.2f}" if np.isfinite(ratio) else "not known"
-            each.append(f"{group} heads {known}")
-        parts.append(f"on {against}: {', '.join(each)}")
-    of = f"Refined LLC on {refinement.attrs['distribution']} (seed {seed}, last step, geometric mean)"
-    return captions.sentence(f"{of} over that {'; '.join(parts)}")
+    refined = (
+        rllc_words.refined(datasets["refinement"].sel(seed=data["seed"])) if "refinement" in datasets else []
+    )
+    highest, which = rllc_words.highest(data)
+    figure = _by_layer(data, thick="induction")
+    return _drawing(figure, datasets, data, *refined, *highest, note, details=which)
 
 
 def _by_head(data: xr.Dataset) -> style.Figure:
-    """A panel per head, a line per distribution; seeds and layers one below the other, four in a row."""
+    """A panel per head, a line per distribution; seeds and layers one below the other.
+
+    Four in a row, of several seeds eight in lower ones.
+    """
     labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
     looks = style.distribution_styles(list(labels))
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
@@ -163,9 +108,11 @@ def _by_head(data: xr.Dataset) -> style.Figure:
         return [curve(cell.sel(distribution=name), "rllc", looks[name] | color) for name in labels]
 
     keys = [style.key(label, **(looks[name] | {"color": "#333333"})) for name, label in labels.items()]
-    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"))
+    several = data.sizes["seed"] > 1
+    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"), across=8 if several else 4)
     place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
-    figure, axes = sheet(rows, panel=(2.0, 1.75), **place, sharex=True, sharey="row")
+    panel = (1.6, 1.5) if several else (2.0, 1.75)
+    figure, axes = sheet(rows, panel=panel, **place, sharex=True, sharey="row")
     together(axes.ravel())
     return figure
 
@@ -173,12 +120,13 @@ def _by_head(data: xr.Dataset) -> style.Figure:
 def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure:
     """Rows: seeds and layers; columns: distributions; a line per head.
 
-    apart  contrasts of one distribution with each other one (distribution, ...): further rows, by layer
+    apart  contrasts of one distribution with each other one (distribution, ...), by layer: in rows of their
+           own, of several seeds beside the estimates
     """
     labels = {name: style.short(label, 16) for name, label in inputs.distribution_labels(data).items()}
-    rings, rows, upper = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], []
+    rings, rows, beside = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], data.sizes["seed"] > 1
     for seed, suffix, one in by_seed(data):
-        looks = style.head_styles(one["head_type"])
+        looks, below = style.head_styles(one["head_type"]), []
         for layer in inputs.layers(one):
             heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
             panels = [
@@ -186,27 +134,38 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
                 for name, label in labels.items()
             ]
             keys = [*style.head_keys(one["head_type"], heads), *([] if rows else rings)]
-            rows.append(Row(f"layer {layer}\n{AXIS}", panels, keys, "head, type"))
-            upper.append(True)
-        for layer in inputs.layers(one) if apart is not None else []:
-            heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
-            mine, contrasts = labels[apart.attrs["a"]], apart.sel(seed=seed)
-            panels = [
-                Panel(
-                    style.short(f"{mine} − {labels[name]}", 31),
-                    differences.curves(contrasts.sel(distribution=name), heads),
-                    {"fontsize": style.RC["axes.labelsize"]},
-                    under=level(),
-                )
-                for name in apart["distribution"].values.tolist()
-            ]
-            rows.append(Row(f"layer {layer}{suffix}\ndifference", panels))
-            upper.append(False)
+            less = [] if apart is None else _contrasts(apart, apart.sel(seed=seed), labels, heads)
+            rows.append(Row(f"layer {layer}\n{AXIS}", panels + less * beside, keys, "head, type"))
+            if less and not beside:
+                below.append(Row(f"layer {layer}\ndifference", less))
+        rows += below
     entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
-    figure, axes = sheet(rows, panel=(2.1, 1.9), margin=1.6, entries=entries, sharex=True, sharey="row")
-    for kind in (True, False):
-        together(axes[np.array(upper) == kind].ravel())
+    layout = {"margin": 1.6, "entries": entries, "sharex": True, "sharey": not beside and "row"}
+    figure, axes = sheet(rows, panel=(1.9, 1.9) if beside else (2.1, 1.9), **layout)
+    estimates = axes[:, : len(labels)] if beside else axes[: len(rows) - len(below)]
+    for group in (estimates, axes[:, len(labels) :] if beside else axes[len(rows) - len(below) :]):
+        together(group.ravel())
+        for ax in group[:, 1:].ravel():
+            ax.tick_params(labelleft=False)
+    for ax in axes[:, len(labels) :][:, :1].ravel() if beside else ():
+        ax.set_ylabel("difference")
     return figure
+
+
+def _contrasts(
+    apart: xr.Dataset, contrasts: xr.Dataset, labels: Mapping[str, str], heads: Mapping[str, dict]
+) -> list[Panel]:
+    """A panel for every distribution that one is compared with."""
+    mine = labels[apart.attrs["a"]]
+    return [
+        Panel(
+            style.short(f"{mine} − {labels[name]}", 31),
+            differences.curves(contrasts.sel(distribution=name), heads),
+            {"fontsize": style.RC["axes.labelsize"]},
+            under=level(),
+        )
+        for name in apart["distribution"].values.tolist()
+    ]
 
 
 @style.styled
@@ -215,19 +174,12 @@ def rllc_fig5_one_layer_drllc(
 ) -> Drawing:
     """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head."""
     data = _estimates(datasets, seeds, [natural, generated])
-    labels, findings = inputs.distribution_labels(data), []
-    for seed, _, last in by_seed(data.isel(step=-1)):
-        on = {name: last["rllc"].sel(distribution=name, drop=True) for name in labels}
-        ratio = on[generated] / on[natural]
-        findings.append(
-            f"At the last step (seed {seed}) the refined LLC on {labels[generated]} is that on "
-            f"{labels[natural]} times {captions.by_head(ratio[np.isfinite(ratio)], '.2f')}."
-        )
+    labels = inputs.distribution_labels(data)
     return _drawing(
         _by_head(data),
         datasets,
         data,
-        *findings,
+        rllc_words.ratios(data.isel(step=-1), labels, natural, generated),
         differences.at_the_end(data, natural),
         f"The contexts are the same; on {labels[generated]} that model's next-token distribution replaces "
         "the next token (KL divergence; a reconstruction of the paper's App. F.3).",
@@ -253,7 +205,8 @@ def rllc_by_distribution(
     labels, apart = inputs.distribution_labels(data), differences.between(data, reference)
     findings = [] if apart is None else differences.findings(apart, labels)
     figure = _by_distribution(data, apart)
-    drawing = _drawing(figure, datasets, data, *findings, *_highest(data))
+    highest, which = rllc_words.highest(data)
+    drawing = _drawing(figure, datasets, data, *findings, *highest, details=which)
     if apart is None:
         return drawing
     contrasts = apart.drop_attrs(deep=False)

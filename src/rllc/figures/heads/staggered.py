@@ -56,10 +56,11 @@ def rllc_fig10_staggered_induction(
             xr.DataArray(list(joint), dims="seed", name="seed"),
         )
         data = data.assign(rllc_joint=each.rename(step="step_rllc").reindex(step_rllc=data["step_rllc"]))
+    together, each = captions.of_seeds(_over_seeds(data.sel(distribution=name)), findings)
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *together,
         *([SIDES] if any(len(row.panels) > 1 for row in rows) else []),
         conditions=[
             f"On {inputs.one_label(icl, name)}. Bands: one standard error.",
@@ -67,6 +68,7 @@ def rllc_fig10_staggered_induction(
             captions.contexts(icl, "icl"),
             captions.failures(xr.Dataset({"icl_score": ("cell", np.concatenate(drawn))}), "icl_score"),
         ],
+        details=each,
     )
 
 
@@ -115,6 +117,20 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
         Row("refined LLC", [left[0], *([right[0]] if two else [])], keys),
         Row("ICL score (nats/token)", [left[1], *([right[1]] if two else [])]),
     ]
+
+
+def _over_seeds(data: xr.Dataset) -> str:
+    """The last scores with all heads and without any induction head, of seeds that have some."""
+    kinds = (data["head_type"] == "induction").sum("head")
+    last, some = data["icl_score"].isel(step=-1), kinds > 0
+    if not some.any():
+        return "No seed has an induction head."
+    plain, gone = (captions.spread(last.sel(ablated=a)[some.values].values, ".2f") for a in ("none", "all"))
+    step = style.step_text(float(last["step"]))
+    return (
+        f"At step {step}{captions.over(data)} the in-context learning score is {plain}, and {gone} without "
+        f"any induction head, of which a seed has {captions.spread(kinds.values, '.0f')}."
+    )
 
 
 def _finding(one: xr.Dataset, heads: list[str], seed: int) -> str:

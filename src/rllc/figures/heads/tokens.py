@@ -30,7 +30,7 @@ ABLATED = (
 )
 ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
 BLUE = "#0b4f9e"
-TABLE = 9.0  # inches
+TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
 
 
 @style.styled
@@ -47,8 +47,7 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         sharey="row",
         sharex=True,
     )
-    findings = []
-    for row, (seed, suffix, one) in zip(axes, by_seed(data), strict=True):
+    for row, (_, suffix, one) in zip(axes, by_seed(data), strict=True):
         for ax, step in zip(row, steps, strict=True):
             _bars(ax, one.sel(step=step))
             ax.set_title(f"step {step:,}{suffix}", loc="left")
@@ -57,14 +56,14 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
             label.set_color(style.TYPE_COLORS[kind])
         row[0].invert_yaxis()
-        last = one.isel(step=-1)
-        known = explained(last).dropna("head")
-        findings.append(
-            f"At step {steps[-1]:,} the paper's four patterns explain {float(known.min()):.0%} to "
-            f"{float(known.max()):.0%} of a head's tokens in context (seed {seed})."
-            if known.size
-            else f"No head of seed {seed} has a token in context."
-        )
+    share = explained(data.isel(step=-1))
+    blank = data["seed"].values[share.isnull().all("head").values].tolist()
+    found = [f"No head of seed {seed} has a token in context." for seed in blank]
+    if len(blank) < data["seed"].size:
+        some = share.sel(seed=[seed for seed in share["seed"].values if seed not in blank])
+        shares = captions.spread(some.values.ravel(), ".0%")
+        of = f"of a head's tokens in context{captions.over(some)}"
+        found.insert(0, f"At step {steps[-1]:,} the paper's four patterns explain {shares} {of}.")
     for ax in axes[-1]:
         ax.set_xlabel("share of the head's tokens in context")
     keys = [Patch(facecolor=color, label=label) for label, color in PATTERNS.values()]
@@ -73,7 +72,7 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
     return captions.drawing(
         figure,
         data,
-        *findings,
+        *found,
         "Thin bars: the same for positions drawn at random.",
         _ablated(datasets["tokens"]),
         captions.when(
@@ -210,48 +209,43 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
     data = inputs.over_heads(datasets, "tokens", "share", "common", "common_count", "tokens", seeds=seeds)
     data = data.isel(step=[-1])
     data = data.assign(token_class=token_classes(data, data["head_type"]))
-    at = {"head": 0.2, "classification": 0.75, "explained": 2.55, "commonest": 4.8}
-    rows = []
-    for seed, suffix, one in by_seed(data.isel(step=0)):
-        for head in one["head"].values.tolist():
-            rows.append((seed, suffix, one.sel(head=head)))
-    lines = [[_shares(cell), _forms(cell)] for *_, cell in rows]
-    wrapped = [
-        [textwrap.wrap(shares, 34) or [""], textwrap.wrap(forms, 64) or [""]] for shares, forms in lines
+    at = {"head": 0.2, "classification": 0.75, "explained": 2.55, "commonest": 5.6}
+    rows = [
+        (suffix if n == 0 else "", one.sel(head=head))
+        for _, suffix, one in by_seed(data.isel(step=0))
+        for n, head in enumerate(one["head"].values.tolist())
     ]
-    heights = [0.155 * max(map(len, each)) + 0.11 for each in wrapped]
-    several = data.sizes["seed"] > 1
-    figure = Figure(figsize=(TABLE, 0.6 + sum(heights)))
+    wrapped = [
+        [textwrap.wrap(_shares(cell), 48) or [""], textwrap.wrap(_forms(cell), 72) or [""]]
+        for _, cell in rows
+    ]
+    heights = [0.155 * max(map(len, each)) + 0.07 for each in wrapped]
+    total = 0.6 + sum(heights) + sum(HEADING for suffix, _ in rows if suffix)
+    figure = Figure(figsize=(TABLE, total))
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_axis_off()
-    ax.set(xlim=(0, TABLE), ylim=(0.6 + sum(heights), 0))
+    ax.set(xlim=(0, TABLE), ylim=(total, 0))
     titles = {"explained": "explained tokens in context", "commonest": "commonest forms (how many)"}
     for name, x in at.items():
         ax.text(x, 0.25, titles.get(name, name), fontsize=8.5, color="#555555", va="center")
     ax.axhline(0.42, 0.015, 0.985, color="#333333", linewidth=0.9)
     top = 0.45
-    for n, ((seed, _, cell), texts, height) in enumerate(zip(rows, wrapped, heights, strict=True)):
+    for n, ((suffix, cell), texts, height) in enumerate(zip(rows, wrapped, heights, strict=True)):
+        if suffix:
+            ax.text(at["head"], top + 0.16, suffix.removeprefix(", "), fontsize=8.5, va="center")
+            top += HEADING
         if n % 2:
             ax.axhspan(top, top + height, 0.015, 0.985, color="#F6F6F6", linewidth=0, zorder=0)
-        first = top + 0.13
-        kind = cell["head_type"].item()
-        name = f"{seed}: {cell['head'].item()}" if several else cell["head"].item()
-        ax.text(
-            at["head"],
-            first,
-            name,
-            fontsize=8.5,
-            fontweight="bold",
-            va="center",
-            color=style.TYPE_COLORS[kind],
-        )
+        first = top + 0.115
+        bold = {"fontweight": "bold", "color": style.TYPE_COLORS[cell["head_type"].item()]}
+        ax.text(at["head"], first, cell["head"].item(), fontsize=8.5, va="center", **bold)
         ax.text(at["classification"], first, cell["token_class"].item(), fontsize=8.5, va="center")
         for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
             for m, line in enumerate(column):
                 ax.text(x, first + 0.155 * m, line, fontsize=7.5, va="center", parse_math=False)
         top += height
     counts: dict[str, int] = {}
-    for *_, cell in rows:
+    for _, cell in rows:
         counts[cell["token_class"].item()] = counts.get(cell["token_class"].item(), 0) + 1
     found = ", ".join(f"{number} {name}" for name, number in sorted(counts.items(), key=lambda i: -i[1]))
     return captions.drawing(

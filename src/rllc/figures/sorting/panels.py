@@ -1,6 +1,6 @@
 """The statistics of a sorting transformer over training, a panel each; figure and animation draw them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -16,10 +16,10 @@ from rllc.figures.panels import Curve, Panel, curve
 from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
-RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # in low panels where most estimates may have one
 ESTIMATES = ("llc", "rllc", "controls")
 OTHERS = ("#999933", "#882255", "#332288", "#CC6677", "#44AA99")  # settings beside the LLC's own
 FROM = 50  # steps: the LLC of random weights would set the scale of all others
+TRIANGLE = {"linestyle": "none", "markersize": 4, "color": "#333333", "zorder": 4}
 SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
 
 
@@ -38,7 +38,7 @@ class Variable(NamedTuple):
         dataset = datasets[self.source].sel(self.select)
         if self.relative:
             return Curve(dataset[self.variable] / dataset[self.variable].max("step"), self.look)
-        return curve(dataset, self.variable, self.look)._replace(ring_look=RING)
+        return curve(dataset, self.variable, self.look)._replace(ring_look=style.SMALL_RING)
 
 
 class Statistic(NamedTuple):
@@ -219,26 +219,37 @@ def _few_decades(ax: Axes) -> None:
 
 def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None:
     """A triangle at the edge for each value that lies beyond it."""
-    for height, marker, out in ((0.05, "v", values < within[0]), (0.95, "^", values > within[1])):
+    for marker, height, out in _outside(values, within):
         steps = values["step"].values[out.values]
-        ax.plot(
-            steps, np.full(steps.size, height), transform=ax.get_xaxis_transform(), linestyle="none",
-            marker=marker, markersize=4, color="#333333", zorder=4,
-        )  # fmt: skip
+        heights = np.full(steps.size, height)
+        ax.plot(steps, heights, transform=ax.get_xaxis_transform(), marker=marker, **TRIANGLE)
+
+
+def _outside(values: xr.DataArray, within: tuple[float, float]) -> Iterator[tuple[str, float, xr.DataArray]]:
+    """The marker of what lies below and above the limits, at which share of the height, and where."""
+    yield "v", 0.05, values < within[0]
+    yield "^", 0.95, values > within[1]
 
 
 def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) -> list:
-    """Legend entries of a panel: its curves that have a name, the peak, the reasons of its rings.
+    """Legend entries of a panel: its curves that have a name, the peak, triangles, the reasons of its rings.
 
     ``brief``: without the reasons.
     """
     listed = [style.key(curve.label, **curve.look) for curve in statistic.curves if curve.label]
     if statistic.name == "llc" and has_peak(datasets):
         listed.append(style.key("largest LLC", **PEAK))
+    if statistic.within is not None:
+        drawn = [curve.of(datasets).values for curve in statistic.curves]
+        out = {
+            marker for values in drawn for marker, _, out in _outside(values, statistic.within) if out.any()
+        }
+        named = {"v": "below the panel", "^": "above the panel"}
+        listed += [style.key(named[marker], marker=marker, **TRIANGLE) for marker in named if marker in out]
     if statistic.name in ("llc", "rllc"):
         reasons = ring_reasons((datasets[statistic.name], statistic.name))
         if brief and reasons:
-            listed.append(style.key("cannot be trusted", **(style.DISTRUST | RING)))
+            listed.append(style.key("cannot be trusted", **(style.DISTRUST | style.SMALL_RING)))
         else:
-            listed += style.ring_keys(reasons, **RING)
+            listed += style.ring_keys(reasons, **style.SMALL_RING)
     return listed
