@@ -56,6 +56,7 @@ def test_where_it_matches_is_the_same_token(planted, repeated):
     np.testing.assert_array_equal(repeated[context, matched], repeated[context, position + 1])
     np.testing.assert_array_equal(one.target, repeated[context, position + 1])
     assert one["at_matched"].sel(pattern="induction") == 1
+    assert one["letterless"].sel(pattern="induction") == 0  # " a1" has a letter
     assert one["attention_max"].min() > 0.99
     assert (np.diff(one["rise"]) <= 0).all() and one["rise"][-1] == pytest.approx(one["rise_threshold"])
 
@@ -172,6 +173,7 @@ def test_more_tokens_than_there_are_is_refused(random_model):
 def test_halves_count_fewer_forms(random_model):
     architecture, weights, contexts = random_model
     made = found(weights, contexts, [b"(%d" % n for n in range(15)], architecture, top=60)
+    assert made["letterless"].min() == 1
     whole, half = made["multigrams"], made["multigrams_half"]
     assert half.sizes["half"] == 20
     assert (half.max("half") <= whole).all() and (half.mean("half") < whole).any()
