@@ -99,11 +99,11 @@ def test_what_there_is_not_is_not_judged(planted):
         assert np.isnan(without[name]), name
     small = of(
         study(["previous-token", "multigram", "multigram", "induction", "induction", "multigram"]),
-        n_clusters=[3],
-    )
+        n_clusters=[3], algorithms=FOUR,
+    )  # fmt: skip
     for name in ("first_split_layer0", "first_split_layer1", "indices_right"):
         assert np.isnan(small[name]), name
-    untyped = of({"rllc": study([*LAYER0, *LAYER1])["rllc"]})
+    untyped = of({"rllc": study([*LAYER0, *LAYER1])["rllc"]}, n_clusters=[2], algorithms=FOUR)
     assert untyped["algorithms_agree"].notnull()
     assert untyped["rand_types_shape"].isnull() and untyped["induction_split"].isnull()
     assert set(VARIABLES) <= set(untyped)

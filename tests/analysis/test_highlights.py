@@ -82,6 +82,17 @@ def test_gains_are_those_planted(made):
     assert made["gain"].sel(seed=1, stage=2).isnull().all()
 
 
+def test_colours_end_at_large_gains_not_at_the_largest(losses):
+    """Of 240 tokens 17 gain 2 or 1 (or lose it): one or two that gain 50 do not fade the others, three do."""
+    table = boundaries([(10, "peak", 1), (100, "peak", 1)], [])
+    for few, scale in ((0, 2.0), (1, 2.0), (2, 2.0), (4, 50.0)):
+        given = losses.copy(deep=True)
+        given["loss"] = (given["loss"] * -1).transpose("seed", "step", "context", "position")
+        given["loss"][:, 2:, 0, :few] += 50
+        found = highlights({"token_losses": given, "stages": table}, **ASKED)["scale"].sel(seed=0)
+        np.testing.assert_allclose(found, [0, scale, 0.25], rtol=1e-6)
+
+
 def test_excerpts_are_where_the_gain_is(made):
     cell = made.sel(seed=0, stage=2)
     names = [f"excerpt_{name}" for name in ("context", "start", "score")]

@@ -93,6 +93,15 @@ def test_much_noise_makes_no_boundary(shape, count):
         assert counted(step, SHAPES[shape][0](np.log(step)) + noise) == []
 
 
+@pytest.mark.parametrize(("rise", "seeds"), [(0, (1, 5)), (7, (3, 4, 9))])
+def test_a_curve_has_structure_only_where_its_range_is_well_above_its_noise(rise, seeds):
+    """Noise of which the smoothed curve keeps 3.5 and 2.6 standard deviations, and a rise of seven."""
+    step = np.geomspace(100, 50_000, 40)
+    for seed in seeds:
+        noise = np.random.default_rng(seed).normal(size=step.size)
+        assert bool(found(step, rise * expit((np.log(step) - np.log(2000)) / 0.3) + noise)) == bool(rise)
+
+
 def test_slopes_are_those_of_the_smoothed_curve():
     step = np.geomspace(100, 50_000, 60)
     curve = smooth(step, fall_and_rise(np.log(step)) + np.random.default_rng(0).normal(0, 0.5, 60))

@@ -72,13 +72,14 @@ def test_seeds_of_the_same_heads_have_the_same_clusters(algorithm):
     assert made["p_of_most"].isel(step=-1).values == pytest.approx([1 / 60] * 3)
 
 
-def test_p_is_not_asked_of_seeds_in_which_it_cannot_be_small():
-    """One head of its own among six: 1/6 at best, however good the clusters are."""
-    datasets = study([KINDS] * 3)
-    datasets["heads"]["head_type"][1:] = ["multigram"] * 5 + ["induction"]
-    made = carried(datasets)
-    np.testing.assert_allclose(made["p_least"].values.ravel(), [1 / 60, 1 / 6, 1 / 6])
-    assert made["p_of_most"].isnull().all() and made["rand_types_mean"].isel(step=-1).notnull().all()
+@pytest.mark.parametrize(("heads", "p"), [(6, np.nan), (7, 1 / 21)])
+def test_p_is_not_asked_of_seeds_in_which_it_cannot_be_small(heads, p):
+    """Two heads among six are 1 of 15 orders at best, however good the clusters are; among seven 1 of 21."""
+    kinds = np.asarray(["previous-token"] * 2 + ["multigram"] * (heads - 2))
+    made = carried(study([kinds] * 3, layers=1))
+    np.testing.assert_allclose(made["p_least"].values.ravel(), 2 / heads / (heads - 1))
+    np.testing.assert_allclose(made["p_of_most"].isel(step=-1), p)
+    np.testing.assert_allclose(made["rand_types_mean"].isel(step=-1), 1)
 
 
 @settings(max_examples=20, deadline=None)

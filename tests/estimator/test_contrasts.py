@@ -121,7 +121,7 @@ def with_pairs(seed, minibatches):
 @pytest.fixture(scope="module")
 def replicates():
     minibatches = drawn(np.random.default_rng(5))
-    return [with_pairs(seed, minibatches) for seed in range(60)]
+    return [with_pairs(seed, minibatches) for seed in range(30)]
 
 
 @pytest.mark.parametrize("dim", ["distribution", "head"])

@@ -199,14 +199,16 @@ def test_of_equal_assignments_the_fewest_regions_are_counted():
     assert regions([[0.0, 1.0]] * 2, shortest=3) == 1
 
 
-def test_islands_at_the_level_of_noise_are_no_regions():
+@pytest.mark.parametrize(("wide", "regions"), [(1, 3), (2, 3), (3, 5), (4, 5)])
+def test_islands_at_the_level_of_noise_are_no_regions(wide, regions):
+    """Two of one token and one of up to two tokens; three in a row are a region."""
     plateaus = np.repeat([1.0, -1.0, 1.0], [10, 12, 8])
     islands = plateaus.copy()
-    islands[[4, 15, 17]] = [-0.1, 0.1, 0.2]
+    islands[[15, 17]], islands[4 : 4 + wide] = [0.1, 0.2], -0.1
     ov = [np.diag(islands), np.zeros((30, 30))]
     got = given_circuits(ov, ov)
-    assert (int(got.regions), int(got.regions_min3)) == (9, 3)
-    np.testing.assert_allclose(got.vocabulary_share, [19 / 30, 11 / 30])
+    assert (int(got.regions), int(got.regions_min3)) == (9, regions)
+    np.testing.assert_allclose(got.vocabulary_share, [(20 - wide) / 30, (10 + wide) / 30])
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,20 @@ def test_probes_see_the_exact_hessian(small):
     assert float(found.hessian_rank_high) > float(found.hessian_rank_low)
 
 
+@pytest.mark.parametrize(("threshold", "sure"), [(1.5, 1), (1.7, 2)])
+def test_eigenvalues_are_found_within_a_twentieth_of_the_threshold(small, threshold, sure):
+    """Of Ritz vectors y in the Krylov space, by dense algebra: |H y - theta y| < threshold / 20."""
+    weights, batch, exact = small
+    setting = SETTING | {"degree": 9, "threshold": threshold, "bounds": [-3.0, 9.0], "probes": 1}
+    found = hessian_ranks(curved, weights, batch, **setting).sel(rank_range="fixed")
+    probe = signs(weights, derive(3, "probe", 0))
+    start = torch.cat([probe[name].flatten() for name in weights]).numpy()
+    basis, _ = np.linalg.qr(np.stack([np.linalg.matrix_power(exact, n) @ start for n in range(5)], 1))
+    values, vectors = np.linalg.eigh(basis.T @ exact @ basis)
+    residuals = np.linalg.norm(exact @ basis @ vectors - basis @ vectors * values, axis=0)
+    assert found.hessian_rank_converged == ((values > threshold) & (residuals < threshold / 20)).sum() == sure
+
+
 def test_over_all_signs_the_mean_is_the_number_of_eigenvalues(monkeypatch):
     """With each of the 2^6 probes once there is no sampling error left, on a Hessian that is not diagonal."""
     eigenvalues = np.array([-1.0, 0.0, 0.0, 2.0, 3.0, 6.0])

@@ -12,6 +12,7 @@ from rllc.measures.hessian import hessian, hessian_traces
 from rllc.measures.hessian_rank import hessian_rank, hessian_ranks
 from rllc.measures.metrics import evaluate, metrics
 from rllc.measures.most_affected import Contexts, most_affected
+from rllc.measures.token_losses import by_token, kinds, token_losses
 from rllc.measures.tokens import tokens, tokens_in_context
 from rllc.models.attention_only import model
 from rllc.seeds import derive, generator
@@ -128,6 +129,13 @@ def test_the_rank_is_of_one_minibatch_and_the_same_probes_at_every_step(scored):
 def test_circuits_are_of_the_first_tokens():
     by_hand = circuits(WEIGHTS, architecture=MODEL.architecture, tokens=[0, 1, 2, 3, 4], tolerance=0.1)
     xr.testing.assert_identical(of(of_numbers(DATA, tokens=5, rank_tolerance=0.1)), by_hand)
+
+
+def test_losses_of_tokens_are_of_the_first_contexts_with_the_kinds_of_their_tokens():
+    contexts = CONTEXTS.contexts[:9]
+    by_hand = by_token(WEIGHTS, Contexts(contexts, 4), model=MODEL)
+    by_hand = by_hand.assign_coords(kinds(contexts, tokenizer.token_bytes(DATA.encoder)))
+    xr.testing.assert_identical(of(token_losses(DATA, contexts=9, batch_size=4)), by_hand)
 
 
 def test_tokens_are_searched_in_the_first_contexts():

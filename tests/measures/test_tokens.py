@@ -1,6 +1,8 @@
 """Tokens in context of heads that are known: an induction model written down, heads that do nothing, and all
 rises of a random model at once."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,7 @@ def test_where_it_matches_is_the_same_token(planted, repeated):
     np.testing.assert_array_equal(repeated[context, matched], repeated[context, position + 1])
     np.testing.assert_array_equal(one.target, repeated[context, position + 1])
     assert one["at_matched"].sel(pattern="induction") == 1
+    assert one["letterless"].sel(pattern="induction") == 0  # " a1" has a letter
     assert one["attention_max"].min() > 0.99
     assert (np.diff(one["rise"]) <= 0).all() and one["rise"][-1] == pytest.approx(one["rise_threshold"])
 
@@ -91,6 +94,21 @@ def test_examples_are_the_contexts_that_are_shown(planted, repeated):
     assert row.sum() == pytest.approx(1) and row.argmax() == one["attended"][rank]
     kinds = one["pattern_index"].values[one["shown_rank"][one["shown_rank"] >= 0].values]
     assert max(np.bincount(kinds)) <= 3
+
+
+def test_the_three_commonest_forms_are_named_commonest_first(planted, repeated):
+    """Induction's are the token and the next: recounted, and words of them where they are printable."""
+    one = planted.sel(head="1:0")
+    known = one["pattern_index"] == PATTERNS.index("induction")
+    context, position = (one[name].values[known.values] for name in ("context", "position"))
+    counts = Counter(zip(repeated[context, position], repeated[context, position + 1], strict=True))
+    named = one.sel(pattern="induction")
+    most = [number for _, number in counts.most_common(3)]
+    assert named["common_count"].values.tolist() == most and len(counts) > 3
+    texts = {"".join(f" {chr(96 + n % 26 + 1)}{n}" for n in form): number for form, number in counts.items()}
+    assert [texts[text] for text in named["common"].values.tolist()] == most
+    none = one.sel(pattern="dyck")
+    assert none["common"].values.tolist() == [""] * 3 and none["common_count"].values.tolist() == [0] * 3
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +173,7 @@ def test_more_tokens_than_there_are_is_refused(random_model):
 def test_halves_count_fewer_forms(random_model):
     architecture, weights, contexts = random_model
     made = found(weights, contexts, [b"(%d" % n for n in range(15)], architecture, top=60)
+    assert made["letterless"].min() == 1
     whole, half = made["multigrams"], made["multigrams_half"]
     assert half.sizes["half"] == 20
     assert (half.max("half") <= whole).all() and (half.mean("half") < whole).any()

@@ -5,7 +5,7 @@ import pytest
 
 from rllc.run import forecast
 from rllc.study import cost, steps
-from rllc.study.datasets import measured
+from rllc.study.datasets import measured, validated
 from rllc.study.reading import read
 from rllc.study.rows import Work
 
@@ -273,3 +273,5 @@ def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
         assert 2 / 3 <= row.cpu_hours * 3600 / cpu <= 5, rule
         most = max(forecast.of(study, *job).megabytes for job in jobs if job[0] == rule)
         assert 0.5 <= most / megabytes <= 4, rule
+    for family in validated(study):  # toy models are no larger than a whole model's chains
+        assert 1 <= cost.validation(study, family).megabytes / watched["sample_full"][1] <= 2

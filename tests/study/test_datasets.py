@@ -38,6 +38,17 @@ def test_a_statistic_without_a_distribution_is_of_datasets_that_have_one(config,
     assert ("llc_peak" in statistics(study, study.experiments["language"])) == has
 
 
+def test_statistics_of_types_of_heads_are_of_experiments_that_name_the_types(config):
+    study = read(config)
+    experiment = study.experiments["language"]
+    untyped = experiment.model_copy(update={"head_types": None})
+    without = study.model_copy(update={"experiments": {**study.experiments, "language": untyped}})
+    before, left = statistics(study, experiment), statistics(without, untyped)
+    asking = {name for name, entry in before.items() if entry.by_type}
+    assert asking and not asking & {*left}
+    assert {name for name, entry in before.items() if not (entry.by_type or entry.named)} <= {*left}
+
+
 @pytest.mark.parametrize("kinds", [(), ("full",), ("full", "heads")])
 def test_traces_are_a_dataset_where_a_kind_keeps_them(config, kinds):
     for kind in kinds:

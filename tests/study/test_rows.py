@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from rllc.study.figures import FIGURES
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
+from rllc.units import NATS
 
 
 def test_what_is_added_where_it_is_asked_for_may_be_absent():
@@ -25,6 +26,14 @@ def test_the_words_of_a_row_are_its_variables_and_those_added():
     words = {row.name: row.words for row in MEASURES}
     assert {"q_composition", "head_type"} < set(words["heads"])
     assert set(words["ablation"]) == {"ablation"}
+
+
+def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
+    units = {"1", NATS, "squared error", "steps", "octaves"}
+    for row in (*MEASURES, *ANALYSES):
+        for name, variable in row.variables.items():
+            assert variable.unit in units or variable[:2] == ("", ""), (row.name, name)
+            assert isinstance(variable.long_name, str) and variable.long_name not in units, (row.name, name)
 
 
 def test_a_measure_comes_after_measures_of_one_part_per_seed():

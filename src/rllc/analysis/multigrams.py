@@ -65,12 +65,13 @@ def _interval(heads: xr.Dataset, random: np.random.Generator) -> tuple[float, fl
         return NAN, NAN
     deviation, each = halves - halves.mean(0), np.arange(heads.sizes["head"])
     drawn = [
-        spearman(
+        (
             heads["multigrams"].values + deviation[random.integers(len(halves), size=each.size), each],
             random.normal(heads["rllc"].values, error),
         )
         for _ in range(DRAWS)
     ]
+    drawn = spearman(*np.asarray(drawn).swapaxes(0, 1))
     low, high = np.nanpercentile(drawn, [2.5, 97.5]) if np.isfinite(drawn).any() else (NAN, NAN)
     return float(low), float(high)
 
