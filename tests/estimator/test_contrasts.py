@@ -33,6 +33,7 @@ def chains(distribution, *, groups, seed, batches):
     found = estimate(
         losses(CURVATURES[distribution]), WEIGHTS, batches, components=HEADS, n_beta=N_BETA,
         localization=20.0, step_size=5e-3, chains=groups * CHAINS, draws=DRAWS, burn_in=BURN_IN, seed=seed,
+        vectorize=True,
     )  # fmt: skip
     traces = N_BETA * (found["loss"] - found["loss_at_center"]).isel(draw=slice(BURN_IN, None))
     traces = traces.drop_vars("chain").coarsen(chain=CHAINS).construct(chain=("group", "chain"))
@@ -108,7 +109,9 @@ def test_with_traces_the_degrees_of_freedom_are_welch_and_satterthwaites_of_all_
 
 def with_pairs(seed, minibatches):
     """Both distributions from the same noise and minibatches, as studies have them."""
-    law = {"n_beta": N_BETA, "localization": 200.0, "step_size": 5e-3, "chains": CHAINS, "pairs": 16}
+    law = {
+        "n_beta": N_BETA, "localization": 200.0, "step_size": 5e-3, "chains": CHAINS, "pairs": 16, "vectorize": True,
+    }  # fmt: skip
     found = [
         estimate(
             losses(curvature), WEIGHTS, minibatches, components=HEADS, draws=DRAWS, burn_in=BURN_IN, seed=seed, **law,
