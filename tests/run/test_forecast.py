@@ -179,6 +179,7 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
         ("hessian", "batch_size", True, False),
         ("fisher", "batch_size", True, True),
         ("fisher", "probes", True, False),
+        ("eigenvalues", "contexts", True, True),
         ("hessian_rank", "probes", True, False),
         ("hessian_rank", "contexts", True, True),
         ("hessian_rank", "degree", True, True),
@@ -186,6 +187,7 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
 )
 def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, time, memory):
     config["experiments"]["language"]["hessian"]["contexts_at_once"] = 4
+    config["experiments"]["language"]["eigenvalues"] = {"count": 3, "contexts": 10}
     study = read(config)
     made = measured(study.experiments["language"])[name]
     more = made.section.model_copy(update={key: 2 * getattr(made.section, key)})
