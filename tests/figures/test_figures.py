@@ -57,10 +57,12 @@ def datasets(study, tmp_path_factory):
 
 
 def misplaced(drawing):
-    """Texts that stick out of the figure, and pairs of tick labels of one axis that overlap."""
+    """Texts that stick out of the figure, and legends or tick labels of one axis that overlap."""
     drawing.figure.draw_without_rendering()
     whole = drawing.figure.bbox
-    wrong = []
+    legends = [ax.get_legend() for ax in drawing.figure.axes if ax.get_visible() and ax.get_legend()]
+    boxes = [each.get_window_extent() for each in (*legends, *drawing.figure.legends)]
+    wrong = ["legends" for a, b in combinations(boxes, 2) if a.overlaps(b)]
     for ax in drawing.figure.axes:
         if not ax.get_visible():
             continue

@@ -224,12 +224,12 @@ def stage_figC7(  # noqa: N802
             f"{called[str(n)]} {float(last['norm_weight_mean'].sel(norm=n)):.2f}" for n in called
         )
         findings.append(f"Seed {seed}, last step: weights below 0.1: {small_shares}; mean weight: {means}.")
-    figure, _ = sheet(rows, panel=(2.3, 1.9), margin=0.1, sharex=True)
     keys = [
         style.key("mean over channels", **look),
-        style.key("share below 0.1, from 0 at the foot to 1 at the head of a panel", **small),
+        style.key("share below 0.1\n(right axis)", **small),
     ]
-    figure.legend(handles=keys, loc="outside lower center", ncols=2)
+    rows[0] = rows[0]._replace(keys=keys)
+    figure, _ = sheet(rows, panel=(2.3, 1.9), margin=1.7, sharex=True)
     return captions.drawing(
         figure,
         data,
