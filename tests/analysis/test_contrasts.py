@@ -3,7 +3,16 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from rllc.analysis.contrasts import batch_variance, contrast, difference, gain, lead, onset
+from rllc.analysis.contrasts import (
+    BY_CHAIN,
+    batch_variance,
+    by_chain,
+    contrast,
+    difference,
+    gain,
+    lead,
+    onset,
+)
 
 CHAINS, DRAWS = 4, 24
 
@@ -196,6 +205,17 @@ def test_failed_chains_are_left_out_in_pairs():
 def test_what_cannot_be_contrasted(options, said):
     with pytest.raises(ValueError, match=said):
         contrast(estimates(), **options)
+
+
+def test_what_figures_take_of_heads_is_what_their_contrasts_read():
+    """Of estimates with pairs and of those without."""
+    plain = estimates()
+    chains, level = plain["rllc_chain"], plain["rllc_chain"].mean("chain")
+    more = {"rllc_reduced_chain": chains / 2, "coupling": level, "rllc_gradient_off_se": level + 1}
+    for dataset in (plain, plain.assign(more)):
+        taken = dataset.assign(rllc=level)[[name for name in BY_CHAIN if name in dataset]]
+        for found, expected in zip(by_chain(taken), by_chain(dataset), strict=True):
+            xr.testing.assert_identical(found, expected)
 
 
 def story():

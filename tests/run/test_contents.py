@@ -70,10 +70,11 @@ def test_a_file_that_has_just_changed_is_not_taken_for_known(files, tmp_path, mo
     assert not (tmp_path / "rllc/contents.json").exists()
 
 
-def test_a_missing_file_and_a_spoilt_cache_are_no_errors(files, tmp_path):
+@pytest.mark.parametrize("spoilt", ["{", "[]", "3", "null"])
+def test_a_missing_file_and_a_spoilt_cache_are_no_errors(files, tmp_path, spoilt):
     a, _, digest = files
     before = digest()
-    (tmp_path / "rllc/contents.json").write_text("{")
+    (tmp_path / "rllc/contents.json").write_text(spoilt)
     assert digest() == before
     a.unlink()
     assert digest() != before

@@ -39,6 +39,8 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
     [
         ("workflow/rules/measures.smk", "BATCH_STREAM = ", "BATCH_STREAM = 1 + ", True),
         ("src/rllc/study/parameters.py", "def as_json", "MORE = 1\n\n\ndef as_json", True),
+        ("src/rllc/study/layout.py", "@dataclass", "MORE = 1\n\n\n@dataclass", True),
+        ("src/rllc/run/command.py", "def command", "MORE = 1\n\n\ndef command", True),
         ("src/rllc/study/texts.py", "def files", "MORE = 1\n\n\ndef files", True),
         ("workflow/rules/measures.smk", "BATCH_STREAM = ", "# a comment\n\nBATCH_STREAM = ", False),
         ("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ", False),

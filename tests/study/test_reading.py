@@ -1,6 +1,7 @@
 import copy
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,13 @@ def test_experiments_are_not_called_like_folders_of_the_study(config):
         read(config)
     for name in FOLDERS:
         assert f"experiments.{name}: '{name}' is a folder of the study" in str(caught.value)
+
+
+def test_parts_are_one_per_seed_chunk_and_distribution_where_there_are_any():
+    at = Layout("results")
+    asked = ({*re.findall(r"{(\w+)}", at.part(of_distribution=of))} for of in (True, False))
+    seeds = {"experiment", "dataset", "seed", "start"}
+    assert [*asked] == [seeds | {"distribution"}, seeds]
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -64,5 +64,5 @@ class Contents:
 def _read(cache: Path) -> dict[str, list[Any]]:
     try:
         return dict(json.loads(cache.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return {}
