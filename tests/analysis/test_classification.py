@@ -265,4 +265,5 @@ def test_the_figure_of_several_seeds_names_no_heads_and_fits_no_line():
     )
     assert all(len(ax.texts) == 1 for ax in drawing.figure.axes)
     assert "least squares" not in f"{drawing.caption} {drawing.details}"
-    assert "(seed 0)" in drawing.caption and "(seed 1)" in drawing.caption
+    assert "in 2 of 2 seeds" in drawing.caption
+    assert "(seed 0)" in drawing.details and "(seed 1)" in drawing.details
