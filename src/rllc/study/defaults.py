@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import yaml
 from snakemake.utils import update_config
 
 from rllc.study.problems import DEEPEST
-from rllc.study.section import ConfigError, nearest
+from rllc.study.section import ConfigError
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/claims.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -24,11 +24,9 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
 
     Raises ConfigError where a file is no table in YAML or JSON, or is refused by ``refuse``.
     """
-    overlays = [Path(overlay) for overlay in overlays]
-    refuse([*overlays, *(root / file for file in FILES)])
     over: dict[str, Any] = {}
     for overlay in overlays:
-        update_config(over, _read(overlay))
+        update_config(over, _read(Path(overlay)))
     config = copy.deepcopy(over)  # its keys stand first
     for file in FILES:
         update_config(config, _read(root / file))
@@ -39,17 +37,14 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
 def refuse(files: Iterable[Path | str]) -> None:
     """Raise ConfigError where a file says a key of one table twice: all but the last would be dropped.
 
-    Also where it is not UTF-8, or its tables lie in each other without end, and where null removes an
-    experiment, a distribution or a tokenizer that none of the files has. Snakemake reads the files itself.
+    Also where it is not UTF-8, or its tables lie in each other without end. Snakemake reads the files itself.
     """
-    files = [Path(file) for file in files]
-    if problems := [problem for file in files for problem in _problems(file)]:
-        raise ConfigError(*problems)
-    if problems := [*_removing_nothing({file: _read(file) for file in files})]:
+    if problems := [problem for file in files for problem in _problems(Path(file))]:
         raise ConfigError(*problems)
 
 
 def _read(file: Path) -> dict[str, Any]:
+    refuse([file])
     text = file.read_text(encoding="utf-8")
     try:
         try:
@@ -71,16 +66,6 @@ def _problems(file: Path) -> Iterator[str]:
         yield f"{file}: byte {error.start} is not UTF-8; save the file in that encoding"
     except yaml.YAMLError as error:
         yield f"{file}: {_said(error)}"
-
-
-def _removing_nothing(configs: Mapping[Path, dict[str, Any]]) -> Iterator[str]:
-    """Entries set to null, as ``langauge: null``, that no file has."""
-    for table in ("distributions", "tokenizers", "experiments"):
-        entries = {f: c[table] for f, c in configs.items() if isinstance(c.get(table), dict)}
-        there = {str(n) for each in entries.values() for n, entry in each.items() if entry is not None}
-        for file, each in entries.items():
-            for name in (str(n) for n, entry in each.items() if entry is None and str(n) not in there):
-                yield f"{file}: {table}.{name}: null removes nothing, no file has it{nearest(name, there)}"
 
 
 def _said(error: Exception) -> str:
