@@ -530,6 +530,9 @@ def test_what_has_no_value_at_the_end_is_not_judged_by_an_earlier_checkpoint():
 def test_a_difference_of_last_values_wants_both():
     whole = llc(np.ones((2, 4)))
     own, other = entry("llc.llc", "last_difference", against="llc.own.llc"), "llc.own"
-    for datasets, of in (({"llc": whole, other: llc()}, "llc.own.llc"), ({"llc": llc(), other: whole}, "llc.llc")):
+    for datasets, of in (
+        ({"llc": whole, other: llc()}, "llc.own.llc"),
+        ({"llc": llc(), other: whole}, "llc.llc"),
+    ):
         found = summarise({"it": own}, datasets)["it"]
         assert json.loads(found.attrs["not_judged"]) == {"5": f"{of} has no value at step 1,000"}
