@@ -263,6 +263,15 @@ def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the
     assert "by estimates without a ring alone from step" in words(drawing)
 
 
+def test_onsets_show_and_count_the_heads_of_their_layer_alone(datasets):
+    rllc = datasets["rllc"].copy(deep=True)
+    rllc["verdict"][:] = 0
+    rllc["verdict"].loc[{"head": "0:0"}] = MASKS["drifting"]
+    drawing = figure("induction_onset")(datasets | {"rllc": rllc})
+    assert set(drawing.data["layer"].values) == {1}
+    assert "drifting" not in words(drawing)
+
+
 def test_without_an_induction_head_the_figure_says_so(datasets):
     quiet = datasets["heads"].assign(prefix_matching=0.1 * datasets["heads"]["prefix_matching"])
     drawing = figure("induction_onset")(datasets | {"heads": quiet})

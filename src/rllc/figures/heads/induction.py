@@ -82,7 +82,8 @@ def induction_onset(
         return _nothing(data, rllc)
     each = [_story(data.sel(seed=seed), head, confidence, margin) for seed, head in strongest.items()]
     leads = xr.concat(each, dim=xr.DataArray(list(strongest), dims="seed", name="seed"))
-    data = data.sel(seed=list(strongest)).assign(leads)
+    drawn = {int(data["layer"].sel(head=head)) for head in strongest.values()}
+    data = data.sel(seed=list(strongest), head=data["layer"].isin(list(drawn))).assign(leads)
     first = _first_step(data) if start is None else start
     shown = data.sel(step=data["step"] >= first)
     figure, _ = sheet(
