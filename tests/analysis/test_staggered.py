@@ -65,6 +65,19 @@ def test_heads_that_fall_in_the_other_order():
     assert np.isnan(found(datasets(peaks=(800, 800)))["same_order"])
 
 
+def test_the_joint_estimate_is_that_of_the_type_whose_members_the_heads_are():
+    made = datasets()
+    two = (
+        made["components"].isel(component=[0, 0]).assign_coords(component=["x", "induction"]).copy(deep=True)
+    )
+    two["rllc"].loc[{"component": "x"}] = bump(50)[None, :, None]
+    members = np.array(["0:0", "1:0+1:1"], dtype=object)
+    two["members"] = (("step", "component"), np.tile(members, (len(STEPS), 1)))
+    assert found({**made, "components": two})["joint_drop_at_peak"] == pytest.approx(1.0)
+    two["members"][:] = np.array(["0:0", ""], dtype=object)
+    assert np.isnan(found({**made, "components": two})["joint_drop_at_peak"])
+
+
 def test_what_is_missing_is_nan():
     made = datasets()
     assert np.isnan(found({**made, "components": None})["joint_drop_at_peak"])

@@ -67,6 +67,19 @@ def test_heads_are_left_and_all_of_them_right(misplaced):
     assert misplaced(drawing) == []
 
 
+def test_the_joint_estimate_of_a_type_is_that_of_each_seeds_own_heads():
+    made = study(seeds=(0, 2))
+    components = made["components"].assign_coords(component=["induction"])
+    members = np.full(components["rllc"].shape, "1:0+1:1", dtype=object)
+    members[1] = ""  # of seed 2 nothing is finished yet
+    made["components"] = components.assign(members=(components["rllc"].dims, members))
+    drawing = rllc_fig10_staggered_induction(made)
+    first, second = (drawing.figure.axes[n] for n in (1, 5))
+    expected = components["rllc"].sel(seed=0, distribution="code").T
+    np.testing.assert_allclose(curves(first, 2), expected)
+    assert "not sampled" in second.get_title(loc="left") and not curves(second, 2)
+
+
 def test_another_distribution_and_no_joint_estimate(misplaced):
     made = study(seeds=(0, 2))
     drawing = rllc_fig10_staggered_induction(made, distribution="mixture", seeds=[2])

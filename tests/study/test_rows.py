@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from rllc.study.figures import FIGURES
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
+from rllc.study.rows import EXTENT, Work
 from rllc.units import NATS
 
 
@@ -39,9 +40,21 @@ def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
 def test_a_measure_comes_after_measures_of_one_part_per_seed():
     rows = {row.name: row for row in MEASURES}
     reading = {row.name: row.after for row in MEASURES if row.after}
-    assert reading == {"brackets": ("heads", "tokens"), "icl": ("heads",)}
+    assert reading == {"brackets": ("heads", "tokens"), "icl": ("heads",), "sample_other": ("heads",)}
     for names in reading.values():
         assert not any(rows[name].per_distribution or rows[name].after for name in names)
+
+
+def test_components_come_after_heads_where_one_is_a_type_of_heads_and_are_told_the_thresholds(config):
+    row = next(row for row in MEASURES if row.name == "sample_other")
+    experiment = read(config).experiments["language"]
+    base = experiment.sampling.heads
+    for components, after in ((["1:0+1:1", "layer:0"], ()), (["layer:0", "induction"], ("heads",))):
+        section = base.model_copy(update={"components": components})
+        told = row.settings(Work(None, experiment, section, []))
+        thresholds = {"thresholds": experiment.head_types.model_dump()} if after else {}
+        assert row.before(section) == after
+        assert told == section.model_dump(exclude=EXTENT) | thresholds
 
 
 def test_what_is_added_is_told_the_section_that_asks_for_it(config):

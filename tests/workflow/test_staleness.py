@@ -89,6 +89,25 @@ def test_an_added_checkpoint_leaves_earlier_chunks_alone(checkout):
     assert {rule for rule, each in starts.items() if each != {"20"}} == of_roles
 
 
+def test_a_component_that_is_a_type_waits_for_the_heads_of_its_seed_and_one_by_label_does_not(fresh, rules):
+    checkout, part = fresh(), "results/ci/language/parts/components/seed0.code.from0.nc"
+    last = {"experiment": "language", "dataset": "heads", "seed": "0", "start": "20"}
+    plan = checkout.plan(part)
+    assert [wildcards for rule, wildcards in plan if rule == "heads"] == [last]
+    by_label = "experiments: {language: {sampling: {other: {components: ['1:0+1:1']}}}}\n"
+    plan = checkout.plan(part, overlays=(checkout.write("config/labels.yaml", by_label),))
+    assert "sample_other" in rules(plan) and "heads" not in rules(plan)
+
+
+def test_other_thresholds_of_types_sample_again_what_is_chosen_by_type_alone(checkout, rules):
+    overlay = checkout.write(
+        "config/more.yaml", "experiments: {language: {head_types: {prefix_matching: 0.01}}}\n"
+    )
+    planned = rules(checkout.plan(overlays=(overlay,)))
+    assert planned & SAMPLING == {"sample_other"} and {"icl", "brackets"} <= planned
+    assert not planned & TEXT and "train" not in planned
+
+
 def test_a_changed_setting_reaches_every_segment_and_every_part(checkout):
     """Also those behind a segment that runs anyway: two trainings must never be joined."""
     overlay = checkout.write(

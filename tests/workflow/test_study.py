@@ -128,6 +128,14 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
         assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}
 
 
+def test_a_component_that_is_a_type_says_which_heads_it_is(finished):
+    found, types = opened(finished, "components"), opened(finished, "heads")["head_type"].sel(seed=0)
+    members = "+".join(types["head"].values[types.values == "induction"])
+    assert set(found["members"].sel(component="induction").values.ravel()) == {members}
+    assert found["rllc"].sel(component="induction").notnull().all() == bool(members)
+    assert found["rllc"].sel(component="layer:0").notnull().all()
+
+
 def test_every_variable_of_an_analysis_has_its_words(finished):
     made = [row.name for row in ANALYSES if (finished.root / f"results/ci/language/{row.name}.nc").exists()]
     assert {"clusters", "path_patching", "staggered", "milestones"} <= set(made)

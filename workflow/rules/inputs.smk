@@ -201,7 +201,11 @@ def parts_before(row):
             start=max(start for start, steps in table.items() if made.among(steps)),
         )
 
-    return (lambda w: [last_part(w, name) for name in row.after]) if row.after else []
+    def parts(wildcards):
+        section = MEASURED[wildcards.experiment][wildcards.dataset].section
+        return [last_part(wildcards, name) for name in row.before(section)]
+
+    return parts if row.after else []
 
 
 def message_of(row):

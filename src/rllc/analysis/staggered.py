@@ -24,7 +24,7 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
     """Numbers (seed, step) of the induction heads of each seed, at the last step of ``icl``.
 
     datasets      ``icl``, ``rllc``, ``heads`` (``head_type``); ``components``, where the heads are sampled
-                  together
+                  together, by their label or as their type (``members``)
     distribution  of the refined LLC and of the score: code
 
     A head's peak is the step of the largest refined LLC (``rllc.analysis.curves.before_peak``); its drop is
@@ -59,6 +59,21 @@ def others(heads: Sequence[str], head: str) -> str:
     return "+".join(each for each in heads if each != head)
 
 
+def together(
+    components: xr.Dataset | None, heads: Sequence[str], *, seed: int, distribution: str
+) -> xr.Dataset | None:
+    """Estimates (step) of heads as one component, in one seed and distribution; None: there are none.
+
+    Where components are types of heads, ``members`` of ``components`` says which heads they are.
+    """
+    if components is None or distribution not in components["distribution"]:
+        return None
+    one = components.sel(seed=seed, distribution=distribution)
+    same = one.get("members", one["component"]) == "+".join(heads)
+    found = same.any([dim for dim in same.dims if dim != "component"]).values
+    return one.isel(component=int(found.argmax())) if found.any() else None
+
+
 def _of_seed(
     datasets: Mapping[str, xr.Dataset], icl: xr.Dataset, seed: int, distribution: str
 ) -> list[float]:
@@ -71,11 +86,8 @@ def _of_seed(
     half, most = (
         np.asarray([_dropped(score, others(heads, head), share) for head in heads]) for share in DROPS
     )
-    together, joint = datasets.get("components"), NAN
-    label = "+".join(heads)
-    if together is not None and label in together["component"].values:
-        known = together["rllc"].sel(seed=seed, component=label)
-        joint = _peak(known.sel(distribution=distribution)) if distribution in known["distribution"] else NAN
+    known = together(datasets.get("components"), heads, seed=seed, distribution=distribution)
+    joint = NAN if known is None else _peak(known["rllc"])
     last = icl.isel(step=-1)
     left = last.where(last["icl_score"].sel(ablated="none") < 0).sel(ablated="all")
     tied = len({*peaks}) < len(peaks) or len({*half}) < len(half)

@@ -93,9 +93,10 @@ def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[s
     that has them all gets none.
     """
     dims = {name: values for name, values in coords.items() if name in dataset.dims}
-    # A cell is there where any number in it is.
+    # A cell is there where any number in it is: of a component that a seed has not only the baseline is.
     numbers = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and set(dims) <= set(v.dims)]
-    there = sum(int(v.notnull().any([d for d in v.dims if d not in dims]).sum()) for v in numbers[:1])
+    known = [v.notnull().any([d for d in v.dims if d not in dims]).transpose(*dims).values for v in numbers]
+    there = int(np.any(known, 0).sum()) if known else 0
     filled = dataset.reindex(dims)
     for name, variable in dataset.data_vars.items():
         if variable.dtype.kind == "O":

@@ -110,6 +110,7 @@ class Measure:
     reads      inputs beside checkpoints and blocks: ``tokenizer``
     after      measures without distributions whose part of the same seed and the last checkpoints it reads,
                as which heads play a part
+    after_where  section -> whether it does
     contexts   (experiment, section) -> distribution and side (``train``, ``held_out``) of the contexts that a
                measure without a cell per distribution reads; None: it reads none
     per_distribution  one job and one cell per distribution; else the measure reads no batches
@@ -136,6 +137,7 @@ class Measure:
     asks: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    after_where: Callable[[Any], bool] = lambda section: True
     contexts: Callable[[Experiment, Any], tuple[str, str]] | None = None
     per_distribution: bool = True
     stream: str = ""
@@ -151,6 +153,10 @@ class Measure:
         """The datasets of this measure that an experiment asks for, by name, with their sections."""
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
+
+    def before(self, section: Section) -> tuple[str, ...]:
+        """The measures after which it comes, with this section."""
+        return self.after if self.after_where(section) else ()
 
     @property
     def pattern(self) -> str:

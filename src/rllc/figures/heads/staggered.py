@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.staggered import induction_heads, others
+from rllc.analysis.staggered import induction_heads, others, together
 from rllc.figures import captions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
@@ -35,18 +35,14 @@ def rllc_fig10_staggered_induction(
     known = rllc[kept].sel(distribution=[name], seed=data["seed"])
     data = data.assign(known.rename(step="step_rllc"))
     data = data.assign(head_type=inputs.types_of(datasets, known["head"], data["seed"]))
-    components = datasets.get("components")
-    if components is not None and name not in components["distribution"].values:
-        components = None
     rows, findings, joint, drawn = [], [], {}, []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         heads = induction_heads(one["head_type"])
-        together = None
-        if components is not None and len(heads) > 1 and "+".join(heads) in components["component"].values:
-            at = {"seed": seed, "distribution": name, "component": "+".join(heads)}
-            together = components[[each for each in kept if each in components]].sel(at)
-            joint[seed] = together["rllc"]
-        rows += _rows(one, heads, together, suffix)
+        at = {"seed": seed, "distribution": name}
+        all_of_them = together(datasets.get("components"), heads, **at) if len(heads) > 1 else None
+        if all_of_them is not None:
+            joint[seed] = all_of_them["rllc"]
+        rows += _rows(one, heads, all_of_them, suffix)
         findings.append(_finding(one, heads, seed))
         drawn.append(one["icl_score"].sel(ablated=_ablated(heads)).values.ravel())
     figure, _ = sheet(rows, panel=(3.2, 2.0), margin=2.0, sharex=True, sharey="row")
@@ -56,11 +52,11 @@ def rllc_fig10_staggered_induction(
             xr.DataArray(list(joint), dims="seed", name="seed"),
         )
         data = data.assign(rllc_joint=each.rename(step="step_rllc").reindex(step_rllc=data["step_rllc"]))
-    together, each = captions.of_seeds(_over_seeds(data.sel(distribution=name)), findings)
+    over_seeds, each = captions.of_seeds(_over_seeds(data.sel(distribution=name)), findings)
     return captions.drawing(
         figure,
         data,
-        *together,
+        *over_seeds,
         *([SIDES] if any(len(row.panels) > 1 for row in rows) else []),
         conditions=[
             f"On {inputs.one_label(icl, name)}. Bands: one standard error.",

@@ -27,7 +27,7 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             continue
         yield from (
             f"{where}: it reads what {other}.nc says of the last checkpoint; give {other}"
-            for other in dataset.row.after
+            for other in dataset.row.before(dataset.section)
             if other not in datasets
         )
         yield from _extent(where, experiment, dataset, known)

@@ -8,6 +8,7 @@ from pydantic import model_validator
 from rllc.study.checks.names import refer
 from rllc.study.cost import START, Cost, forward, heads, logits
 from rllc.study.measures.behaviour import in_whole_batches
+from rllc.study.measures.roles import thresholds, typed
 from rllc.study.rows import Analysis, FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Step
@@ -73,13 +74,8 @@ def _contexts(experiment: Any, section: Brackets) -> tuple[str, str]:
     return section.words_of, "held_out"
 
 
-def _thresholds(work: Work) -> dict[str, Any]:
-    """Of the types of heads, by which a measure chooses heads."""
-    return {"thresholds": work.experiment.head_types.model_dump()}
-
-
 def _brackets_settings(work: Work) -> dict[str, Any]:
-    return {**work.section.model_dump(exclude={"checkpoints", "words_of"}), **_thresholds(work)}
+    return {**work.section.model_dump(exclude={"checkpoints", "words_of"}), **thresholds(work)}
 
 
 def _brackets_cost(work: Work) -> Cost:
@@ -90,18 +86,12 @@ def _brackets_cost(work: Work) -> Cost:
     return Cost(2 * START + seconds, 900 + 8 * logits(study, experiment, section.batch_size, None))
 
 
-def _types(place: str, work: Work) -> Iterator[str]:
-    """Without types of heads nobody knows which heads to choose."""
-    if work.experiment.head_types is None:
-        yield f"{place}: heads are chosen by their types; give head_types"
-
-
 def _brackets_checks(place: str, work: Work) -> Iterator[str]:
     study, experiment, section = work.study, work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: brackets are in text; set it to null"
         return
-    yield from _types(place, work)
+    yield from typed(place, work)
     if experiment.model.n_layers < 2:
         yield f"{place}: paths lead from layer 0 into a later one, and there is one layer; set it to null"
     names = experiment.distributions
@@ -121,7 +111,7 @@ def _brackets_checks(place: str, work: Work) -> Iterator[str]:
 def _icl_settings(work: Work) -> dict[str, Any]:
     section, metrics = work.section, work.experiment.metrics
     own = section.model_dump(exclude={"checkpoints", "distributions"})
-    return {**own, "early": metrics.icl_early, "late": metrics.icl_late, **_thresholds(work)}
+    return {**own, "early": metrics.icl_early, "late": metrics.icl_late, **thresholds(work)}
 
 
 def _icl_cost(work: Work) -> Cost:
@@ -133,7 +123,7 @@ def _icl_cost(work: Work) -> Cost:
 
 def _icl_checks(place: str, work: Work) -> Iterator[str]:
     metrics = work.experiment.metrics
-    yield from _types(place, work)
+    yield from typed(place, work)
     if metrics is None or metrics.icl_early is None:
         yield f"{place}: the score is that of metrics; give metrics with icl_early and icl_late"
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
 
 from rllc.setting import DIVERGENCE_FACTOR, Setting
-from rllc.study.checks.names import in_model
+from rllc.study.checks.names import in_model, refer
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
-from rllc.study.rows import Measure, Variable, Work
+from rllc.study.measures.roles import ROLES, thresholds, typed
+from rllc.study.rows import EXTENT, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
 
@@ -76,7 +77,9 @@ class Sampling(Section):
         "steps sampled; null: all of the experiment's", unit="steps", min_length=1, default=None
     )
     components: Distinct[str] | None = key(
-        "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`", default=None
+        "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`, or a type of heads, e.g. `induction`: "
+        "in each seed all heads together that have it at the last checkpoint; needs head_types",
+        default=None,
     )
     divergence_factor: Positive = key(
         "a chain whose loss ends above this many times the loss at the checkpoint, and grows, has diverged",
@@ -170,11 +173,29 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
     return cost
 
 
+def _by_type(section: Sampling) -> bool:
+    """Whether a component is a type of heads."""
+    return not {*ROLES}.isdisjoint(section.components or ())
+
+
+def _settings(work: Work) -> dict[str, Any]:
+    """The section, and what types of heads are where it names one."""
+    own = work.section.model_dump(exclude=EXTENT)
+    return {**own, **thresholds(work)} if _by_type(work.section) else own
+
+
 def _checks(place: str, work: Work) -> Iterator[str]:
     if work.section.keep_traces and ".settings." in place:
         yield f"{place}.keep_traces: traces are gathered for the base setting only; take it out here"
+    place = f"{place}.components"
+    if _by_type(work.section):
+        yield from typed(place, work)
     for component in work.section.components or []:
-        yield from in_model(f"{place}.components", component, work.experiment)
+        if re.fullmatch("[A-Za-z_-]+", component):
+            known = (*ROLES, "embedding")
+            yield from refer(place, component, known, "type of heads or component")
+        else:
+            yield from in_model(place, component, work.experiment)
 
 
 def _variables(name: str, *dims: str) -> dict[str, Variable]:
@@ -200,34 +221,41 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
     )
 
 
-def _row(
-    kind: str, about: str, dim: tuple[str, ...], *, priority: int = 0, asks: tuple[str, ...] = ()
-) -> Measure:
+def _row(kind: str, about: str, module: str, variables: dict[str, Variable], **more: Any) -> Measure:
     return Measure(
         name=f"sample_{kind}",
         about=about,
-        kernel=f"rllc.measures.{'sampled_heads' if kind == 'heads' else 'sampling'}:{kind}",
-        variables=_variables("llc" if kind == "full" else "rllc", *dim),
+        kernel=f"rllc.measures.{module}:{kind}",
+        variables=variables,
         sections=sampled(kind),
         datasets=rf"{DATASETS[kind]}(\.\w+)?",
         cost=_cost(kind),
+        settings=_settings,
         checks=_checks,
-        asks=asks,
         stream="sgld",
-        priority=priority,
         recorded_as="sampling",
+        **more,
     )
 
 
+MEMBERS = Variable("label sampled: of a type, its heads", "1", ("component",), optional="with types of heads")
 # The longest jobs of a small study come first, so that none is left over at its end.
 ROWS = (
     _row(
         "heads",
         "refined LLC of every head, with the gradient-off control",
-        ("head",),
+        "sampled_heads",
+        _variables("rllc", "head"),
         priority=6,
         asks=("heads",),
     ),
-    _row("full", "LLC of the whole model, with the control", (), priority=5),
-    _row("other", "refined LLC of other components, with the control", ("component",)),
+    _row("full", "LLC of the whole model, with the control", "sampling", _variables("llc"), priority=5),
+    _row(
+        "other",
+        "refined LLC of other components, with the control",
+        "sampled_components",
+        _variables("rllc", "component") | {"members": MEMBERS},
+        after=("heads",),
+        after_where=_by_type,
+    ),
 )
