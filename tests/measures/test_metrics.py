@@ -51,6 +51,26 @@ def test_a_model_has_no_loss_against_itself(contexts):
     assert np.all(other.loss_by_position > 0)
 
 
+def test_a_teacher_is_asked_again_only_where_its_predictions_have_no_room(contexts, monkeypatch):
+    asked = []
+
+    class Teacher(AttentionOnly):
+        def predictions(self, weights, batch):
+            asked.append(len(batch.contexts))
+            return super().predictions(weights, batch)
+
+    batches = [next_token_batch(contexts[part], np.arange(9)) for part in (slice(0, 4), slice(4, 7))]
+    monkeypatch.setattr(TaughtBatches, "KEPT", 4 * 9 * MODEL.architecture.d_vocab * 4)  # of the first
+    taught = TaughtBatches(batches, random_weights(), Teacher(MODEL.architecture))
+    first, again = list(taught), list(taught)
+    assert asked == [4, 3, 3]
+    for batch, one, other in zip(batches, first, again, strict=True):
+        assert torch.equal(one.targets, MODEL.predictions(random_weights(), batch))
+        assert torch.equal(one.targets, other.targets)
+    with pytest.raises(IndexError):
+        taught[2]
+
+
 def test_weight_norm():
     assert weight_norm({"a": torch.full((2, 2), 2.0), "b": torch.tensor([3.0])}) == 5.0
     weights = random_weights()

@@ -57,17 +57,27 @@ class TaughtBatches(Sequence[Batch]):
     """Batches with the predictions of a teacher as targets.
 
     The reconstruction of the model-generated data refinement of arXiv 2410.02984, App. F.3: contexts
-    stay, the one-hot next token becomes ``softmax(teacher)``. Targets are computed when a batch is
-    asked for, so only one batch of [batch, scored, vocab] probabilities is in memory.
+    stay, the one-hot next token becomes ``softmax(teacher)``. Targets [batch, scored, vocab] are computed
+    when a batch is asked for; ``KEPT`` bytes of them stay, since every checkpoint asks for the same.
     """
+
+    KEPT = 2**27
 
     def __init__(self, batches: Sequence[Batch], teacher: Weights, model: Any):
         self._batches, self._teacher, self._model = batches, teacher, model
+        self._kept: dict[int, Batch] = {}
+        self._room = self.KEPT
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def __getitem__(self, index: int) -> Batch:
+        if index in self._kept:
+            return self._kept[index]
         batch = self._batches[index]
         with torch.no_grad():
-            return batch._replace(targets=self._model.predictions(self._teacher, batch))
+            taught = batch._replace(targets=self._model.predictions(self._teacher, batch))
+        if taught.targets.nbytes <= self._room:
+            self._kept[index] = taught
+            self._room -= taught.targets.nbytes
+        return taught
