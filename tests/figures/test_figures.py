@@ -11,7 +11,7 @@ import xarray as xr
 from rllc.analysis.clusters import cluster
 from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
-from rllc.figures.style import TALLEST
+from rllc.figures.style import DISTRUST, TALLEST
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
 
@@ -57,7 +57,8 @@ def datasets(study, tmp_path_factory):
 
 
 def misplaced(drawing):
-    """Texts that stick out of the figure, and legends or tick labels of one axis that overlap."""
+    """Texts that stick out of the figure, legends or tick labels of one axis that overlap, and rings that the
+    side of their panel cuts."""
     drawing.figure.draw_without_rendering()
     whole = drawing.figure.bbox
     legends = [ax.get_legend() for ax in drawing.figure.axes if ax.get_visible() and ax.get_legend()]
@@ -89,6 +90,12 @@ def misplaced(drawing):
         at = [(t.get_position()[0], t) for t in ax.get_xticklabels() if t.get_text() and t.get_visible()]
         boxes = [t.get_window_extent() for x, t in at if low <= x <= high]
         wrong += [f"ticks of {ax.get_title('left')}" for a, b in pairwise(boxes) if a.x1 > b.x0]
+        rings = [line for line in ax.get_lines() if line.get_markeredgecolor() == DISTRUST["markeredgecolor"]]
+        for line in rings:
+            radius = (line.get_markersize() + line.get_markeredgewidth()) / 2 * ax.figure.dpi / 72
+            x = line.get_transform().transform(line.get_xydata())[:, 0]
+            if (x < ax.bbox.x0 + radius).any() or (x > ax.bbox.x1 - radius).any():
+                wrong.append(f"ring in {ax.get_title('left')}")
     return wrong
 
 
@@ -102,6 +109,12 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
     assert drawing.caption.endswith(".")
     assert len(drawing.caption.split()) < 1.2 * WORDS
     assert "nan" not in words(drawing)
+
+
+def test_a_ring_at_the_last_step_of_a_narrow_panel_is_whole(datasets):
+    faulty = datasets["rllc.likelihood"].copy(deep=True)
+    faulty["verdict"][{"step": -1}] = MASKS["still_walking"]
+    assert misplaced(figure("control_gradient_off")(datasets | {"rllc.likelihood": faulty})) == []
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -62,6 +62,7 @@ DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
     "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,
 }  # fmt: skip
+RING_ROOM = 0.11  # inches that a ring at the first or last step needs beside it
 SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
 TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row
@@ -151,12 +152,12 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     ax.set_xscale("function", functions=(there, back))
     first, last = steps.min(), steps.max() or 1.0
     low, high = there(first), there(last)
-    room = 0.03 * (high - low) or 0.1
+    width = ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
+    room = max(0.03, RING_ROOM / width) * (high - low) or 0.1
     ax.set_xlim(back(low - room), back(high + room))
     inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
     inner = inner[(inner > first) & (inner < last)]
     start = first if first == 0 or not inner.size else inner[0]
-    width = ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
     _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit, max(0.14, 0.36 / width)))
     minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
