@@ -2,9 +2,11 @@ import json
 import subprocess
 import sys
 
+import pytest
 import yaml
 
 from rllc.study import defaults
+from rllc.study.section import ConfigError
 
 SNAKEFILE = """
 for file in {files}:
@@ -40,3 +42,22 @@ def test_overlays_are_merged_as_snakemake_merges_them(tmp_path, monkeypatch):
     found = defaults.load([tmp_path / file for file in files[2:]], tmp_path)
     assert json.dumps(found) == line.removeprefix("CONFIG ")  # keys in their order, too
     assert found["a"]["late"] == {"n": 1} and found["a"]["removed"] is None
+
+
+def test_a_merged_config_is_an_overlay_of_the_same(tmp_path):
+    """Also where one overlay removes a default, and another what the first had added."""
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    added = "{like: language, label: mine}"
+    first.write_text(f"experiments: {{mine: {added}, sort_1head: null}}\n", encoding="utf-8")
+    second.write_text("experiments: {mine: null}\n", encoding="utf-8")
+    merged = defaults.load([first, second])
+    assert merged["experiments"]["mine"] is None
+    alone = tmp_path / "merged.json"
+    alone.write_text(json.dumps(merged), encoding="utf-8")
+    with pytest.raises(ConfigError, match="null removes nothing"):
+        defaults.load([alone])
+    alone.write_text(json.dumps(defaults.as_overlay(merged)), encoding="utf-8")
+    again = defaults.load([alone])
+    assert again["experiments"].pop("mine", None) is None
+    del merged["experiments"]["mine"]
+    assert again == merged and again["experiments"]["sort_1head"] is None

@@ -252,6 +252,12 @@ LATIN = "results: results/\xe9t\xe9".encode("latin-1")
         ("a: 2020-99-99", "month must be in 1..12"),
         ("a: !!python/object:os.system x", "line 1: could not determine a constructor for the tag"),
         ("seed: 1\n---\nseed: 2", "line 2: but found another document"),
+        (
+            "experiments:\n  langauge: null\n  language: null\n",
+            "experiments.langauge: null removes nothing, no file has it; did you mean 'language'?",
+        ),
+        ("distributions: {codes: null}", "distributions.codes: null removes nothing, no file has it"),
+        ("tokenizers: {9: null}", "tokenizers.9: null removes nothing, no file has it; known here: "),
     ],
     ids=lambda value: str(value)[:40],
 )

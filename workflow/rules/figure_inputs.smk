@@ -54,7 +54,7 @@ PARTIAL = ("partial", "gather_partial", "draw_partial")
 def finished():
     """Results that are there and that no job would make again under this config, asked for once."""
     try:
-        return dag.current(config)
+        return dag.current(defaults.as_overlay(config))
     except ValueError as error:
         raise WorkflowError(str(error)) from None
 

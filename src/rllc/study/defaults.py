@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +10,11 @@ import yaml
 from snakemake.utils import update_config
 
 from rllc.study.problems import DEEPEST
-from rllc.study.section import ConfigError
+from rllc.study.section import ConfigError, nearest
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/claims.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+REMOVABLE = ("distributions", "tokenizers", "experiments")  # whose entries an overlay's null removes
 
 
 def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, Any]:
@@ -24,9 +25,11 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
 
     Raises ConfigError where a file is no table in YAML or JSON, or is refused by ``refuse``.
     """
+    overlays = [Path(overlay) for overlay in overlays]
+    refuse([*overlays, *(root / file for file in FILES)])
     over: dict[str, Any] = {}
     for overlay in overlays:
-        update_config(over, _read(Path(overlay)))
+        update_config(over, _read(overlay))
     config = copy.deepcopy(over)  # its keys stand first
     for file in FILES:
         update_config(config, _read(root / file))
@@ -34,17 +37,36 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
     return config
 
 
+def as_overlay(config: dict[str, Any]) -> dict[str, Any]:
+    """An overlay that makes this one, which is merged, of the default config.
+
+    A null of what one overlay had added and another removed is left out: alone it would remove nothing.
+    """
+    own = load()
+    kept = {
+        table: {
+            name: entry for name, entry in config[table].items() if entry is not None or name in own[table]
+        }
+        for table in REMOVABLE
+        if table in config
+    }
+    return {**config, **kept}
+
+
 def refuse(files: Iterable[Path | str]) -> None:
     """Raise ConfigError where a file says a key of one table twice: all but the last would be dropped.
 
-    Also where it is not UTF-8, or its tables lie in each other without end. Snakemake reads the files itself.
+    Also where it is not UTF-8, or its tables lie in each other without end, and where null removes an
+    experiment, a distribution or a tokenizer that none of the files has. Snakemake reads the files itself.
     """
-    if problems := [problem for file in files for problem in _problems(Path(file))]:
+    files = [Path(file) for file in files]
+    if problems := [problem for file in files for problem in _problems(file)]:
+        raise ConfigError(*problems)
+    if problems := [*_removing_nothing({file: _read(file) for file in files})]:
         raise ConfigError(*problems)
 
 
 def _read(file: Path) -> dict[str, Any]:
-    refuse([file])
     text = file.read_text(encoding="utf-8")
     try:
         try:
@@ -66,6 +88,16 @@ def _problems(file: Path) -> Iterator[str]:
         yield f"{file}: byte {error.start} is not UTF-8; save the file in that encoding"
     except yaml.YAMLError as error:
         yield f"{file}: {_said(error)}"
+
+
+def _removing_nothing(configs: Mapping[Path, dict[str, Any]]) -> Iterator[str]:
+    """Entries set to null, as ``langauge: null``, that no file has."""
+    for table in REMOVABLE:
+        entries = {f: c[table] for f, c in configs.items() if isinstance(c.get(table), dict)}
+        there = {str(n) for each in entries.values() for n, entry in each.items() if entry is not None}
+        for file, each in entries.items():
+            for name in (str(n) for n, entry in each.items() if entry is None and str(n) not in there):
+                yield f"{file}: {table}.{name}: null removes nothing, no file has it{nearest(name, there)}"
 
 
 def _said(error: Exception) -> str:
