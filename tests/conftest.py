@@ -1,11 +1,13 @@
-"""One thread, as every job has: results depend on it, and waiting threads of a shared machine cost most."""
+"""Environment and config of all tests."""
 
 import copy
 import os
 from pathlib import Path
 
+# One thread, as every job has: results depend on it, and waiting threads of a shared machine cost most.
 for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR"):
     os.environ.setdefault(f"{name}_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # compiling tslearn's loops takes half a minute
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402

@@ -210,8 +210,9 @@ def test_numbers_of_the_control_are_those_of_its_refined_llcs():
     for name in names:
         np.testing.assert_allclose(found[f"{name}_gradient_off"], expected[name])
         assert not np.allclose(found[name], expected[name])
-    without = datasets["rllc"].drop_vars(off)
-    assert "induction_less_ngram_gradient_off" not in classified({**datasets, "rllc": without})
+    one = made()
+    without = one["rllc"].drop_vars(off)
+    assert "induction_less_ngram_gradient_off" not in classified({**one, "rllc": without})
 
 
 def test_a_step_or_a_distribution_without_estimates_is_refused():
@@ -229,21 +230,18 @@ def test_the_row_declares_what_is_made():
 
 
 def test_the_figure_draws_every_multigram_head():
-    datasets = made(error=0.1, spread=2.0)
+    datasets, numbers = made(error=0.1, spread=2.0), result(error=0.1, spread=2.0)
     attrs = {"classification": json.dumps({"distribution": "mixture", "code_distribution": "code"})}
-    drawing = rllc_fig11_memorisation(
-        {**datasets, "classification": classified(datasets).assign_attrs(attrs)}
-    )
+    drawing = rllc_fig11_memorisation({**datasets, "classification": numbers.assign_attrs(attrs)})
     titles = {ax.get_title(loc="left"): ax for ax in drawing.figure.axes}
     both = titles["both layers, step 20"]
     named = {text.get_text() for text in both.texts}
     assert {"0:1", "0:2", "1:2", "1:3", "1:4"} <= named and "1:0" not in named
-    found = classified(datasets).isel(seed=0, step=-1).sel(scope="both layers")
+    found = numbers.isel(seed=0, step=-1).sel(scope="both layers")
     rank, p = (found[f"multigram_spearman{part}"].item() for part in ("", "_p"))
     assert f": ρ = {rank:.2f} (" in drawing.caption and f"p = {p:.2f}, 5 heads." in drawing.caption
     assert p <= 0.05 and "heads with more multigrams have a larger refined LLC" in drawing.caption
-    doubtful = classified(datasets)
-    doubtful["multigram_spearman_p"] = doubtful["multigram_spearman_p"].fillna(0.0) * 0 + 0.06
+    doubtful = numbers.assign(multigram_spearman_p=numbers["multigram_spearman_p"].fillna(0.0) * 0 + 0.06)
     again = rllc_fig11_memorisation({**datasets, "classification": doubtful.assign_attrs(attrs)})
     assert "heads with more multigrams do not clearly have a larger refined LLC" in again.caption
     assert titles["layer 1, step 10"].texts[0].get_text().startswith("ρ = 1.00")

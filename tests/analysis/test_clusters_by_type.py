@@ -9,7 +9,7 @@ from rllc.analysis.clusters import clusters
 from rllc.analysis.clusters_by_type import VARIABLES, against_types
 from rllc.vocabulary import head_coords, head_labels
 
-STEPS = np.unique(np.round(np.geomspace(1, 3000, 16))).astype(int)
+STEPS = np.unique(np.round(np.geomspace(1, 3000, 10))).astype(int)
 FOUR = ["euclidean_kmeans", "ward", "dtw_kmeans", "sbd_kmeans"]
 LAYER0 = ["previous-token", "previous-token", *["multigram"] * 6]
 LAYER1 = ["induction", "induction", *["multigram"] * 6]
@@ -35,7 +35,7 @@ def study(kinds, noise=0.01):
 def of(datasets, n_clusters=(2, 3), algorithms=(*FOUR, "shape_kmeans")):
     made = clusters(
         datasets, distributions=["mixture", "code"], n_clusters=list(n_clusters), algorithms=list(algorithms),
-        points=16, standardize=False, random_seed=0,
+        points=8, standardize=False, random_seed=0,
     )  # fmt: skip
     return made.isel(seed=0, step=0)
 

@@ -1,6 +1,7 @@
 """Figures of the calibration, on a sweep with every kind of cell: sound, negative, failed, never sampled."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -122,9 +123,15 @@ def datasets(tmp_path_factory):
     return {name: xr.load_dataset(folder / f"{name}.nc") for name in made}
 
 
+@pytest.fixture(scope="module")
+def drawn(datasets):
+    """A figure by its name, drawn once. Read only."""
+    return cache(lambda name: DRAW[name](datasets))
+
+
 @pytest.mark.parametrize("name", DRAW)
-def test_every_figure_draws_saves_and_clips_nothing(name, datasets, misplaced, tmp_path):
-    drawing = DRAW[name](datasets)
+def test_every_figure_draws_saves_and_clips_nothing(name, drawn, misplaced, tmp_path):
+    drawing = drawn(name)
     assert misplaced(drawing) == []
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
@@ -134,8 +141,8 @@ def test_every_figure_draws_saves_and_clips_nothing(name, datasets, misplaced, t
 
 
 @pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
-def test_captions_count_the_heads(name, datasets):
-    assert "3 heads" in words(DRAW[name](datasets))
+def test_captions_count_the_heads(name, drawn):
+    assert "3 heads" in words(drawn(name))
 
 
 @pytest.mark.parametrize("name", DRAW)
@@ -154,11 +161,11 @@ def test_an_experiment_without_heads_has_every_figure(name, datasets, misplaced)
 
 
 @pytest.mark.parametrize("name", DRAW)
-def test_figure_and_caption_begin_with_the_title(name, datasets):
+def test_figure_and_caption_begin_with_the_title(name, datasets, drawn):
     drawing = DRAW[name](datasets, title="two heads", seed=0)
     assert drawing.figure.get_suptitle() == "two heads"
     assert drawing.caption.startswith("two heads: ")
-    assert not DRAW[name](datasets).caption.startswith(("two heads", ": "))
+    assert not drawn(name).caption.startswith(("two heads", ": "))
 
 
 @pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
@@ -166,8 +173,8 @@ def test_captions_say_which_step_is_drawn(name, datasets):
     assert "Training seed 0, step 3,000" in words(DRAW[name](datasets, seed=0, step=3000))
 
 
-def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
-    drawing = DRAW["regime_map"](datasets)
+def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets, drawn):
+    drawing = drawn("regime_map")
     sweep = datasets["calibration"].sel(
         component=["0:0", "0:1", "1:0"], distribution="code", step=3000, seed=0
     )
@@ -187,9 +194,9 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets):
     }
 
 
-def test_the_map_says_what_an_estimate_is(datasets):
+def test_the_map_says_what_an_estimate_is(drawn):
     """By drift over half of the centred control, else by whether that control is near the one without gradient."""
-    drawing = DRAW["regime_map"](datasets)
+    drawing = drawn("regime_map")
     data = drawing.data.sel(kind="heads", distribution="code")
     for at in ({"n_beta": n, "localization": g} for n in (30.0, 300.0) for g in (200.0, 1000.0)):
         one = data.sel(at)
@@ -200,8 +207,8 @@ def test_the_map_says_what_an_estimate_is(datasets):
     assert "main" not in shown and any(f"is {kind}" in words(drawing) for kind in calibration.IN_WORDS)
 
 
-def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
-    drawing = DRAW["calibration_failure_modes"](datasets)
+def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets, drawn):
+    drawing = drawn("calibration_failure_modes")
     assert drawing.data["mode"].values.tolist() == [
         "divergence", "escape", "negative estimate", "not converged", "converged",
     ]  # fmt: skip
@@ -210,8 +217,8 @@ def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets):
     assert "Not found in this sweep: divergence, negative estimate." in words(drawing)
 
 
-def test_the_trace_ends_at_the_mean_over_all_draws(datasets):
-    drawing = DRAW["calibration_running_estimates"](datasets)
+def test_the_trace_ends_at_the_mean_over_all_draws(datasets, drawn):
+    drawing = drawn("calibration_running_estimates")
     loss = datasets["dependence"]["paired_loss"].sel(
         component="1:1", step=1342, distribution="mixture", seed=0
     )

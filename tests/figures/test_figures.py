@@ -2,6 +2,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -56,6 +57,12 @@ def datasets(study, tmp_path_factory):
     return {name: xr.load_dataset(folder / f"{name}.nc") for name in made}
 
 
+@pytest.fixture(scope="module")
+def drawn(datasets):
+    """A figure of the synthetic study by its name, drawn once. Read only."""
+    return cache(lambda name: figure(name)(datasets))
+
+
 def misplaced(drawing):
     """Texts that stick out of the figure, legends or tick labels of one axis that overlap, and rings that the
     side of their panel cuts."""
@@ -100,8 +107,8 @@ def misplaced(drawing):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
-    drawing = figure(name)(datasets)
+def test_every_figure_draws_saves_and_clips_nothing(name, drawn, tmp_path):
+    drawing = drawn(name)
     assert misplaced(drawing) == []
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
@@ -143,8 +150,8 @@ def test_equal_data_gives_equal_bytes(datasets, tmp_path):
         assert b"Date" not in written
 
 
-def test_the_lines_drawn_are_the_data(datasets):
-    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+def test_the_lines_drawn_are_the_data(datasets, drawn):
+    drawing = drawn("rllc_fig2_wrllc_by_head")
     first = drawing.figure.axes[0].get_lines()[0]
     truth = datasets["rllc"]["rllc"].sel(seed=0, head="0:0", distribution="mixture")
     np.testing.assert_array_equal(first.get_ydata(), truth)
@@ -187,8 +194,8 @@ def _rgb(color):
     return to_rgb(color)
 
 
-def test_missing_cells_and_failed_chains_are_told_and_marked(datasets):
-    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+def test_missing_cells_and_failed_chains_are_told_and_marked(drawn):
+    drawing = drawn("rllc_fig2_wrllc_by_head")
     assert "1 of 128 cells of rllc are missing" in words(drawing)
     assert "4 nonfinite, 1 diverged of 512" in words(drawing)
     crosses = [line for ax in drawing.figure.axes for line in ax.get_lines() if line.get_marker() == "x"]
@@ -211,8 +218,8 @@ def test_no_caption_says_that_nothing_is_missing_where_a_dataset_is_unfinished(n
     assert "cell drawn is missing" not in words(figure(name)({**datasets, unfinished: part}))
 
 
-def test_captions_say_where_two_measures_are_one_number(datasets):
-    caption = words(figure("rllc_fig2_wrllc_by_head")(datasets))
+def test_captions_say_where_two_measures_are_one_number(datasets, drawn):
+    caption = words(drawn("rllc_fig2_wrllc_by_head"))
     rllc = datasets["rllc"].sel(distribution="mixture")
     change = np.abs(1 - rllc["rllc"] / rllc["rllc_gradient_off"]).values
     assert f"at most {np.nanquantile(change, 0.9):.1%}" in caption
@@ -237,8 +244,8 @@ def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_no
         assert told in words(figure(name)({**datasets, "rllc": rllc}))
 
 
-def test_control_caption_has_the_measured_ratio_per_setting(datasets):
-    drawing = figure("control_gradient_off")(datasets)
+def test_control_caption_has_the_measured_ratio_per_setting(datasets, drawn):
+    drawing = drawn("control_gradient_off")
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
@@ -255,8 +262,8 @@ def test_control_caption_has_the_measured_ratio_per_setting(datasets):
         )
 
 
-def test_induction_onsets_are_measured(datasets):
-    drawing = figure("induction_onset")(datasets)
+def test_induction_onsets_are_measured(drawn):
+    drawing = drawn("induction_onset")
     assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
     assert drawing.data["score_onset"].sel(seed=0).item() == 1750
     assert drawing.data["rllc_onset_trusted"].sel(seed=0, distribution="code").item() == 1500
@@ -291,7 +298,7 @@ def test_without_an_induction_head_the_figure_says_so(datasets):
     assert drawing.caption.startswith("No head is an induction head")
 
 
-def test_optional_inputs_may_be_missing(datasets):
+def test_optional_inputs_may_be_missing(datasets, drawn):
     bare = {"rllc": datasets["rllc"].drop_vars(["rllc_gradient_off", "status", "rllc_se"])}
     bare["rllc"].attrs.clear()
     caption = words(figure("rllc_fig2_wrllc_by_head")(bare))
@@ -302,7 +309,7 @@ def test_optional_inputs_may_be_missing(datasets):
     assert "icl_score was not given" in words(figure("stage_fig4b_heads")({"heads": datasets["heads"]}))
     without = datasets | {"metrics": datasets["metrics"].drop_vars("icl_score_se")}
     assert "No uncertainty is drawn" in words(figure("stage_fig4b_heads")(without))
-    assert "standard error over contexts, at most 0.012 nats" in words(figure("stage_fig4b_heads")(datasets))
+    assert "standard error over contexts, at most 0.012 nats" in words(drawn("stage_fig4b_heads"))
     assert "rllc.nc was not given" in words(
         figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]})
     )
@@ -324,8 +331,8 @@ def test_errors_name_what_is_missing(name, given, options, said, datasets):
         figure(name)({key: datasets[key] for key in given}, **options)
 
 
-def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets):
-    drawing = figure("rllc_fig18_clusters_layer0")(datasets)
+def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets, drawn):
+    drawing = drawn("rllc_fig18_clusters_layer0")
     assert drawing.data["head"].values.tolist() == ["0:0", "0:1", "0:2", "0:3"]
     assert "clustered together" in words(drawing)
     layered = datasets["clusters"].assign_coords(scope=["layer 7"])
@@ -386,7 +393,7 @@ def test_drawing_imports_neither_torch_nor_tslearn():
     assert answer.stdout.strip() == "[]"
 
 
-def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates_are(datasets):
+def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates_are(datasets, drawn):
     """Of the heads' estimates one is off its centred control by more than a half; of the others the control is
     30 % below the one without gradient, or 10 %."""
     one, off = datasets["rllc.likelihood"], datasets["rllc.likelihood"]["rllc_gradient_off"]
@@ -405,7 +412,7 @@ def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates
     assert known["flag_meanings"].split()[1] == "posterior_mean"
     assert known["flag_values"].dtype == drawing.data["meaning"].dtype and "flag_masks" not in known
     assert "rllc_centred" in drawing.data and "without drift (centred control)" in words(drawing)
-    plain = figure("control_gradient_off")(datasets)
+    plain = drawn("control_gradient_off")
     assert "rllc_centred" not in plain.data and "centred" not in words(plain)
 
 
@@ -458,8 +465,8 @@ def unjudged(datasets):
     return {key: data.drop_vars("verdict", errors="ignore") for key, data in datasets.items()}
 
 
-def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets):
-    drawing = figure("rllc_fig2_wrllc_by_head")(datasets)
+def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets, drawn):
+    drawing = drawn("rllc_fig2_wrllc_by_head")
     layers = "layer 0: training mixture", "layer 1: training mixture"
     assert sorted(rings(drawing)) == [(layers[0], [50]), (layers[0], [810, 1000]), (layers[1], [1250])]
     assert "cannot be trusted:\ndrifting, chain failed,\nnot mixed" in legends(drawing)
@@ -482,8 +489,8 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets)
         "stage_fig1a_lm",
     ],
 )
-def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(name, datasets):
-    marked, plain = figure(name)(datasets), figure(name)(unjudged(datasets))
+def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(name, datasets, drawn):
+    marked, plain = drawn(name), figure(name)(unjudged(datasets))
     assert rings(marked) and "cannot be trusted" in words(marked)
     assert any("cannot be trusted" in text for text in legends(marked))
     assert not rings(plain) and "trusted" not in words(plain)
@@ -499,10 +506,10 @@ def test_sound_estimates_have_no_ring_and_the_caption_says_so(datasets):
     assert "Of 127 estimates none is known to be wrong." in words(drawing)
 
 
-def test_differences_between_distributions_are_the_paired_contrasts(datasets):
+def test_differences_between_distributions_are_the_paired_contrasts(datasets, drawn):
     from rllc.analysis.contrasts import contrast
 
-    drawing = figure("rllc_by_distribution")(datasets)
+    drawing = drawn("rllc_by_distribution")
     assert any(steps == [1750, 2000] for _, steps in rings(drawing))
     truth = contrast(datasets["rllc"], dim="distribution", a="code", b="english")
     for name in ("contrast", "half_width"):
@@ -530,10 +537,10 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets):
     assert "contrast" not in alone.data and len(alone.figure.axes) == len(drawing.figure.axes) / 2
 
 
-def test_the_lead_of_the_induction_head_has_its_paired_interval(datasets):
+def test_the_lead_of_the_induction_head_has_its_paired_interval(datasets, drawn):
     from rllc.analysis.contrasts import contrast
 
-    drawing = figure("induction_onset")(datasets)
+    drawing = drawn("induction_onset")
     cell = drawing.data.sel(seed=0, step=3000, distribution="code")
     rival = datasets["rllc"]["rllc"].sel(seed=0, step=3000, distribution="code", head=["1:0", "1:2", "1:3"])
     truth = contrast(datasets["rllc"], dim="head", a="1:1", b=rival["head"].values[int(rival.argmax("head"))])
@@ -590,9 +597,9 @@ def test_a_caption_has_the_finding_and_the_conditions_and_of_the_rest_what_fits(
     assert details == f"{more[2]} why"
 
 
-def test_captions_tell_how_many_contexts_were_read(datasets):
-    assert "(240 held-out contexts per chain)" in words(figure("rllc_fig2_wrllc_by_head")(datasets))
-    assert "32 held-out contexts of each distribution" in words(figure("rllc_fig17_ablations")(datasets))
+def test_captions_tell_how_many_contexts_were_read(drawn):
+    assert "(240 held-out contexts per chain)" in words(drawn("rllc_fig2_wrllc_by_head"))
+    assert "32 held-out contexts of each distribution" in words(drawn("rllc_fig17_ablations"))
 
 
 def test_a_distribution_looks_the_same_in_every_figure():
@@ -623,13 +630,13 @@ def test_captions_of_clusters_begin_with_what_algorithms_and_types_agree_on(make
     assert "With the types of heads" not in words(interpolated)
 
 
-def test_clusters_named_after_the_papers_are_of_its_vectors(datasets):
+def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
     made = datasets["clusters"]
     for name, kind in (
         ("clusters_all_heads", "cluster"),
         ("rllc_fig18_clusters_layer0", "cluster_checkpoints"),
     ):
-        drawing = figure(name)(datasets)
+        drawing = drawn(name)
         truth = made[kind] if kind == "cluster" else made[kind].sel(vectors="checkpoints", drop=True)
         truth = truth.sel(head=drawing.data["head"], seed=drawing.data["seed"])
         np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))

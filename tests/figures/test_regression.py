@@ -1,6 +1,7 @@
 """Figures of in-context regression: what is drawn is what was measured, and nothing sticks out."""
 
 import json
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -13,10 +14,9 @@ from scipy.special import expit
 
 from rllc.analysis.stages import stages
 from rllc.figures.regression import published
-from rllc.figures.regression.behaviour import stage_fig6a, stage_figC3, stage_figC4
+from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
 from rllc.figures.regression.pools import stage_figC2
-from rllc.figures.regression.stages import regression_sampled_loss, stage_fig1b_lr
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
 from rllc.measures.in_context import in_context
 from rllc.measures.structure import structure
@@ -113,6 +113,12 @@ def drawn_by(name):
     return getattr(import_module(module), function)
 
 
+@pytest.fixture(scope="module")
+def drawn(study):
+    """A figure by its name, drawn once. Read only."""
+    return cache(lambda name: drawn_by(name)(study))
+
+
 def line(ax, values):
     """The line of ``ax`` that draws ``values`` (step); fails where there is none."""
     found = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), values.values, equal_nan=True)]
@@ -125,16 +131,16 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_the_data_can_be_kept(study, misplaced, tmp_path, name):
-    drawing = drawn_by(name)(study)
+def test_nothing_sticks_out_and_the_data_can_be_kept(drawn, misplaced, tmp_path, name):
+    drawing = drawn(name)
     assert misplaced(drawing) == []
     assert len(drawing.caption.split()) < 190
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
 
 
-def test_each_setting_has_its_llc_and_its_control(study):
-    drawing = stage_fig1b_lr(study)
+def test_each_setting_has_its_llc_and_its_control(study, drawn):
+    drawing = drawn("stage_fig1b_lr")
     for setting, name in (("published", "llc"), ("local", "llc.local")):
         one = study[name].sel(seed=1, distribution="pairs")
         ax = panel(drawing, f"LLC, {setting}, seed 1")
@@ -173,8 +179,8 @@ def test_boundaries_are_those_of_the_llc_at_the_setting(study, name):
     assert "Bands: stages" not in without.caption + without.details
 
 
-def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(study):
-    drawing = stage_fig1b_lr(study)
+def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(study, drawn):
+    drawing = drawn("stage_fig1b_lr")
     text = drawing.caption + drawing.details
     assert "boundaries saddle" in text
     assert "correlation with the loss -1.000" in text
@@ -183,9 +189,9 @@ def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(
         setting="local", distribution="pairs", seed=0))  # fmt: skip
 
 
-def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study):
+def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study, drawn):
     """The LLC is made so that it is 4.44 everywhere, and r = -1: the figure has to say so."""
-    drawing = regression_sampled_loss(study)
+    drawing = drawn("regression_sampled_loss")
     np.testing.assert_allclose(drawing.data["sampled_loss"], 4.44, atol=1e-9)
     np.testing.assert_allclose(drawing.data["sampled_loss_se"], 2.0 / 66.7)
     assert "mean loss is 4.44 to 4.44" in drawing.caption
@@ -196,7 +202,7 @@ def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study):
     assert free.flat[0] == pytest.approx((1_093 / 66.7) ** 0.5, rel=0.2)  # 150 draws relax most of the way
 
 
-def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_their_rates(study):
+def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_their_rates(study, drawn):
     theirs = published.curves()
     file = Path(__file__).parents[1] / "analysis" / "published_llc.csv"
     rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
@@ -213,11 +219,11 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     summed = np.array([rates[:step].sum() for step in theirs["step"].values])
     np.testing.assert_allclose(theirs["cumulative_rate"], summed, rtol=0.02)
     np.testing.assert_allclose(theirs["cumulative_rate"][9:], summed[9:], rtol=0.01)
-    drawing = regression_published_curves(study)
+    drawing = drawn("regression_published_curves")
     one = study["in_context"].sel(seed=1).isel(step=slice(1, None))
     ax = panel(drawing, "mean squared prediction")
-    drawn = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), one["prediction_square"].mean("k"))]
-    np.testing.assert_array_equal(drawn[0].get_xdata(), one["cumulative_rate"])
+    ours = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), one["prediction_square"].mean("k"))]
+    np.testing.assert_array_equal(ours[0].get_xdata(), one["cumulative_rate"])
     shares = study["structure"]["embedding_share"].sel(seed=1).isel(step=slice(1, None), direction=4)
     panels = {"Hessian trace": study["hessian"]["hessian_trace"].sel(seed=1, distribution="pairs")[1:]}
     for title, values in (panels | {"least direction of W_E": shares}).items():
@@ -251,9 +257,9 @@ def test_every_number_of_tasks_has_its_distances(study):
     )
 
 
-def test_the_architecture_has_the_counts_of_the_model(study):
+def test_the_architecture_has_the_counts_of_the_model(study, drawn):
     """By hand, of 2 layers and 2 heads of 4, width 8, 16 vectors of 5."""
-    drawing = drawn_by("stage_figD2")(study)
+    drawing = drawn("stage_figD2")
     boxes = {"token and position embedding, 5 → 8": 168, "attention, 2 heads": 256, "MLP, ReLU": 144,
              "layer norm": 16, "unembedding, 8 → 5": 45}  # fmt: skip
     shown = [text.get_text() for ax in drawing.figure.axes for text in ax.texts]
@@ -273,7 +279,7 @@ def test_the_architecture_has_the_counts_of_the_model(study):
     assert not any("input again" in text for text in shown)
 
 
-def test_predictions_and_scores_are_those_measured(study):
+def test_predictions_and_scores_are_those_measured(study, drawn):
     source = study["in_context"]
     drawing = stage_fig6a(study, scales=[1.0, 10.0])
     squares = source["prediction_square"].sel(seed=0)
@@ -283,11 +289,11 @@ def test_predictions_and_scores_are_those_measured(study):
     ax = panel(drawing, "ICL score / g², inputs × g, seed 1")
     line(ax, scores.sel(scale=10.0))
     assert not any(np.array_equal(a.get_ydata(), scores.sel(scale=3.0)) for a in ax.get_lines())
-    early = stage_figC3(study)
+    early = drawn("stage_figC3")
     line(panel(early, "whole training, seed 0"), source["icl_early"].sel(seed=0))
     ridge = source["ridge_mse"].isel(seed=0, step=0)
     assert early.data["bayes_icl_late"] == pytest.approx(float(ridge.sel(k=8) - ridge.sel(k=4)))
-    far = stage_figC4(study)
+    far = drawn("stage_figC4")
     line(panel(far, "tasks × g, seed 0"), source["far_loss"].sel(seed=0, change="tasks", scale=3.0))
     loss = xr.ones_like(source["far_loss"])
     loss.loc[{"step": STEPS[-1], "seed": 1, "change": "tasks", "scale": 10.0}] = 1.5
@@ -296,8 +302,8 @@ def test_predictions_and_scores_are_those_measured(study):
     assert "at most 50.0% above its best (seed 1, tasks × 10)" in worse.caption
 
 
-def test_a_legend_of_two_columns_has_a_heading_over_each(study):
-    ax = panel(stage_fig6a(study), "ICL score / g², inputs × g, seed 0")
+def test_a_legend_of_two_columns_has_a_heading_over_each(drawn):
+    ax = panel(drawn("stage_fig6a"), "ICL score / g², inputs × g, seed 0")
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     half = len(shown) // 2
     assert (shown[0], shown[half]) == ("left panels", "right panels")
@@ -305,19 +311,19 @@ def test_a_legend_of_two_columns_has_a_heading_over_each(study):
     assert ax.get_legend()._ncols == 2
 
 
-def test_what_was_not_measured_is_not_drawn(study):
+def test_what_was_not_measured_is_not_drawn(study, drawn):
     alone = stage_fig6b({"structure": study["structure"]})
     assert {ax.get_title("left") for ax in alone.figure.axes} == {
         "last layer norm, weights, seed 0", "last layer norm, weights, seed 1"
     }  # fmt: skip
-    both = stage_fig6b(study)
+    both = drawn("stage_fig6b")
     trace = study["hessian"]["hessian_trace"].sel(seed=0, distribution="pairs")
     line(panel(both, "Hessian, seed 0"), trace)
     with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
         stage_figC5({"metrics": study["metrics"]})
 
 
-def test_the_last_channel_is_drawn_as_it_is(study):
+def test_the_last_channel_is_drawn_as_it_is(study, drawn):
     weights = study["structure"]["unembed_norm_weight"]
     assert torch.allclose(torch.tensor(weights.isel(step=1).values), torch.tensor(0.9).double())
-    line(panel(stage_fig6b(study), "last layer norm, weights, seed 1"), weights.sel(seed=1).isel(channel=7))
+    line(panel(drawn("stage_fig6b"), "last layer norm, weights, seed 1"), weights.sel(seed=1).isel(channel=7))

@@ -83,8 +83,9 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
 @pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2, stage_figB5])
 def test_every_figure_of_stages_says_whether_they_are_the_loss(datasets, draw):
     said = "correlation with the loss -1.000, mean loss of the chains 11.00 to 11.00 nats/token"
-    assert said in draw(datasets, setting="published").caption
-    assert "orange" in draw(datasets, setting="published").details or draw is stage_figB1a
+    drawing = draw(datasets, setting="published")
+    assert said in drawing.caption
+    assert "orange" in drawing.details or draw is stage_figB1a
     bare = {name: each for name, each in datasets.items() if name != "stages"}
     drawing = draw(bare, setting="published")
     assert "correlation" not in drawing.caption and "orange" not in drawing.details

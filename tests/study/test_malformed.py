@@ -24,14 +24,13 @@ CASES = yaml.safe_load((HERE / "malformed.yaml").read_text())
 
 
 def put(config, place, value):
-    """A config with ``value`` at ``a.b.c``, or at the names of a list."""
-    config = copy.deepcopy(config)
+    """A config with ``value`` at ``a.b.c``, or at the names of a list; of the old one only those tables are copied."""
     *parents, last = (
         place.split(".") if isinstance(place, str) else place if isinstance(place, list) else [place]
     )
-    here = config
+    config = here = dict(config)
     for name in parents:
-        here = here.setdefault(name, {})
+        here[name] = here = dict(here.get(name, {}))
     here[last] = copy.deepcopy(value)
     return config
 
