@@ -1,18 +1,21 @@
 """A checkout of its own for every test that edits one, with the CI study already run in it."""
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = "config/ci.yaml"
-LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesis"}
+LEFT_OUT = {".git", ".venv", ".snakemake", "results", "tests", "__pycache__", ".hypothesis"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,12 +42,11 @@ class Checkout:
 
     def plan(self, *targets: str, overlays: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str]]]:
         """The jobs that a run would start: (rule, wildcards)."""
-        done = subprocess.run(
-            [sys.executable, str(Path(__file__).with_name("plan_of.py")), ",".join((OVERLAY, *overlays)), *targets],
-            cwd=self.root, env=self.environment(), capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        lines = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
-        assert lines, done.stdout[-3000:] + done.stderr[-3000:]
+        asked = json.dumps([str(self.root), [OVERLAY, *overlays], targets])
+        print(asked, file=planner().stdin, flush=True)
+        said = list(takewhile(lambda line: line != "END\n", planner().stdout))
+        lines = [line for line in said if line.startswith("PLAN ")]
+        assert lines, "".join(said)[-6000:]
         return [(rule, wildcards) for rule, wildcards in json.loads(lines[0].removeprefix("PLAN "))]
 
     def edit(self, file: str, old: str, new: str) -> None:
@@ -57,14 +59,27 @@ class Checkout:
     @staticmethod
     def environment() -> dict[str, str]:
         """Without what pytest or an outer run of Snakemake set."""
-        dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_")
+        dropped = ("PYTEST", "PYTHONPATH", "SNAKEMAKE", "OMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "NUMBA_")
         return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
+    def copy(self, folder: Path) -> "Checkout":
+        """Another like it, in a folder; modification times kept."""
+        return Checkout(shutil.copytree(self.root, folder / "rllc", symlinks=True))
 
     def write(self, file: str, text: str) -> str:
         path = self.root / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return file
+
+
+@cache
+def planner() -> subprocess.Popen[str]:
+    """Ends with this process, which closes its input."""
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("plan_of.py"))], env=Checkout.environment(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -80,18 +95,27 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Checkout]:
 
 
 @pytest.fixture(scope="session")
-def finished(fresh: Callable[[], Checkout]) -> Checkout:
-    """A checkout in which the CI study has run. Read only: take ``checkout`` to change something."""
-    made = fresh()
-    made.snakemake()
-    return made
+def finished(fresh: Callable[[], Checkout], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout in which the CI study has run. Read only: take ``checkout`` to change something.
+
+    One for all workers of a run: the first that asks makes it, the others wait.
+    """
+    mine = tmp_path_factory.getbasetemp()
+    with ((mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine) / "finished").open("a+") as known:
+        fcntl.flock(known, fcntl.LOCK_EX)
+        known.seek(0)
+        if root := known.read():
+            return Checkout(Path(root))
+        made = fresh()
+        made.snakemake()
+        known.write(str(made.root))
+        return made
 
 
 @pytest.fixture
 def checkout(finished: Checkout, tmp_path: Path) -> Checkout:
-    """A copy of ``finished``, modification times kept."""
-    shutil.copytree(finished.root, tmp_path / "rllc", symlinks=True)
-    return Checkout(tmp_path / "rllc")
+    """A copy of ``finished``."""
+    return finished.copy(tmp_path)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The targets `calibrate` and `validation` beside a finished CI study."""
 
+import pytest
 import xarray as xr
 
 from rllc.study.figures import FIGURES
@@ -13,6 +14,14 @@ OWN = {
     "draw",
     "calibrate",
 }
+
+
+@pytest.fixture(scope="module")
+def calibrated(finished, tmp_path_factory):
+    """A checkout in which both targets have run too. Read only."""
+    made = finished.copy(tmp_path_factory.mktemp("calibrated"))
+    made.snakemake("--", "calibrate", "validation")
+    return made
 
 
 def test_calibrate_plans_a_few_jobs_of_its_own(finished, rules):
@@ -39,10 +48,9 @@ def test_a_changed_grid_leaves_all_alone(finished, checkout, rules):
     assert checkout.plan(overlays=(rule,)) == []
 
 
-def test_both_targets_make_their_datasets_and_figures(checkout, rules):
-    checkout.snakemake("--", "calibrate", "validation")
-    assert checkout.plan("calibrate") == [] == checkout.plan("validation")
-    results = checkout.root / "results/ci"
+def test_both_targets_make_their_datasets_and_figures(calibrated):
+    assert calibrated.plan("calibrate", "validation") == []
+    results = calibrated.root / "results/ci"
     drawn = {name for name, figure in FIGURES.items() if figure.target in ("calibrate", "validation")}
     assert len(drawn) == 11
     for name in drawn:
@@ -63,8 +71,8 @@ def test_both_targets_make_their_datasets_and_figures(checkout, rules):
     assert wells["exact"].notnull().all() and wells["llc"].notnull().any()
 
 
-def test_the_rule_alone_reruns_where_a_threshold_changes(checkout, rules):
-    checkout.snakemake("--", "calibrate")
+def test_the_rule_alone_reruns_where_a_threshold_changes(calibrated, tmp_path, rules):
+    checkout = calibrated.copy(tmp_path)
     rule = checkout.write(
         "config/rule.yaml", "experiments: {language: {calibration: {rule: {max_rhat: 1.5}}}}\n"
     )
