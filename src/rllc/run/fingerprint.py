@@ -33,7 +33,7 @@ def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> st
         n: _module_file(base, n) for n in closure(script, *modules, root=base)
     }
     reduced = {name: _reduced(path) for name, path in files.items()}
-    parts = {name: tree for name, (tree, _) in reduced.items()}
+    parts = {name: digest for name, (digest, _) in reduced.items()}
     packages = {module.split(".")[0] for _, imported in reduced.values() for module in imported}
     pins = _pins(base)
     versions = {name: pins[name] for package in packages if (name := distribution(package)) in pins}
@@ -46,13 +46,16 @@ def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[st
     base = Path(root).resolve()
     queue = [*modules, *_reduced(base / script)[1]]
     seen: set[str] = set()
+    modules_found: set[str] = set()
     while queue:
         name = queue.pop()
-        path = _module_file(base, name) if name.split(".")[0] == PACKAGE else None
-        if path is not None and name not in seen:
-            seen.add(name)
+        if name in seen or name.split(".")[0] != PACKAGE:
+            continue
+        seen.add(name)
+        if path := _module_file(base, name):
+            modules_found.add(name)
             queue += [*_reduced(path)[1], name.rpartition(".")[0]]
-    return seen
+    return modules_found
 
 
 def _module_file(root: Path, name: str) -> Path | None:
@@ -65,7 +68,7 @@ def _module_file(root: Path, name: str) -> Path | None:
 
 
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The file's syntax tree without docstrings, as text, and the modules it imports."""
+    """Hash of the file's syntax tree without docstrings, and the modules it imports."""
     stat = path.stat()
     return _read_reduced(path, stat.st_mtime_ns, stat.st_size)
 
@@ -74,8 +77,8 @@ def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
 def _read_reduced(path: Path, _mtime_ns: int, _size: int) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     imported: set[str] = set()
-    text = _canonical(tree, imported)
-    return text, tuple(sorted(n for n in imported if n.split(".")[0] not in sys.stdlib_module_names))
+    digest = hashlib.sha256(_canonical(tree, imported).encode()).hexdigest()
+    return digest, tuple(sorted(n for n in imported if n.split(".")[0] not in sys.stdlib_module_names))
 
 
 def _canonical(node: object, imported: set[str]) -> str:
