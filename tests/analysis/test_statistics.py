@@ -375,11 +375,9 @@ def test_what_needs_more_heads_than_there_are_has_no_value():
     assert "needs 2 induction heads, has 1" in found["it"].attrs["not_judged"]
     assert "it_se" not in found
     later = {"needs": {"heads": 1, "types": ["1:induction"]}}
-    assert (
-        summary({**entry("heads.prefix_matching", "last", over_heads="max"), **later}, one)["it"]
-        .isnull()
-        .all()
-    )
+    found = summary({**entry("heads.prefix_matching", "last", over_heads="max"), **later}, one)
+    assert found["it"].isnull().all()
+    assert "needs 1 layer-1 induction head, has none" in found["it"].attrs["not_judged"]
 
 
 def test_a_curve_over_that_at_other_labels():

@@ -63,7 +63,8 @@ def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
     k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
     own = f"with its own clusters {float(cell['rand_own']):.2f}"
     best = f"at best {float(cell['p_least']):.2g}"
-    assert k == 3 and f"layer 0 {index} (k = 3, as many as types; {p}, {best}; {own})" in drawing.caption
+    found = f"layer 0 {index} (k = 3, as many as seed 3 has types; {p}, {best}; {own})"
+    assert k == 3 and found in drawing.caption
 
 
 def test_seeds_that_there_are_not_are_named(datasets):
@@ -87,11 +88,15 @@ def test_the_other_seeds_are_all_but_the_first(datasets, misplaced):
     np.testing.assert_array_equal(
         one, datasets["rllc"]["rllc"].sel(seed=5, head="0:0", distribution="mixture")
     )
-    kinds = datasets["heads"]["head_type"].sel(seed=8)
-    before, induction, current = (
-        int((kinds == kind).sum()) for kind in ("previous-token", "induction", "current-token")
-    )
-    counts = f"{before} previous-token, {induction} induction and {current} current-token heads"
-    assert f"seed 8 has {counts}." in drawing.caption
+    kinds = datasets["heads"]["head_type"].sel(seed=[5, 8])
+    counts = [
+        ", ".join(str(int((kinds.sel(seed=seed) == kind).sum())) for seed in (5, 8)) + f" {kind}"
+        for kind in ("previous-token", "induction", "current-token")
+    ]
+    assert f"Heads of each type (seeds 5, 8): {'; '.join(counts)}." in drawing.caption
+    end = datasets["rllc"].isel(step=-1).sel(seed=8, distribution="code")
+    top = end["rllc"].idxmax("head").item()
+    error = float(end["rllc_se"].sel(head=top))
+    assert f"{top} ({float(end['rllc'].max()):.2f} ± {error:.2f}) in seed 8." in drawing.caption
     untyped = rllc_fig23_other_seeds({"rllc": datasets["rllc"]})
-    assert untyped.caption.startswith("Highest at the end, seed 5")
+    assert untyped.caption.startswith("Highest at the end: on training mixture ")

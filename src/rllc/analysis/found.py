@@ -11,7 +11,7 @@ from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS, SPEARMAN
 from rllc.analysis.curves import NAN, Curve, Numbers, smooth
 from rllc.analysis.functions import OPTIONS, STATISTICS, STEPS
 from rllc.analysis.ranks import spearman
-from rllc.analysis.readings import Absent, Entry, Reading, is_one_of, layer_of
+from rllc.analysis.readings import Absent, Entry, Reading, in_words, is_one_of, layer_of
 
 REDRAWS = 1000  # of a curve, for the standard error of what is read off it: 2 % of error
 BLOCK = 100  # redraws that are in memory at a time
@@ -61,7 +61,7 @@ def find(
             if not entry.get("types"):
                 raise Absent(f"{entry['of']} has no head in layer {entry['layer']}")
             place = "" if entry.get("layer") is None else f" in layer {entry['layer']}"
-            return Found(NAN, why=f"no {' or '.join(entry['types'])} head{place}")
+            return Found(NAN, why=f"no {in_words(entry['types'])} head{place}")
     curves = {role: _within(reading.curve, chosen[role], steps) for role, reading in readings.items()}
     options = {key: steps[key] if key in STEPS else entry.get(key) for key in OPTIONS[entry["statistic"]]}
     of_heads = {role for role, reading in readings.items() if reading.heads is not None}

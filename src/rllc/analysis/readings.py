@@ -99,6 +99,11 @@ def is_one_of(head: str, kind: str, types: Sequence[str]) -> bool:
     return kind in types or f"{layer_of(head)}:{kind}" in types
 
 
+def in_words(types: Sequence[str]) -> str:
+    """Such types: "induction or layer-0 multigram"."""
+    return " or ".join(f"layer-{kind.replace(':', ' ')}" if ":" in kind else kind for kind in types)
+
+
 def _table(of: str, at: Mapping[str, Any], datasets: Datasets, several: bool) -> xr.DataArray:
     """(seed, step) or (seed, step, head)."""
     dataset, _, variable = of.rpartition(".")

@@ -20,7 +20,7 @@ from rllc.analysis.columns import CONTROL, NOT_JUDGED, PER_EXPERIMENT, STANDARD_
 from rllc.analysis.curves import NAN
 from rllc.analysis.found import REDRAWS, Found, find
 from rllc.analysis.functions import COMBINATIONS, STEPS
-from rllc.analysis.readings import Absent, Datasets, Entry, has_control, head_types, is_one_of, read
+from rllc.analysis.readings import Absent, Datasets, Entry, has_control, head_types, in_words, is_one_of, read
 
 
 def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset:
@@ -171,7 +171,7 @@ def _with_needs(table: _Table, entry: Entry, seed: int, found: Found) -> Found:
     if count >= needs["heads"]:
         return found
     plural = "s" * (needs["heads"] > 1)
-    why = f"needs {needs['heads']} {' or '.join(needs['types'])} head{plural}, has {count or 'none'}"
+    why = f"needs {needs['heads']} {in_words(needs['types'])} head{plural}, has {count or 'none'}"
     return found._replace(value=NAN, drawn=None if found.drawn is None else found.drawn * NAN, why=why)
 
 

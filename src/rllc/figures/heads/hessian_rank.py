@@ -98,13 +98,16 @@ def _keys() -> list:
 
 
 def _finding(data: xr.Dataset) -> str:
-    """What the published count is worth at the last step, on each range; means over seeds."""
+    """What the published count is worth at the last step, on each range; means over seeds that have one."""
     last, said, leaks = data.isel(step=-1), [], []
     for label in data["rank_range"].values.tolist():
-        cell = last.sel(rank_range=label).mean("seed")
-        rank, offset = (cell[each] for each in ("hessian_rank", "hessian_rank_offset"))
+        cell = last.sel(rank_range=label)
+        has = cell["hessian_rank"].sel(rank_method="chebyshev").notnull()
+        among = f"; mean of {int(has.sum())} of {has.size} seeds" if 0 < has.sum() < has.size else ""
+        mean = (cell.where(has) if has.any() else cell).mean("seed")
+        rank, offset = (mean[each] for each in ("hessian_rank", "hessian_rank_offset"))
         counted, zeros = float(rank.sel(rank_method="chebyshev")), float(offset.sel(rank_method="chebyshev"))
-        lanczos = f"Lanczos: {float(rank.sel(rank_method='lanczos')):,.0f}"
+        lanczos = f"Lanczos: {float(rank.sel(rank_method='lanczos')):,.0f}{among}"
         if np.isfinite(counted):
             leaks.append(abs(zeros) > abs(counted) / 2)
             said.append(

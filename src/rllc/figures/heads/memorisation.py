@@ -122,7 +122,7 @@ def correlation(cell: xr.Dataset, scope: str) -> str:
     if not np.isfinite(numbers[""]):
         return f"{heads:.0f} heads: no correlation"
     between = f" ({numbers['_low']:.2f} to {numbers['_high']:.2f})" if np.isfinite(numbers["_low"]) else ""
-    p = f", p = {numbers['_p']:.2f}" if np.isfinite(numbers["_p"]) else ""
+    p = f", p = {numbers['_p']:.2g}" if np.isfinite(numbers["_p"]) else ""
     return f"ρ = {numbers['']:.2f}{between}{p}, {heads:.0f} heads"
 
 

@@ -109,7 +109,7 @@ def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
         rank, p, count = (
             float(one[f"multigram_spearman{part}"].sel(scope=BOTH)) for part in ("", "_p", "_heads")
         )
-        said = f"ρ = {rank:.2f}, p = {p:.2f}" if np.isfinite(rank + p) else "too few to correlate"
+        said = f"ρ = {rank:.2f}, p = {p:.2g}" if np.isfinite(rank + p) else "too few to correlate"
         place = {"transform": ax.transAxes, "ha": "right", "va": "top", "fontsize": 7}
         ax.text(0.99, 0.99, f"{count:.0f} multigram heads:\n{said}", **place)
         low, high = ax.get_ylim()

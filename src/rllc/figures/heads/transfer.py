@@ -56,7 +56,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     figure = _sheet(data, first)
     scopes = one["scope"].values.tolist()
     found = "; ".join(
-        _finding(data.sel(seed=other), scope, whole["types"].sel(seed=first)) for scope in scopes
+        _finding(data.sel(seed=other), scope, whole["types"].sel(seed=first, scope=scope)) for scope in scopes
     )
     means = data["rand_types"].sel(seed=other).mean("scope")
     return captions.drawing(
@@ -112,17 +112,17 @@ def _typed(one: xr.Dataset) -> xr.Dataset:
 
 
 def _finding(one: xr.Dataset, scope: str, types: xr.DataArray) -> str:
-    """The indices and p of one seed and scope at as many clusters as the first seed has types."""
-    k = int(types.sel(scope=scope))
+    """The indices and p of one seed and scope at as many clusters as the first seed has ``types``."""
+    k, first = int(types), types["seed"].item()
     if k not in one["n_clusters"].values:
-        return f"{scope} none, as {k} clusters, as many as types, were not made"
+        return f"{scope} none, as {k} clusters, as many as seed {first} has types, were not made"
     at = one.sel(scope=scope, n_clusters=k)
     index, own, p, least = (float(at[name]) for name in ("rand_types", "rand_own", "p", "p_least"))
     if not np.isfinite(index):
         return f"{scope} none, as its heads have one type"
     return (
-        f"{scope} {index:.2f} (k = {k}, as many as types; p = {p:.2g}, at best {least:.2g}; with its own "
-        f"clusters {own:.2f})"
+        f"{scope} {index:.2f} (k = {k}, as many as seed {first} has types; p = {p:.2g}, at best {least:.2g}; "
+        f"with its own clusters {own:.2f})"
     )
 
 
@@ -159,7 +159,7 @@ def rllc_fig23_other_seeds(
     entries = data.sizes["head"] + len(rings)
     figure, _ = sheet(rows, panel=(3.1, 2.6), entries=entries, sharex=True, sharey=True)
     conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    findings = [_counts(data["head_type"]), *_peaks(data, labels)]
+    findings = [_counts(data["head_type"]), _peaks(data, labels)]
     return captions.drawing(figure, data, *findings, conditions=conditions, details=details)
 
 
@@ -167,29 +167,23 @@ def _counts(kinds: xr.DataArray) -> str:
     """How many heads of each type the seeds have; nothing where types are unknown."""
     if (kinds == "unknown").any():
         return ""
-    each = {
-        seed: [
-            int((kinds.sel(seed=seed) == kind).sum())
-            for kind in ("previous-token", "induction", "current-token")
-        ]
-        for seed in kinds["seed"].values.tolist()
-    }
     said = [
-        f"seed {seed} has {before} previous-token, {induction} induction and {current} current-token heads"
-        for seed, (before, induction, current) in each.items()
+        f"{', '.join(str(count) for count in (kinds == kind).sum('head').values)} {kind}"
+        for kind in ("previous-token", "induction", "current-token")
     ]
-    return captions.sentence("; ".join(said))
+    seeds = ", ".join(map(str, kinds["seed"].values))
+    return f"Heads of each type (seeds {seeds}): {'; '.join(said)}."
 
 
-def _peaks(data: xr.Dataset, labels: dict[str, str]) -> list[str]:
-    """The highest head at the last step, by seed and distribution."""
-    sentences = []
-    for seed in data["seed"].values.tolist():
-        last = data.sel(seed=seed).isel(step=-1)
-        parts = [
-            f"on {label} {captions.largest(cell['rllc'], cell.get('rllc_se'), count=1)}"
-            for name, label in labels.items()
-            for cell in [last.sel(distribution=name)]
+def _peaks(data: xr.Dataset, labels: dict[str, str]) -> str:
+    """The highest head at the last step, by distribution and seed."""
+    parts = []
+    for name, label in labels.items():
+        last = data.sel(distribution=name).isel(step=-1)
+        each = [
+            f"{captions.largest(cell['rllc'], cell.get('rllc_se'), count=1)} in seed {seed}"
+            for seed in data["seed"].values.tolist()
+            for cell in [last.sel(seed=seed)]
         ]
-        sentences.append(f"Highest at the end, seed {seed}: {', '.join(parts)}.")
-    return sentences
+        parts.append(f"on {label} {', '.join(each)}")
+    return f"Highest at the end: {'; '.join(parts)}."
