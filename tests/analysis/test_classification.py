@@ -239,7 +239,7 @@ def test_the_figure_draws_every_multigram_head():
     assert {"0:1", "0:2", "1:2", "1:3", "1:4"} <= named and "1:0" not in named
     found = numbers.isel(seed=0, step=-1).sel(scope="both layers")
     rank, p = (found[f"multigram_spearman{part}"].item() for part in ("", "_p"))
-    assert f": ρ = {rank:.2f} (" in drawing.caption and f"p = {p:.2f}, 5 heads." in drawing.caption
+    assert f": ρ = {rank:.2f} (" in drawing.caption and f"p = {p:.2g}, 5 heads." in drawing.caption
     assert p <= 0.05 and "heads with more multigrams have a larger refined LLC" in drawing.caption
     doubtful = numbers.assign(multigram_spearman_p=numbers["multigram_spearman_p"].fillna(0.0) * 0 + 0.06)
     again = rllc_fig11_memorisation({**datasets, "classification": doubtful.assign_attrs(attrs)})

@@ -63,7 +63,7 @@ def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
     k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
     own = f"with its own clusters {float(cell['rand_own']):.2f}"
     best = f"at best {float(cell['p_least']):.2g}"
-    found = f"layer 0 {index} (k = 3, as many as seed 3 has types; {p}, {best}; {own})"
+    found = f"layer 0 {index} (k = 3, as seed 3's types; {p}, {best}; {own})"
     assert k == 3 and found in drawing.caption
 
 

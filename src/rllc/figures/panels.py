@@ -70,8 +70,11 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
     """The figure of ``rows``; ``layout`` as of ``style.grid``.
 
     Where a row lacks panels the first such place has its legend, the others are hidden. What panels draw with
-    a label is named below them all.
+    a label is named below them all. Panels that share their axis of steps have those of all: models may be
+    trained for unlike times.
     """
+    each = [_steps(panel) for row in rows for panel in row.panels if panel.x is None]
+    steps = np.unique(np.concatenate(each)) if each and layout.get("sharex") is True else None
     figure, axes = style.grid(len(rows), max(len(row.panels) for row in rows), **layout)
     for line, row in zip(axes, rows, strict=True):
         free = line[len(row.panels) :]
@@ -79,7 +82,7 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
             ax.set_axis_off()
             ax.set_visible(n == 0 and bool(row.keys))
         for ax, each in zip(line, row.panels, strict=False):
-            draw(ax, each)
+            draw(ax, each, steps)
         line[0].set_ylabel(row.label)
         if row.keys:
             where, at = (free[0], 0.0) if free.size else (line[-1], 1.02)
@@ -110,8 +113,13 @@ def _area_first(named: tuple[Artist, str]) -> tuple[bool, str]:
     return isinstance(named[0], Line2D), named[1]
 
 
-def draw(ax: Axes, panel: Panel) -> None:
-    """One panel, over training steps where it has no ``x``."""
+def _steps(panel: Panel) -> np.ndarray:
+    """Of its horizontal axis."""
+    return panel.curves[0].values["step"].values if panel.steps is None else panel.steps
+
+
+def draw(ax: Axes, panel: Panel, steps: np.ndarray | None = None) -> None:
+    """One panel, over training steps, its own or these, where it has no ``x``."""
     if panel.under is not None:
         panel.under(ax)
     for each in panel.curves:
@@ -120,7 +128,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         panel.over(ax)
     ax.set_title(panel.title, loc="left", **panel.look)
     if panel.x is None:
-        style.step_axis(ax, panel.curves[0].values["step"].values if panel.steps is None else panel.steps)
+        style.step_axis(ax, _steps(panel) if steps is None else steps)
     else:
         ax.set_xlabel(panel.x)
 

@@ -62,7 +62,7 @@ DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
     "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,
 }  # fmt: skip
-RING_ROOM = 0.11  # inches that a ring at the first or last step needs beside it
+RING_ROOM = 0.13  # inches that a ring at the first or last step needs beside it
 SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
 TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row

@@ -115,13 +115,13 @@ def _finding(one: xr.Dataset, scope: str, types: xr.DataArray) -> str:
     """The indices and p of one seed and scope at as many clusters as the first seed has ``types``."""
     k, first = int(types), types["seed"].item()
     if k not in one["n_clusters"].values:
-        return f"{scope} none, as {k} clusters, as many as seed {first} has types, were not made"
+        return f"{scope} none, as {k} clusters, as seed {first}'s types, were not made"
     at = one.sel(scope=scope, n_clusters=k)
     index, own, p, least = (float(at[name]) for name in ("rand_types", "rand_own", "p", "p_least"))
     if not np.isfinite(index):
         return f"{scope} none, as its heads have one type"
     return (
-        f"{scope} {index:.2f} (k = {k}, as many as seed {first} has types; p = {p:.2g}, at best {least:.2g}; "
+        f"{scope} {index:.2f} (k = {k}, as seed {first}'s types; p = {p:.2g}, at best {least:.2g}; "
         f"with its own clusters {own:.2f})"
     )
 
