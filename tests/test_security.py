@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,8 @@ def test_a_value_reaches_the_script_as_it_is(tmp_path, value):
     (folder / "say.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
     params = type("Params", (), {"code": "0", "value": value})
     text = formatted(command("say", params="value"), params=params, log=[str(tmp_path / "a log.txt")])
-    subprocess.run(["bash", "-c", text], cwd=tmp_path, check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as jobs have it
+    subprocess.run(["bash", "-c", text], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
     said = json.loads((tmp_path / "a log.txt").read_text())
     assert said == ["--code", "0", "--value", value]
     assert not (tmp_path / "pwned").exists()

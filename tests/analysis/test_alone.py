@@ -76,7 +76,14 @@ BOUNDARIES["boundary_step"] = (
 )
 BOUNDARIES["boundary_kind"] = xr.full_like(BOUNDARIES["boundary_step"], "peak", dtype=object)
 CHOICES = ["none", "1:0+1:1", *HEADS, "all"]
-ICL = table("icl_score", -1.0, seed=SEEDS, step=STEPS, distribution=DISTRIBUTIONS, ablated=CHOICES)
+ICL = table(
+    "icl_score icl_left icl_left_se",
+    -1.0,
+    seed=SEEDS,
+    step=STEPS,
+    distribution=DISTRIBUTIONS,
+    ablated=CHOICES,
+)
 RANKED = {"seed": SEEDS, "step": STEPS[-2:], "head": HEADS}
 TOKENS = xr.merge(
     [
