@@ -49,8 +49,8 @@ def planned(login, study):
     """Jobs that a run would start: the comment that Slurm is given -> (rule, wildcards)."""
     program = login.ROOT / "tests/workflow/plan_of.py"
     done = subprocess.run(
-        [sys.executable, str(program), ",".join(study.overlays)],
-        cwd=study.root, env=login.environment(), capture_output=True, text=True, timeout=120,
+        [sys.executable, str(program)], input=json.dumps([str(study.root), [*study.overlays], []]) + "\n",
+        env=login.environment(), capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
     return {
