@@ -31,15 +31,20 @@ def datasets(peaks=(800, 1600), falls=((400, 800), (800, 3200)), joint=800, plai
     return {
         "rllc": xr.Dataset({"rllc": (("seed", "step", "head", "distribution"), curves)}, {**at, "head": heads}),
         "heads": xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": [0], "head": heads}),
-        "icl": xr.Dataset(
+        "icl": with_left(xr.Dataset(
             {"icl_score": (("seed", "step", "distribution", "ablated"), np.stack(list(score.values()), -1)[None, :, None])},
             {**at, "ablated": list(score)},
-        ),
+        )),
         "components": xr.Dataset(
             {"rllc": (("seed", "step", "component", "distribution"), bump(joint)[None, :, None, None])},
             {**at, "component": ["1:0+1:1"]},
         ),
     }  # fmt: skip
+
+
+def with_left(icl):
+    left = icl["icl_score"] / icl["icl_score"].sel(ablated="none", drop=True)
+    return icl.assign(icl_left=left, icl_left_se=0.1 * left)
 
 
 def found(made):
@@ -49,9 +54,8 @@ def found(made):
 
 def test_planted_numbers_are_found():
     got = found(datasets())
-    assert got == pytest.approx(
-        {"spread": 1.0, "same_order": 1.0, "drop_at_peak": 1.0, "joint_drop_at_peak": 1.0, "icl_left": 0.15}
-    )
+    ones = dict.fromkeys(["spread", "same_order", "drop_at_peak", "joint_drop_at_peak"], 1.0)
+    assert got == pytest.approx({**ones, "icl_left": 0.15, "icl_left_se": 0.015})
     assert staggered(datasets(), distribution="code")["step"].values.tolist() == [6400]
 
 
@@ -70,5 +74,5 @@ def test_what_is_missing_is_nan():
     assert np.isnan(list(found({**made, "heads": one}).values())).all()
     rising = made["icl"].assign(icl_score=-made["icl"]["icl_score"])
     got = found({**made, "icl": rising})
-    assert np.isnan([got["drop_at_peak"], got["icl_left"], got["same_order"]]).all()
+    assert np.isnan([got[name] for name in ("drop_at_peak", "icl_left", "icl_left_se", "same_order")]).all()
     assert got["spread"] == pytest.approx(1.0)

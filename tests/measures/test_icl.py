@@ -98,6 +98,27 @@ def test_all_others_of_each_head_are_ablated(heads, names):
     assert list(left_out(heads)) == names
 
 
+def test_the_error_of_what_is_left_is_that_of_contexts_drawn_anew():
+    """Against the spread of the ratio where contexts are left out one by one (jackknife)."""
+    shape, weights = two_heads()
+    random = generator(2, "test")
+    first = np.stack([random.permutation(12)[:6] for _ in range(40)])
+    contexts = np.hstack([first[:, -1:], first, first])
+
+    def found(rows):
+        batches = [next_token_batch(rows, np.arange(12))]
+        heads = {"none": [], "1:0": [(1, 0)]}
+        return scores(weights, batches, heads, architecture=shape, early=range(1, 5), late=range(8, 12))
+
+    whole = found(contexts)
+    plain, without = whole["icl_score"].values
+    np.testing.assert_allclose(whole["icl_left"], [1, without / plain])
+    assert 0.2 < without / plain < 0.8 and whole["icl_left_se"][0] == 0
+    each = np.asarray([float(found(np.delete(contexts, n, 0))["icl_left"][1]) for n in range(40)])
+    jackknife = np.sqrt(39 / 40 * ((each - each.mean()) ** 2).sum())
+    assert float(whole["icl_left_se"][1]) == pytest.approx(jackknife, rel=0.1)
+
+
 def test_positions_that_are_not_scored_are_refused():
     for late in (range(7, 9), range(20, 21)):
         with pytest.raises(ValueError, match="not all scored"):

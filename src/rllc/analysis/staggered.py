@@ -35,15 +35,17 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
     ``drop_at_peak``        the largest |log2| of the step of 90 % of a head's drop over that of its peak
     ``joint_drop_at_peak``  |log2| of the step of 90 % of the plain score's drop over that of the peak of all
                             heads' joint refined LLC
-    ``icl_left``            score with all induction heads ablated over the plain one, at the last step
+    ``icl_left``            score with all induction heads ablated over the plain one, at the last step, with
+                            ``icl_left_se``
 
     NaN with fewer than two induction heads, where a curve is missing, or where no score falls.
     """
-    score = datasets["icl"]["icl_score"].sel(distribution=distribution)
-    rows = [_of_seed(datasets, score.sel(seed=seed), seed, distribution) for seed in score["seed"].values]
-    table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
-    coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}
+    icl = datasets["icl"].sel(distribution=distribution)
+    rows = [_of_seed(datasets, icl.sel(seed=seed), seed, distribution) for seed in icl["seed"].values]
+    names = [*NAMES, "icl_left_se"]
+    table = np.asarray(rows, dtype=float).reshape(icl.sizes["seed"], 1, len(names))
+    coords = {"seed": icl["seed"].values, "step": icl["step"].values[-1:]}
+    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(names)}
     return needing(xr.Dataset(made, coords), NAMES)
 
 
@@ -58,11 +60,12 @@ def others(heads: Sequence[str], head: str) -> str:
 
 
 def _of_seed(
-    datasets: Mapping[str, xr.Dataset], score: xr.DataArray, seed: int, distribution: str
+    datasets: Mapping[str, xr.Dataset], icl: xr.Dataset, seed: int, distribution: str
 ) -> list[float]:
     heads = induction_heads(datasets["heads"]["head_type"].sel(seed=seed))
     if len(heads) < 2:
-        return [NAN] * len(NAMES)
+        return [NAN] * (len(NAMES) + 1)
+    score = icl["icl_score"]
     rllc = datasets["rllc"]["rllc"].sel(seed=seed, distribution=distribution)
     peaks = np.asarray([_peak(rllc.sel(head=head)) for head in heads])
     half, most = (
@@ -73,7 +76,8 @@ def _of_seed(
     if together is not None and label in together["component"].values:
         known = together["rllc"].sel(seed=seed, component=label)
         joint = _peak(known.sel(distribution=distribution)) if distribution in known["distribution"] else NAN
-    plain, gone = (float(score.sel(ablated=name)[-1]) for name in ("none", "all"))
+    last = icl.isel(step=-1)
+    left = last.where(last["icl_score"].sel(ablated="none") < 0).sel(ablated="all")
     tied = len({*peaks}) < len(peaks) or len({*half}) < len(half)
     ordered = float((np.argsort(peaks) == np.argsort(half)).all())
     return [
@@ -81,7 +85,8 @@ def _of_seed(
         NAN if tied or not np.isfinite([*peaks, *half]).all() else ordered,
         abs(np.log2(most / peaks)).max(),
         abs(np.log2(_dropped(score, "none", DROPS[1]) / joint)),
-        gone / plain if plain < 0 else NAN,
+        float(left["icl_left"]),
+        float(left["icl_left_se"]),
     ]
 
 

@@ -60,8 +60,11 @@ def scores(
 
     Means are over all contexts and positions of ``batches`` (``rllc.measures.ablation``).
 
-    Returns ``icl_score``, loss at ``late`` less that at ``early`` positions, nats/token, and ``icl_score_se``
-    over contexts (ablated). Raises ValueError where a batch does not score all of these positions.
+    Returns ``icl_score``, loss at ``late`` less that at ``early`` positions, nats/token, and ``icl_left``, that
+    over the score with nothing ablated, the first of ``ablated``; each with ``_se`` over contexts (ablated), of
+    the ratio to first order (sd of gap - left * plain gap, over root n and the plain score): both have the same
+    contexts, whose spread is mostly in both. Raises ValueError where a batch does not score all of these
+    positions.
     """
     where = torch.as_tensor([*early, *late])
     means = mean_outputs(weights, batches, architecture) if any(ablated.values()) else None
@@ -81,10 +84,20 @@ def scores(
             first, last = losses.split([len(early), len(late)], 1)
             gaps[name].append((last.mean(1) - first.mean(1)).cpu().numpy())
     every = np.asarray([np.concatenate(found) for found in gaps.values()])
-    error = (
-        every.std(1, ddof=1) / every.shape[1] ** 0.5 if every.shape[1] > 1 else np.full(len(every), np.nan)
-    )
+    score, plain = every.mean(1), every[0]
+    left = score / plain.mean()
     return xr.Dataset(
-        {"icl_score": ("ablated", every.mean(1)), "icl_score_se": ("ablated", error)},
+        {
+            "icl_score": ("ablated", score),
+            "icl_score_se": ("ablated", _error(every)),
+            "icl_left": ("ablated", left),
+            "icl_left_se": ("ablated", _error(every - left[:, None] * plain) / abs(plain.mean())),
+        },
         {"ablated": np.asarray(list(ablated), dtype=object)},
     )
+
+
+def _error(gaps: np.ndarray) -> np.ndarray:
+    """Standard error of the mean over contexts: [..., contexts] -> [...]; NaN with one."""
+    count = gaps.shape[-1]
+    return gaps.std(-1, ddof=1) / count**0.5 if count > 1 else np.full(gaps.shape[:-1], np.nan)

@@ -199,6 +199,8 @@ ROWS = (
                 "loss late in the context minus loss early, with heads ablated", NATS, ("ablated",)
             ),
             "icl_score_se": Variable("standard error of it over contexts", NATS, ("ablated",)),
+            "icl_left": Variable("score with heads ablated over the plain one", "1", ("ablated",)),
+            "icl_left_se": Variable("standard error of it over contexts", "1", ("ablated",)),
         },
         settings=_icl_settings,
         cost=_icl_cost,
@@ -259,6 +261,7 @@ ANALYSES: tuple[Analysis, ...] = (
                 ("drop_at_peak", "largest distance of a head's peak from its fall of the score", "octaves"),
                 ("joint_drop_at_peak", "distance of the joint peak from the plain fall", "octaves"),
                 ("icl_left", "score without induction heads over the plain one", "1"),
+                ("icl_left_se", "standard error of it", "1"),
             )
         },
         reads=("icl", "rllc", "heads"),
