@@ -93,8 +93,12 @@ def misplaced(drawing):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_draws_saves_and_clips_nothing(name, datasets, tmp_path):
-    drawing = figure(name)(datasets)
+def test_every_figure_draws_saves_clips_nothing_and_asks_for_what_its_row_says(
+    name, datasets, asked, tmp_path
+):
+    given = asked(datasets)
+    drawing = figure(name)(given)
+    given.are(TABLE[name])
     assert misplaced(drawing) == []
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")

@@ -125,8 +125,10 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_the_data_can_be_kept(study, misplaced, tmp_path, name):
-    drawing = drawn_by(name)(study)
+def test_nothing_sticks_out_and_the_data_can_be_kept(study, misplaced, asked, tmp_path, name):
+    given = asked(study)
+    drawing = drawn_by(name)(given)
+    given.are(FIGURES[name])
     assert misplaced(drawing) == []
     assert len(drawing.caption.split()) < 190
     drawing.data.to_netcdf(tmp_path / "a.nc")
