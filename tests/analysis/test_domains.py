@@ -79,6 +79,13 @@ def test_extrema_are_compared_with_the_nearest_of_their_kind():
     assert made["boundary_shift"] == pytest.approx(np.median([0.5, 0, whole, 0, 0, whole]))
     assert of({**study(), "stages": stages.assign(boundary_kind=stages["boundary_kind"].copy(data=np.full((1, 4, 1, 2), "start", object)))})["boundary_shift"].isnull()  # fmt: skip
     assert of(study())["boundary_shift"].isnull()
+    alike = stages.isel(distribution=[0] * 4).assign_coords(distribution=NAMES, seed=[1])
+    both = {
+        "llc": xr.concat([study()["llc"], study()["llc"].assign_coords(seed=[1])], "seed"),
+        "stages": xr.concat([stages, alike], "seed"),
+    }
+    told = {"reference": "mixture", "programming": ["python"], "science": ["physics"], "stage": [400, 1600]}
+    assert domains(both, **told)["boundary_shift"].values[:, 0].tolist() == [made["boundary_shift"].item(), 0]
 
 
 def test_what_cannot_be_said_is_missing():

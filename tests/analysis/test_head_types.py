@@ -11,6 +11,7 @@ TABLE = [
     ((0.19, 0.00, 0.00), "multigram"),
     ((0.00, 0.25, 0.00), "current-token"),
     ((0.00, 0.00, 0.05), "induction"),
+    ((0.00, 0.19, 0.049), "multigram"),
     ((0.30, 0.00, 0.20), "induction"),
     ((0.80, 0.00, 0.06), "previous-token"),
     ((0.30, 0.35, 0.00), "current-token"),
