@@ -256,6 +256,12 @@ def test_induction_onsets_are_measured(datasets):
     assert "its score leaves from step 1.75k" in words(drawing)
 
 
+def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
+    drawing = figure("induction_onset")(datasets)
+    steps = datasets["rllc"]["step"].values
+    assert drawing.data["step"].values.tolist() == steps[steps >= 1500 / 2].tolist()
+
+
 def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
     rllc = datasets["rllc"].copy(deep=True)
     rllc["verdict"][:] = 0

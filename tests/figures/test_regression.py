@@ -151,6 +151,17 @@ def test_each_setting_has_its_llc_and_its_control(study):
     assert heights == {4.125, float(study["in_context"]["ridge_mse"].mean())}
 
 
+def test_the_attention_that_varies_least_is_drawn_with_how_much_it_varies(study):
+    drawing = drawn_by("stage_figC10")(study, seed=1)
+    last = study["structure"].sel(seed=1).isel(step=-1)["attention_variability"]
+    every = {}
+    for head in last["head"].values:
+        every[f"{head} x"] = last.sel(head=head).values[2::2].mean()  # the first input sees nothing but itself
+        every[f"{head} y"] = last.sel(head=head).values[1::2].mean()
+    found = dict(zip(drawing.data["panel"].values, drawing.data["variability"].values, strict=True))
+    assert found == {name: every[name] for name in sorted(every, key=every.get)[:4]}
+
+
 BANDED = [
     name
     for name in NAMES
