@@ -53,7 +53,9 @@ def test_less_a_constant_the_paired_and_the_unpaired_error_are_one():
     a, _ = toy(repetitions=20, same_batches=False, same_noise=False)
     result = found(a, xr.zeros_like(a), traces=True, shared_noise=False)
     np.testing.assert_allclose(result["unpaired_se"], result["contrast_se"])
-    assert (result["unpaired_se"] > found(a, xr.zeros_like(a), traces=False, shared_noise=False)["unpaired_se"]).any()
+    assert (
+        result["unpaired_se"] > found(a, xr.zeros_like(a), traces=False, shared_noise=False)["unpaired_se"]
+    ).any()
 
 
 @pytest.mark.parametrize("same_noise", [True, False])

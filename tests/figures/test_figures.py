@@ -7,11 +7,12 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.analysis.clusters import cluster
 from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
-from rllc.figures.style import TALLEST
+from rllc.figures.style import TALLEST, step_axis
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
 
@@ -373,6 +374,14 @@ def test_any_checkpoints_give_a_readable_axis(steps, make_study):
     assert misplaced(drawing) == []
     low, high = drawing.figure.axes[0].get_xlim()
     assert low < min(steps) and high > max(steps)
+
+
+@pytest.mark.parametrize(("steps", "first"), [((0, 10, 100, 1000), 0), ((66, 545, 1342, 3000), 100)])
+def test_an_axis_of_steps_is_labelled_from_0_or_else_a_round_number(steps, first):
+    ax = Figure(figsize=(4, 3)).subplots()
+    step_axis(ax, np.asarray(steps))
+    ticks = ax.get_xticks()
+    assert ticks.min() == first and ticks.max() == steps[-1] and len({*ticks}) == len(ticks)
 
 
 def test_drawing_imports_neither_torch_nor_tslearn():

@@ -156,7 +156,9 @@ def test_the_attention_that_varies_least_is_drawn_with_how_much_it_varies(study)
     last = study["structure"].sel(seed=1).isel(step=-1)["attention_variability"]
     every = {}
     for head in last["head"].values:
-        every[f"{head} x"] = last.sel(head=head).values[2::2].mean()  # the first input sees nothing but itself
+        every[f"{head} x"] = (
+            last.sel(head=head).values[2::2].mean()
+        )  # the first input sees nothing but itself
         every[f"{head} y"] = last.sel(head=head).values[1::2].mean()
     found = dict(zip(drawing.data["panel"].values, drawing.data["variability"].values, strict=True))
     assert found == {name: every[name] for name in sorted(every, key=every.get)[:4]}
@@ -326,6 +328,7 @@ def test_what_was_not_measured_is_not_drawn(study):
     both = stage_fig6b(study)
     trace = study["hessian"]["hessian_trace"].sel(seed=0, distribution="pairs")
     line(panel(both, "Hessian, seed 0"), trace)
+    assert panel(both, "Hessian, seed 0").get_yscale() == "log"
     with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
         stage_figC5({"metrics": study["metrics"]})
 

@@ -149,6 +149,8 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
     assert one["weight_norm_difference"].values == pytest.approx(2.0 / one["step"].values, rel=0.05)
     of_llc = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["llc_slope"]
     assert np.allclose(one["llc_slope"], of_llc.sel(step=one["step"].values))
+    dashed = [[a for a in ax.lines if a.get_color() == OF_LOSS["color"]] for ax in drawing.figure.axes]
+    assert [bool(found) for found in dashed] == [False, True, False, False, False, False]  # of the LLC alone
     assert len(lines(drawing.figure.axes[0])) == int(of_llc.notnull().any()) * 4
     assert "no stage boundary is determined" in stage_figB2(datasets, setting="published").caption
     norms = datasets["metrics"]["weight_norm"] * xr.DataArray(

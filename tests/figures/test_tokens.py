@@ -143,6 +143,11 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     assert "1:0  induction: 100% induction" in texts
     assert "0:1  multigram: no token in context" in texts
     assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
+    one = datasets["tokens"].isel(seed=0, step=-1).sel(head="1:0")
+    of_pattern = [example for example in examples(one) if example.pattern == "induction"][:3]
+    assert [text for text in texts if text.endswith(" nats")] == [
+        f"+{each.rise:.1f} nats" for each in of_pattern
+    ]
 
 
 def test_a_head_that_is_not_there_is_named(datasets):
