@@ -49,6 +49,15 @@ def covered(result, truth):
     return float((np.abs(result["contrast"] - truth) <= result["half_width"]).mean())
 
 
+def test_less_a_constant_the_paired_and_the_unpaired_error_are_one():
+    a, _ = toy(repetitions=20, same_batches=False, same_noise=False)
+    result = found(a, xr.zeros_like(a), traces=True, shared_noise=False)
+    np.testing.assert_allclose(result["unpaired_se"], result["contrast_se"])
+    assert (
+        result["unpaired_se"] > found(a, xr.zeros_like(a), traces=False, shared_noise=False)["unpaired_se"]
+    ).any()
+
+
 @pytest.mark.parametrize("same_noise", [True, False])
 @pytest.mark.parametrize("anew", [False, True])
 def test_the_error_is_the_spread_over_repetitions(same_noise, anew):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.analysis import domains as module
 from rllc.analysis.domains import domains
 from rllc.analysis.plateaus import PEAK, TROUGH
 
@@ -39,7 +40,8 @@ def test_copies_correlate_and_what_is_turned_over_does_not():
     assert of(scaled)["science_fall"] == pytest.approx(0.3 - 0.2)
 
 
-def test_errors_are_the_spread_of_redrawn_curves():
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:invalid value")
+def test_errors_are_the_spread_of_redrawn_curves(monkeypatch):
     made, random = of(study(error=5.0)), np.random.default_rng(3)
     late = STEPS >= 50
     a, b = (random.normal(curve[late], 5.0, (4000, late.sum())) for curve in (BASE, BASE + 20))
@@ -48,6 +50,14 @@ def test_errors_are_the_spread_of_redrawn_curves():
     fall = [1 - x / y for x, y in zip(*(random.normal(m, 5.0, 4000) for m in (80, 100)), strict=True)]
     other = [1 - x / y for x, y in zip(*(random.normal(m, 5.0, 4000) for m in (160, 200)), strict=True)]
     assert made["science_fall_se"] == pytest.approx(np.hypot(np.std(fall), np.std(other)), rel=0.1)
+    found = []
+    for draws in (1, 2):  # of the same stream: two redraws, whose sample deviation is known
+        monkeypatch.setattr(module, "REDRAWS", draws)
+        found.append(of(study(error=5.0))["science_fall_se"].item())
+    drawn = np.random.default_rng(0)
+    one, other = (drawn.normal(study()["llc"]["llc"].values[0], 5.0) for _ in range(2))
+    falls = [(1 - x[6] / x[4])[2] - (1 - x[6] / x[4])[0] for x in (one, other)]
+    assert np.isnan(found[0]) and found[1] == pytest.approx(abs(falls[0] - falls[1]) / 2**0.5)
     exact = of({"llc": study()["llc"].drop_vars("llc_se")})
     assert exact["least_correlation"] == pytest.approx(1) and exact["least_correlation_se"].isnull()
 
@@ -69,11 +79,19 @@ def test_extrema_are_compared_with_the_nearest_of_their_kind():
     assert made["boundary_shift"] == pytest.approx(np.median([0.5, 0, whole, 0, 0, whole]))
     assert of({**study(), "stages": stages.assign(boundary_kind=stages["boundary_kind"].copy(data=np.full((1, 4, 1, 2), "start", object)))})["boundary_shift"].isnull()  # fmt: skip
     assert of(study())["boundary_shift"].isnull()
+    alike = stages.isel(distribution=[0] * 4).assign_coords(distribution=NAMES, seed=[1])
+    both = {
+        "llc": xr.concat([study()["llc"], study()["llc"].assign_coords(seed=[1])], "seed"),
+        "stages": xr.concat([stages, alike], "seed"),
+    }
+    told = {"reference": "mixture", "programming": ["python"], "science": ["physics"], "stage": [400, 1600]}
+    assert domains(both, **told)["boundary_shift"].values[:, 0].tolist() == [made["boundary_shift"].item(), 0]
 
 
 def test_what_cannot_be_said_is_missing():
     made = of(study(), stage=[400, 9000])
     assert made["science_fall"].isnull() and made["science_fall_se"].isnull()
+    assert of(study(), stage=[400, 6400])["science_fall"].notnull()  # training ends where the stage does
     made = of(study(), science=[], programming=[], stage=None)
     assert made["science_fall"].isnull() and made["correlation_gap"].isnull()
     assert made["least_correlation"] == pytest.approx(-1)

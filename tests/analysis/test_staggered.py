@@ -59,6 +59,16 @@ def test_planted_numbers_are_found():
     assert staggered(datasets(), distribution="code")["step"].values.tolist() == [6400]
 
 
+def test_a_score_that_rises_before_it_falls_has_fallen_by_its_whole_fall():
+    made = datasets()
+    score = made["icl"]["icl_score"].copy()
+    score.loc[{"step": 50}] = 0.2
+    got = found(
+        {**made, "icl": with_left(made["icl"].assign(icl_score=score).drop_vars(["icl_left", "icl_left_se"]))}
+    )
+    assert got == pytest.approx(found(made))
+
+
 def test_heads_that_fall_in_the_other_order():
     assert found(datasets(falls=((800, 3200), (400, 800))))["same_order"] == 0
     assert np.isnan(found(datasets(falls=((400, 800), (400, 3200))))["same_order"])

@@ -1,5 +1,7 @@
 import importlib.util
 import shutil
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,49 @@ def sorting():
 def misplaced():
     """Finds texts that stick out of a figure or overlap."""
     return _beside("test_figures").misplaced
+
+
+class Asked(dict):
+    """Datasets that note which are asked for by name, and whether all are gone through."""
+
+    def __init__(self, datasets):
+        super().__init__(datasets)
+        self.names, self.through = set(), False
+
+    def __getitem__(self, name):
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        self.names.add(name)
+        return super().get(name, default)
+
+    def __contains__(self, name):
+        self.names.add(name)
+        return super().__contains__(name)
+
+    def __iter__(self):
+        self.through = True
+        return super().__iter__()
+
+    def items(self):
+        self.through = True
+        return super().items()
+
+    def are(self, row):
+        """Whether they are those of the figure's row: these by name; patterns, and of several, by going through all."""
+        told = {*row.needs, *row.uses}
+        patterns = {name for name in told if "*" in name}
+        asked = {name for name in self.names if not any(map(partial(fnmatch, name), patterns))}
+        assert asked - told <= {"hessian"}  # of the control alone: the others say the same without it
+        if not self.through:
+            assert told - patterns - asked <= {"heads"}  # a sheet of one layer may need no types
+        assert self.through == (bool(patterns) or row.several)
+
+
+@pytest.fixture(scope="session")
+def asked():
+    return Asked
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,12 @@ def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
         "control: no loss gradient",
     ]
     assert "bigram score is least at step 200" in drawing.caption
+    more = {}
+    for name in ("metrics", "llc.far"):  # which are on other texts, too
+        other = given[name].assign_coords(distribution=["code"])
+        more[name] = xr.concat([given[name], other], "distribution")
+    again = stage_figB6(given | more, setting="far", seeds=[1])
+    assert again.data["distribution"].values.tolist() == ["mixture"]
 
 
 def test_all_say_whether_the_stages_are_the_loss(datasets, misplaced):

@@ -140,6 +140,15 @@ def test_every_figure_draws_saves_and_clips_nothing(name, drawn, misplaced, tmp_
     assert "nan" not in words(drawing)
 
 
+def test_minibatch_sizes_have_one_key_beside_the_first_row(datasets):
+    drawing = dependence.calibration_batch_size(datasets)
+    (legend,) = [ax.get_legend() for ax in drawing.figure.axes if ax.get_legend()] or drawing.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["4", "8", "16"]
+    above = [ax for ax in drawing.figure.axes if "the same" in ax.get_title("left")]
+    assert len(above) == 3
+    assert legend.axes is above[-1] if legend.axes else True
+
+
 @pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
 def test_captions_count_the_heads(name, drawn):
     assert "3 heads" in words(drawn(name))

@@ -8,11 +8,12 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 from rllc.analysis.clusters import cluster
 from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
-from rllc.figures.style import DISTRUST, TALLEST
+from rllc.figures.style import DISTRUST, TALLEST, step_axis
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
 
@@ -58,9 +59,21 @@ def datasets(study, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def drawn(datasets):
-    """A figure of the synthetic study by its name, drawn once. Read only."""
-    return cache(lambda name: figure(name)(datasets))
+def made(datasets, asked):
+    """A figure of the synthetic study by its name, and what it asked for; drawn once. Read only."""
+
+    @cache
+    def make(name):
+        given = asked(datasets)
+        return figure(name)(given), given
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def drawn(made):
+    """The figure alone."""
+    return lambda name: made(name)[0]
 
 
 def misplaced(drawing):
@@ -107,8 +120,9 @@ def misplaced(drawing):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_draws_saves_and_clips_nothing(name, drawn, tmp_path):
-    drawing = drawn(name)
+def test_every_figure_draws_saves_clips_nothing_and_asks_for_what_its_row_says(name, made, tmp_path):
+    drawing, given = made(name)
+    given.are(TABLE[name])
     assert misplaced(drawing) == []
     save(drawing, png=tmp_path / "a.png")
     drawing.data.to_netcdf(tmp_path / "a.nc")
@@ -272,6 +286,12 @@ def test_induction_onsets_are_measured(drawn):
     assert "its score leaves from step 1.75k" in words(drawing)
 
 
+def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
+    drawing = figure("induction_onset")(datasets)
+    steps = datasets["rllc"]["step"].values
+    assert drawing.data["step"].values.tolist() == steps[steps >= 1500 / 2].tolist()
+
+
 def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
     rllc = datasets["rllc"].copy(deep=True)
     rllc["verdict"][:] = 0
@@ -383,6 +403,14 @@ def test_any_checkpoints_give_a_readable_axis(steps, make_study):
     assert misplaced(drawing) == []
     low, high = drawing.figure.axes[0].get_xlim()
     assert low < min(steps) and high > max(steps)
+
+
+@pytest.mark.parametrize(("steps", "first"), [((0, 10, 100, 1000), 0), ((66, 545, 1342, 3000), 100)])
+def test_an_axis_of_steps_is_labelled_from_0_or_else_a_round_number(steps, first):
+    ax = Figure(figsize=(4, 3)).subplots()
+    step_axis(ax, np.asarray(steps))
+    ticks = ax.get_xticks()
+    assert ticks.min() == first and ticks.max() == steps[-1] and len({*ticks}) == len(ticks)
 
 
 def test_drawing_imports_neither_torch_nor_tslearn():

@@ -114,9 +114,21 @@ def drawn_by(name):
 
 
 @pytest.fixture(scope="module")
-def drawn(study):
-    """A figure by its name, drawn once. Read only."""
-    return cache(lambda name: drawn_by(name)(study))
+def made(study, asked):
+    """A figure by its name, and what it asked for; drawn once. Read only."""
+
+    @cache
+    def make(name):
+        given = asked(study)
+        return drawn_by(name)(given), given
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def drawn(made):
+    """The figure alone."""
+    return lambda name: made(name)[0]
 
 
 def line(ax, values):
@@ -131,8 +143,9 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_the_data_can_be_kept(drawn, misplaced, tmp_path, name):
-    drawing = drawn(name)
+def test_nothing_sticks_out_and_the_data_can_be_kept(made, misplaced, tmp_path, name):
+    drawing, given = made(name)
+    given.are(FIGURES[name])
     assert misplaced(drawing) == []
     assert len(drawing.caption.split()) < 190
     drawing.data.to_netcdf(tmp_path / "a.nc")
@@ -153,6 +166,19 @@ def test_each_setting_has_its_llc_and_its_control(study, drawn):
         if len(a.get_ydata()) == 2 and a.get_ydata()[0] == a.get_ydata()[1]
     }
     assert heights == {4.125, float(study["in_context"]["ridge_mse"].mean())}
+
+
+def test_the_attention_that_varies_least_is_drawn_with_how_much_it_varies(study):
+    drawing = drawn_by("stage_figC10")(study, seed=1)
+    last = study["structure"].sel(seed=1).isel(step=-1)["attention_variability"]
+    every = {}
+    for head in last["head"].values:
+        every[f"{head} x"] = (
+            last.sel(head=head).values[2::2].mean()
+        )  # the first input sees nothing but itself
+        every[f"{head} y"] = last.sel(head=head).values[1::2].mean()
+    found = dict(zip(drawing.data["panel"].values, drawing.data["variability"].values, strict=True))
+    assert found == {name: every[name] for name in sorted(every, key=every.get)[:4]}
 
 
 BANDED = [
@@ -319,6 +345,7 @@ def test_what_was_not_measured_is_not_drawn(study, drawn):
     both = drawn("stage_fig6b")
     trace = study["hessian"]["hessian_trace"].sel(seed=0, distribution="pairs")
     line(panel(both, "Hessian, seed 0"), trace)
+    assert panel(both, "Hessian, seed 0").get_yscale() == "log"
     with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
         stage_figC5({"metrics": study["metrics"]})
 

@@ -116,6 +116,17 @@ def test_of_several_seeds_the_extremes_are_said(datasets):
     assert counted == "LLC: 0 determined and 0 possible stage boundaries over 2 seeds."
     assert parted == "LLC: seed 0: no stage boundary is determined; seed 1: no stage boundary is determined."
     assert of_llc({0: None}) == []
+    whole = {seed: table.sel(seed=0).isel(boundary=slice(3)) for seed in (0, 1)}
+    kinds, sure = ["start", "peak", "trough"], [[1, 0, 0], [0, 1, 0]]
+    cells = {
+        seed: one.assign(
+            boundary_kind=("boundary", np.asarray(kinds, dtype=object)),
+            boundary_determined=("boundary", sure[seed]),
+            boundary_step=("boundary", [100.0, 1000.0, 6000.0]),
+        )
+        for seed, one in whole.items()
+    }
+    assert of_llc(cells)[1] == "LLC: 0 to 1 determined and 1 to 2 possible stage boundaries over 2 seeds."
 
 
 def test_what_the_loss_would_make_of_the_llc_is_drawn_and_moves_no_axis(datasets):
@@ -139,8 +150,17 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
     assert one["weight_norm_difference"].values == pytest.approx(2.0 / one["step"].values, rel=0.05)
     of_llc = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["llc_slope"]
     assert np.allclose(one["llc_slope"], of_llc.sel(step=one["step"].values))
+    dashed = [[a for a in ax.lines if a.get_color() == OF_LOSS["color"]] for ax in drawing.figure.axes]
+    assert [bool(found) for found in dashed] == [False, True, False, False, False, False]  # of the LLC alone
     assert len(lines(drawing.figure.axes[0])) == int(of_llc.notnull().any()) * 4
     assert "no stage boundary is determined" in stage_figB2(datasets, setting="published").caption
+    norms = datasets["metrics"]["weight_norm"] * xr.DataArray(
+        [1.0, 2.0, 3.0], datasets["metrics"]["distribution"].coords
+    )
+    of_each = datasets | {"metrics": datasets["metrics"].assign(weight_norm=norms)}  # as it is gathered
+    again = stage_figB2(of_each, seed=1, distribution="english").data["weight_norm"]
+    of_one = norms.sel(distribution="english", seed=[1])
+    np.testing.assert_array_equal(again.squeeze().values, of_one.squeeze().values)
 
 
 def test_a_line_per_seed(datasets, misplaced):

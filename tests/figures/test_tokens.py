@@ -111,8 +111,30 @@ def test_bars_are_the_shares(datasets):
     ]
     np.testing.assert_allclose(widths, np.concatenate(every))
     assert left.get_title(loc="left") == "step 10"
+    shares = expected["share"].values
+    assert sum("%" in text.get_text() for text in right.texts) == (shares >= 0.08).sum()
+    named = datasets["tokens"].assign(share_chance=0 * datasets["tokens"]["share_chance"] + 0.1)
+    _, again, *_ = (
+        ax
+        for ax in figures.rllc_fig9_tokens_classification(datasets | {"tokens": named}).figure.axes
+        if ax.patches
+    )
+    assert [t.get_text() for t in again.texts] == [t.get_text() for t in right.texts]
     assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% of a head's")
     assert "At step 20 2 heads have none" in f"{drawing.caption} {drawing.details}"
+
+
+def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):
+    """Of 5 % and more; what none explains is no pattern."""
+    tokens = datasets["tokens"].copy(deep=True)
+    share = tokens["share"]
+    share.loc[{"head": "1:0"}] = 0.0
+    for pattern, value in {"ngram": 0.2, "dyck": 0.3, "induction": 0.05, "skip_ngram": 0.049}.items():
+        share.loc[{"head": "1:0", "pattern": pattern}] = value
+    share.loc[{"head": "1:0", "pattern": "unexplained"}] = 0.4
+    drawing = figures.rllc_table1_head_classification(datasets | {"tokens": tokens})
+    said = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert "Dyck 30%, n-gram 20%, induction 5%" in said
 
 
 def test_examples_are_of_the_pattern_that_explains_most(datasets):
@@ -121,6 +143,11 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     assert "1:0  induction: 100% induction" in texts
     assert "0:1  multigram: no token in context" in texts
     assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
+    one = datasets["tokens"].isel(seed=0, step=-1).sel(head="1:0")
+    of_pattern = [example for example in examples(one) if example.pattern == "induction"][:3]
+    assert [text for text in texts if text.endswith(" nats")] == [
+        f"+{each.rise:.1f} nats" for each in of_pattern
+    ]
 
 
 def test_a_head_that_is_not_there_is_named(datasets):

@@ -78,6 +78,15 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
     np.testing.assert_allclose(drawn, np.sort([*truth[1:], ring]))
 
 
+def test_errors_are_counted_in_standard_errors_from_the_exact_values(datasets):
+    """All are 2 % off: with an error of 1.1 % they lie within two."""
+    one = datasets["quadratic"]
+    for error, share in ((0.011, 100), (0.009, 0)):
+        given = one.assign(llc_se=error * one["exact"])
+        said = words(validation.validation_quadratic({"quadratic": given}))
+        assert f"{share} % lie within two standard errors" in said
+
+
 def test_a_dataset_that_is_not_given_is_named(datasets):
     with pytest.raises(ValueError, match=r"draws deep_linear\.nc"):
         validation.validation_deep_linear({"quadratic": datasets["quadratic"]})

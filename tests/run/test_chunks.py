@@ -101,6 +101,9 @@ def test_the_command_prints_an_overlay(config):
     assert lines[own - 2].startswith("  # now 1 chunk, whose longest jobs take ")
     assert lines[own - 2].endswith(f"({rule})")
     assert lines[own - 1].startswith(f"  # here {len(edges)} chunks")
+    study = read(config)  # with these chunks
+    costs = [chunks.slowest(study, "language", chunk)[0] for chunk in edges]
+    assert f"take {min(costs):.1f} to {max(costs):.1f} min" in lines[own - 1]
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,22 @@ def test_little_work_is_under_a_minute(config, count, said):
     assert forecast.forecast(read(config), jobs).startswith(f"{count} jobs to run: {said} and 5 MB of disk")
 
 
+@pytest.mark.parametrize(
+    ("hours", "disk", "said", "cells"),
+    [
+        (1.9, 9.9e9, "114 CPU minutes and 9,900 MB of disk", ["1.90", "0.00", "114", "min", "9,900", "MB"]),
+        (2.0, 1e10, "2.0 CPU hours and 10.0 GB of disk", ["2.00", "0.00", "2.0", "h", "10.0", "GB"]),
+    ],
+)
+def test_two_hours_are_hours_and_ten_gigabytes_gigabytes(config, monkeypatch, hours, disk, said, cells):
+    one = cost.Cost(cpu_seconds=3600 * hours, disk_bytes=disk)
+    monkeypatch.setattr(forecast, "SMALL", one)
+    jobs = [("draw", SimpleNamespace())]
+    study = read(config)
+    assert forecast.forecast(study, jobs) == f"1 job to run: about {said}, under results/."
+    assert forecast.table(forecast.by_rule(study, jobs)).splitlines()[1].split() == ["draw", "1", *cells]
+
+
 def test_text_and_blocks_cost_what_there_is_to_read(config):
     """Of the hub by its documents, else by its megabytes; text is tokenized, a generated sequence is not."""
     config["distributions"]["pile"] = {

@@ -50,6 +50,7 @@ def cluster(tmp_path, monkeypatch):
             "by sacct, since squeue shows ended ones for 300 s",
         ),
         ("sacct", 40, {"storage": "slurmdbd", "sacct": True}, "by sacct"),
+        ("squeue", 101, {"storage": "slurmdbd", "sacct": True}, "by sacct, since"),
     ],
 )
 def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, said):
@@ -76,6 +77,7 @@ def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, sa
             "less than the 200 s needed[.] Ask the administrators for MinJobAge=300",
         ),
         ("squeue", 20, {"age": 100, "storage": "slurmdbd", "sacct": True}, "set slurm-status-command: sacct"),
+        ("squeue", 40, {"age": 120, "storage": "slurmdbd", "sacct": True}, "set slurm-status-command: sacct"),
         ("squeue", 20, {"scontrol": False}, "Slurm does not answer"),
     ],
 )

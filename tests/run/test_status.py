@@ -34,7 +34,12 @@ def test_a_job_that_would_not_run_again_is_done(job, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [("running", "running"), ("pending", "queued"), ("completing", "running")]
+    ("state", "said"),
+    [
+        ("running", "running"),
+        *((waits, "queued") for waits in ("pending", "configuring", "requeued")),
+        ("completing", "running"),
+    ],
 )
 def test_slurm_says_which_jobs_run_and_wait(job, tmp_path, state, said):
     standing = stood(job(log=FAILED), tmp_path, {"rule_train_wildcards_language_0": ("17", state)}.items())

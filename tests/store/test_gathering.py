@@ -92,9 +92,11 @@ def test_what_parts_say_differently_is_said():
     for number, each in enumerate(parts):
         inputs = {"blocks": f"sha of {each['distribution'].item()}"}
         compute = {"device": "cuda" if number else "cpu"}
+        each.attrs["versions"] = json.dumps({"torch": "2" if number else "1"})
         each.attrs |= {"code": "abc", "compute": json.dumps(compute), "inputs": json.dumps(inputs)}
     attributes = gather(parts, labels=LABELS).attrs
     assert json.loads(attributes["compute"]) == [{"device": "cpu"}, {"device": "cuda"}]
+    assert json.loads(attributes["versions"]) == [{"torch": "1"}, {"torch": "2"}]
     assert json.loads(attributes["inputs"]) == {n: {"blocks": f"sha of {n}"} for n in LABELS}
     assert (attributes["sampling"], attributes["code"]) == ("{}", "abc")
     assert gather(parts[1:], labels=LABELS).attrs["compute"] == '{"device": "cuda"}'
@@ -119,7 +121,10 @@ def test_a_cell_with_some_heads_missing_is_there():
     one = part(0, "code", (0, 3))
     one["rllc"].loc[{"head": "0:0"}] = np.nan
     coords = {"seed": [0], "step": [0, 3, 7], "distribution": ["code"]}
-    dataset = whole_grid(gather([one], labels=LABELS), coords, LABELS)
+    gathered = gather([one], labels=LABELS)
+    of_seed = xr.Dataset({"known": ("seed", [1.0])}).merge(gathered)  # which says nothing of a cell
+    assert next(iter(of_seed)) == "known"
+    dataset = whole_grid(of_seed.assign_attrs(gathered.attrs), coords, LABELS)
     assert dataset.attrs["unfinished"] == "2 of 3 cells of seed, step, distribution"
 
 

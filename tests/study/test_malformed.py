@@ -299,3 +299,11 @@ def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
     )
     found = defaults.load([overlay], ROOT)
     assert found["b"] == {"x": 3, "y": 2} and found["d"] == {"x": 1, "y": 2, "z": 1}
+
+
+def test_of_a_value_and_what_it_holds_the_inner_problem_is_said():
+    """A path is one text or several: what is wrong in the second of several is no matter of the first kind."""
+    said = refusal(put(EVERY_KEY, ["distributions", "my_text", "path"], ["README.md", 3]))
+    assert [line for line in said.splitlines() if "my_text" in line] == [
+        "  - distributions.my_text.path.1: input should be a valid string (given: 3)"
+    ]

@@ -1,5 +1,6 @@
 """The overlays of in-context regression against what arXiv 2402.02364 says of its training."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from rllc.models.training import rate_factor
 from rllc.study import defaults
+from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
+from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +20,16 @@ FILES = [ROOT / "config/regression.yaml", ROOT / "config/regression_published.ya
 @pytest.fixture(scope="module", params=[1, 2], ids=["cut", "published"])
 def experiment(request):
     return read(defaults.load(FILES[: request.param], ROOT)).experiments["regression"]
+
+
+def test_the_sum_of_rates_is_of_the_schedule_that_trains():
+    """Every argument of the law of rates but the step, and the largest rate."""
+    (row,) = (row for row in MEASURES if row.name == "in_context")
+    study = read(defaults.load(FILES[:1], ROOT))
+    own = study.experiments["regression"]
+    given = row.settings(Work(study, own, own.in_context, []))["schedule"]
+    assert {*given} == {"learning_rate", *inspect.signature(rate_factor).parameters} - {"step"}
+    assert given == {name: getattr(own.training, name) for name in given}
 
 
 def test_the_rate_is_that_of_one_cycle(experiment):

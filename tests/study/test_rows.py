@@ -2,7 +2,7 @@ import re
 from importlib.util import find_spec
 from types import SimpleNamespace
 
-from rllc.study.figures import FIGURES
+from rllc.study.figures import ANIMATIONS, CALIBRATION, FIGURES, PAGES
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 from rllc.study.rows import EXTENT, Work
@@ -97,3 +97,93 @@ def test_what_draws_random_numbers_has_a_stream_and_shares_it_where_that_is_mean
         assert (told.count("random_seed") > 1) == bool(row.stream), row.name  # more than the keyword
     streams = [row.stream for row in (*MEASURES, *ANALYSES) if row.stream]
     assert {name for name in streams if streams.count(name) > 1} == {"sgld", "clustering"}
+
+
+def test_units_are_those_of_what_the_words_name():
+    """Losses, traces, eigenvalues and what is a difference of losses in nats; what is over another is a number."""
+    nats = {
+        (row.name, name)
+        for row in (*MEASURES, *ANALYSES)
+        for name, variable in row.variables.items()
+        if variable.unit == NATS
+    }
+    sides = {
+        "hessian": "hessian_trace hessian_trace_se hessian_trace_head hessian_trace_head_se",
+        "eigenvalues": "hessian_eigenvalue",
+        "fisher": "fim_trace fim_trace_se fim_trace_head fim_trace_head_se fim_trace_ggn fim_trace_ggn_se "
+        "fisher_data fisher_data_se",
+        "hessian_rank": "hessian_rank_threshold hessian_max_eigenvalue hessian_min_eigenvalue",
+        "ablation": "ablation",
+        "heads": "repeat_gap",
+        "tokens": "rise_threshold rise",
+        "brackets": "loss loss_se rise rise_se rise_into rise_into_se",
+        "icl": "icl_score icl_score_se",
+        "metrics": "loss loss_by_position icl_score icl_score_se",
+        "ngrams": "bigram_score bigram_entropy bigram_excess ngram_loss ngram_baseline",
+        "positions": "loss ablated_loss position_gain loss_at ablated_loss_at",
+        "token_losses": "loss",
+        "path_patching": "ablated_least ablated_least_se path path_se",
+        "hessian_stages": "trace_smooth",
+    }
+    assert nats == {(row, name) for row, names in sides.items() for name in names.split()}
+    others = {}
+    for row in (*MEASURES, *ANALYSES):
+        for name, variable in row.variables.items():
+            others.setdefault(variable.unit, set()).add(name)
+    assert others["octaves"] == {
+        "spread", "drop_at_peak", "joint_drop_at_peak", "bigram_after_boundary", "composition_lead",
+    }  # fmt: skip
+    assert others["steps"] == {
+        "first_boundary", "bigram_minimum", "ngram_half", "previous_token_half", "prefix_matching_half",
+        "composition_onset", "prefix_matching_onset",
+    }  # fmt: skip
+    (row,) = (row for row in MEASURES if row.name == "in_context")
+    assert {name for name, each in row.variables.items() if each.unit == "1"} == {
+        "far_prediction", "cumulative_rate",
+    }  # fmt: skip
+
+
+def test_jobs_of_measures_differ_in_these_ways_alone():
+    """The longest come first; what torch has nothing to do with needs no GPU; sequences are those of all seeds."""
+    assert {row.name: row.priority for row in MEASURES if row.priority} == {
+        "sample_heads": 6,
+        "sample_full": 5,
+    }
+    assert [row.name for row in MEASURES if not row.gpu] == ["circuits"]
+    shared = {row.name for row in MEASURES if not row.stream_of_seed and row.stream}
+    assert shared == {"heads", "brackets", "in_context", "structure"}
+    silent = {row.name for row in MEASURES if not row.stream}
+    assert silent == {"circuits", "icl", "metrics", "ngrams", "positions", "token_losses"}
+    calibrating = {row.name for row in (*MEASURES, *ANALYSES) if row.target != "all"}
+    assert calibrating == {"calibration", "dependence", "recommendation"}
+    assert {row.target for row in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
+    assert {row.name for row in MEASURES if "tokenizer" in row.reads} == {
+        "fisher", "heads", "tokens", "brackets", "ngrams", "token_losses",
+    }  # fmt: skip
+    assert {row.name: row.asks for row in MEASURES if row.asks} == {
+        **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
+        **dict.fromkeys(("heads", "tokens", "brackets"), ("heads", "attention")),
+        **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),
+        "fisher": ("tokens",), "circuits": ("heads", "circuits"), "icl": ("heads", "positions", "tokens"),
+    }  # fmt: skip
+
+
+def test_figures_are_asked_for_and_sorted_by_what_they_are_of():
+    """Transfer to the second, third and fourth seed needs as many; only the validation is of no experiment."""
+    assert {name: row.seeds for name, row in FIGURES.items() if row.seeds > 1} == {
+        "rllc_fig20_cluster_transfer": 2, "rllc_fig21_cluster_transfer": 3, "rllc_fig22_cluster_transfer": 4,
+        "rllc_fig23_other_seeds": 2,
+    }  # fmt: skip
+    assert {name for name, row in FIGURES.items() if row.several} == {"rllc_fig13_stages", "stage_figC2"}
+    for name, row in (FIGURES | ANIMATIONS | PAGES).items():
+        package = row.draws.removeprefix("rllc.figures.").split(":")[0].split(".")[0]
+        validation = row.draws.startswith("rllc.figures.sampler.validation:")
+        target = "validation" if validation else "calibrate" if name in CALIBRATION else "all"
+        assert row.target == target, name
+        known = {"sorting": "sorting", "regression": "regression", "sampler": "calibration"}
+        if package in known:
+            assert row.category == ("validation" if validation else known[package]), name
+        else:
+            assert row.category in {"heads", "clusters", "baselines", "stages", "tokens", "data"} | (
+                {"sorting"} if name == "claims_sorting" else set()
+            ), name

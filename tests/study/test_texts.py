@@ -4,7 +4,7 @@ import platform
 import pytest
 
 from rllc.study.distributions import Files, Installed
-from rllc.study.texts import files, normalised, versions
+from rllc.study.texts import files, normalised, source, versions
 
 
 def own(*patterns):
@@ -81,6 +81,11 @@ def test_a_link_to_another_folder_is_followed(folder):
     (folder / "more" / "up").symlink_to("..")
     assert own("more/up/texts/deep/**/*.txt") == ["more/up/texts/deep/b.txt"]  # not searched
     assert own("more/*/b.txt") == ["more/linked/b.txt"]
+
+
+def test_a_reader_is_told_every_key_but_the_split_and_the_label():
+    entry = Files(source="files", path="a.txt", label="x", held_out=0.2, field="text")
+    assert source(entry) == {"source": "files", "path": "a.txt", "field": "text", "where": None}
 
 
 def test_versions_are_those_of_python_and_the_packages():
