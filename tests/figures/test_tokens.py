@@ -148,6 +148,13 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     assert [text for text in texts if text.endswith(" nats")] == [
         f"+{each.rise:.1f} nats" for each in of_pattern
     ]
+    others = datasets["tokens"].copy(deep=True)
+    first = {"head": "1:0", "step": 20, "rank": others["rank"].values[of_pattern[0].rank]}
+    others["rise"].loc[first] = 99.0
+    others["pattern_index"].loc[first] = list(PATTERNS).index("ngram")  # the most affected is of another
+    again = figures.rllc_fig4_tokens_in_context(datasets | {"tokens": others}, heads=["1:0"])
+    said = [text.get_text() for text in again.figure.axes[0].texts]
+    assert "+99.0 nats" not in said
 
 
 def test_a_head_that_is_not_there_is_named(datasets):
