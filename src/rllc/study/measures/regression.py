@@ -88,14 +88,14 @@ def _attention(of: str, *dims: str) -> Variable:
     return Variable(of, "1", ("head", *(dims or ("query",))))
 
 
-def _norm(word: str) -> dict[str, Variable]:
+def _norm(word: str, several: str) -> dict[str, Variable]:
     of = {
         "mean": "mean of the {}",
         "sd": "standard deviation of the {}",
         "small": "share below 0.1 among the {}",
     }
     return {
-        f"norm_{word}_{name}": Variable(long.format(f"{word}s of a layer norm"), "1", ("norm",))
+        f"norm_{word}_{name}": Variable(long.format(f"{several} of a layer norm"), "1", ("norm",))
         for name, long in of.items()
     }
 
@@ -186,8 +186,8 @@ ROWS = (
             ),
             "alignment_mean": Variable("the same, mean over rows", "1", ("subspace",)),
             "position_top": Variable("the three largest shares of W_pos together", "1"),
-            **_norm("weight"),
-            **_norm("bias"),
+            **_norm("weight", "weights"),
+            **_norm("bias", "biases"),
             "unembed_norm_weight": Variable("weight of the last layer norm", "1", ("channel",)),
             "unembed_norm_bias": Variable("bias of the last layer norm", "1", ("channel",)),
             "unembed_weight": Variable("component 0 of W_U", "1", ("channel",)),
