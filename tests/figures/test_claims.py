@@ -80,8 +80,8 @@ def test_values_that_have_a_standard_error_show_it(sorting):
     errors[0], errors[1, 1] = (312, 1041), 0.0333
     drawing = claims_sorting({"claims": claims.assign(value_se=(("claim", "seed"), errors))})
     first, second = (claims["value"].isel(claim=n) for n in (0, 1))
-    expected = [f"{number(first.values[0])} ± 300", f"{number(first.values[1])} ± 1,000"]
-    expected.append(f"{number(float(second.sel(seed=1)))} ± 0.03")
+    expected = [f"{first.values[0]:,.0f} ± 300", f"{first.values[1]:,.0f} ± 1,000"]
+    expected.append(f"{float(second.sel(seed=1)):.2f} ± 0.03")
     assert [text[:-2] for text in texts(drawing) if "±" in text] == expected
     assert "±: the standard error" in words(drawing)
 

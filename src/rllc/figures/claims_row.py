@@ -1,5 +1,6 @@
 """One row of the table of claims: its texts in lines, its values by seed, its verdict."""
 
+import math
 import textwrap
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -81,12 +82,20 @@ def draw_row(ax: Axes, left: float, top: float, words: Words, columns: Mapping[s
         color, sign = VERDICTS[OF_SEED[int(passed)] if known or passed < 0 else "not reached"]
         doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""
         error = float(one.get("value_se", np.nan))
-        plus = f" ± {float(f'{error:.1g}'):,g}" if np.isfinite(error) else ""  # to one digit
-        text = f"{number(value)}{plus}{doubted} {sign}" if known else sign
+        text = f"{estimate(value, error)}{doubted} {sign}" if known else sign
         ax.text(left + columns[f"seed {seed}"], first, text, **PLAIN, color=color, ha="right")
     badge(ax, left + columns["verdict"], first, str(claim["verdict"].item()))
     if curvature_alone(claim):
         ax.text(left + columns["verdict"], first + LINE, CURVATURE, **(grey | {"fontsize": 7.5}))
+
+
+def estimate(value: float, error: float) -> str:
+    """A value with as many decimals as its error, which has one digit; without an error as it is."""
+    if not np.isfinite(error):
+        return number(value)
+    rounded = float(f"{error:.1g}")
+    decimals = max(0, -math.floor(math.log10(rounded))) if rounded else 2
+    return f"{value:,.{decimals}f} ± {rounded:,g}"
 
 
 def curvature_alone(claim: xr.Dataset) -> bool:
