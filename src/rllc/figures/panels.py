@@ -73,8 +73,8 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
     a label is named below them all. Panels that share their axis of steps have those of all: models may be
     trained for unlike times.
     """
-    each = [_steps(panel) for row in rows for panel in row.panels if panel.x is None]
-    steps = np.unique(np.concatenate(each)) if each and layout.get("sharex") is True else None
+    own = [_steps(panel) for row in rows for panel in row.panels if panel.x is None]
+    steps = np.unique(np.concatenate(own)) if own and layout.get("sharex") is True else None
     figure, axes = style.grid(len(rows), max(len(row.panels) for row in rows), **layout)
     for line, row in zip(axes, rows, strict=True):
         free = line[len(row.panels) :]
