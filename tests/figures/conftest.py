@@ -1,7 +1,7 @@
 import importlib.util
 import shutil
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -79,8 +79,18 @@ class Asked(dict):
 
 
 @pytest.fixture(scope="session")
-def asked():
-    return Asked
+def once():
+    """Has the figures of some datasets drawn once each: name -> the drawing and what it asked for."""
+
+    def drawn_once(function, datasets):
+        @cache
+        def make(name):
+            given = Asked(datasets)
+            return function(name)(given), given
+
+        return make
+
+    return drawn_once
 
 
 @pytest.fixture(scope="session")

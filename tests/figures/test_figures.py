@@ -2,7 +2,6 @@ import importlib
 import json
 import subprocess
 import sys
-from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -59,15 +58,9 @@ def datasets(study, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def made(datasets, asked):
+def made(datasets, once):
     """A figure of the synthetic study by its name, and what it asked for; drawn once. Read only."""
-
-    @cache
-    def make(name):
-        given = asked(datasets)
-        return figure(name)(given), given
-
-    return make
+    return once(figure, datasets)
 
 
 @pytest.fixture(scope="module")

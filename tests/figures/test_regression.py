@@ -1,7 +1,6 @@
 """Figures of in-context regression: what is drawn is what was measured, and nothing sticks out."""
 
 import json
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -114,15 +113,9 @@ def drawn_by(name):
 
 
 @pytest.fixture(scope="module")
-def made(study, asked):
+def made(study, once):
     """A figure by its name, and what it asked for; drawn once. Read only."""
-
-    @cache
-    def make(name):
-        given = asked(study)
-        return drawn_by(name)(given), given
-
-    return make
+    return once(drawn_by, study)
 
 
 @pytest.fixture(scope="module")
