@@ -8,10 +8,11 @@ import pytest
 
 from rllc.models.training import rate_factor
 from rllc.study import defaults
-from rllc.study.measures.table import MEASURES
+from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
+from rllc.tasks.regression.sequences import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "config/regression.yaml", ROOT / "config/regression_published.yaml"]
@@ -30,6 +31,28 @@ def test_the_sum_of_rates_is_of_the_schedule_that_trains():
     given = row.settings(Work(study, own, own.in_context, []))["schedule"]
     assert {*given} == {"learning_rate", *inspect.signature(rate_factor).parameters} - {"step"}
     assert given == {name: getattr(own.training, name) for name in given}
+
+
+def test_the_loss_of_predictions_that_know_nothing_is_that_of_the_task():
+    """Of zeros the mean square of 200,000 drawn answers; of tokens their number's logarithm."""
+    (row,) = (row for row in ANALYSES if row.name == "stages")
+    study = read(defaults.load(FILES[:1], ROOT))
+    own = study.experiments["regression"]
+    law = study.distributions[own.distributions[0]]
+    shape = study.tokenizers[own.tokenizer]
+    answers = draw(
+        25_000, dimension=shape.dimension, length=8, noise_variance=law.noise_variance, tasks=None, task_seed=0,
+        seed=0,
+    ).y  # fmt: skip
+    given = row.settings(Work(study, own, own.stages, []))
+    assert given["chance"] == pytest.approx((answers**2).mean(), rel=0.02)
+    assert given["guess"] == "predictions of 0"
+    study = read(defaults.load([ROOT / "config/stages.yaml"], ROOT))
+    own = next(each for each in study.experiments.values() if each.stages and each.task == "language")
+    given = row.settings(Work(study, own, own.stages, []))
+    vocabulary = study.tokenizers[own.tokenizer].vocabulary
+    assert given["chance"] == pytest.approx(-np.log(1 / vocabulary))
+    assert given["guess"] == "uniform predictions"
 
 
 def test_the_rate_is_that_of_one_cycle(experiment):

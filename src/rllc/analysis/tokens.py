@@ -62,4 +62,4 @@ def bracket_head(share: xr.DataArray) -> str | None:
     later = brackets.isel(head=[n for n, head in enumerate(brackets["head"].values) if layer_of(str(head))])
     if not (later > 0).any():
         return None
-    return str(later["head"].values[int(later.argmax())])
+    return str(later["head"].values[int(later.argmax("head"))])
