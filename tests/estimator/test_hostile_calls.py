@@ -166,6 +166,7 @@ WRONG = {
     "gradient: text": ({"gradient": "False"}, "gradient is 'False': expected True or False"),
     "gradient: None": ({"gradient": None}, "gradient is None: expected True or False"),
     "vectorize: text": ({"vectorize": "no"}, "vectorize is 'no': expected True or False"),
+    "report_control: text": ({"report_control": "no"}, "report_control is 'no': expected True or False"),
     "vectorize: a number": ({"vectorize": 2}, "vectorize is 2: expected True or False"),
     "vectorize: a loss of .item()": (
         {"vectorize": True, "loss": one_chain_alone}, r"fails for the chains of component 'all' together \(vectorize"

@@ -3,10 +3,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from scipy.stats import norm, t
 
 from rllc.estimator.llc import estimate
-from rllc.estimator.reduced import coefficients, combined, shared_variance
+from rllc.estimator.reduced import coefficients, combined, looked_at, memory_of, shared_variance
 from rllc.estimator.samplers.pairs import rises
 from rllc.setting import Setting
 from rllc.validation.truths.quadratic import variances
@@ -99,8 +100,11 @@ def test_a_slope_cancels_in_every_pair_and_each_minibatch_is_read_by_those_it_is
     assert read == [11, 10, 12]  # of moves 4, 6 and 8
 
 
+@pytest.mark.parametrize("report_control", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is_evaluated(seed):
+def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is_evaluated(
+    seed, report_control
+):
     calls = []
 
     def counted(weights, batch):
@@ -112,17 +116,75 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
         one = torch.ones((), dtype=torch.float64)
         weights = {"w": torch.zeros(12, dtype=torch.float64)}
         law = {**STRONG, "chains": 4, "draws": 60, "burn_in": 40, "seed": seed}
-        found = estimate(counted, weights, [one], components={"full": None}, pairs=pairs, **law)
+        how = {"pairs": pairs, "report_control": report_control}
+        found = estimate(counted, weights, [one], components={"full": None}, **how, **law)
         return found.isel(component=0), len(calls)
 
     (found, with_pairs), (plain, without) = run(4), run(0)
-    assert with_pairs - without < 4 * 21 + 5  # the control's chains; pairs would be 160 more
+    looks = 20 if report_control else 4  # of the control of each chain; pairs would be 160 more
+    assert 4 * looks < with_pairs - without < 4 * looks + 5
     assert float(found.llc) == float(plain.llc)
     chains = plain.llc_chain.values
     assert float(found.llc_se) == pytest.approx(chains.std(ddof=1) / 2 * t.ppf(0.975, 3) / norm.ppf(0.975))
     assert float(found.coupling) == float(found.variance_removed) == 0
-    assert float(found.llc_gradient_off) == pytest.approx(float(found.llc_gradient_off_chain.mean()))
+    control = found.llc_gradient_off_chain
+    if report_control:
+        assert float(found.llc_gradient_off) == pytest.approx(float(control.mean()))
+    else:
+        assert np.isnan(float(found.llc_gradient_off)) and control.isnull().all()
     assert np.isnan(float(found.llc_se_data))  # one minibatch cannot say
+
+
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_the_control_is_made_of_the_components_that_it_helps_and_changes_none_of_them(thinning):
+    curvature = torch.tensor([1.0, 3e3], dtype=torch.float64).repeat_interleave(6)
+
+    def loss(weights, batch):
+        return 1e4 + batch * 0.5 * (curvature * weights["w"] ** 2).sum()
+
+    def run(**how):
+        parts = {name: {"w": curvature == c} for name, c in (("flat", 1.0), ("steep", 3e3))}
+        batches = [torch.tensor(each, dtype=torch.float64) for each in np.linspace(0.8, 1.2, 40)]
+        law = {**LAW, "chains": 5, "draws": 19, "burn_in": 4, "pairs": 4, "thinning": thinning}
+        return estimate(loss, {"w": torch.zeros_like(curvature)}, batches, components=parts, **law, **how)
+
+    found, reported = run(), run(report_control=True)
+    assert (found.coupling > 0.5).values.tolist() == [True, False]
+    xr.testing.assert_identical(found.sel(component="flat"), reported.sel(component="flat"))
+    steep = reported.sel(component="steep")
+    assert steep.llc_gradient_off_chain.notnull().all() and np.isfinite(steep.llc_gradient_off)
+    without = found.sel(component="steep")
+    missing = {name for name in found if without[name].isnull().all() and not steep[name].isnull().all()}
+    assert missing == {"llc_gradient_off", "llc_gradient_off_se", "llc_gradient_off_chain"}
+    xr.testing.assert_identical(without.drop_vars(missing), steep.drop_vars(missing))
+
+
+@pytest.mark.parametrize(("draws", "burn_in", "stride"), [(19, 4, 3), (12, 3, 2), (7, 6, 1), (41, 0, 9)])
+def test_a_look_at_the_control_sees_draws_of_its_own(draws, burn_in, stride):
+    whole = Setting(**LAW, chains=4, draws=draws, burn_in=burn_in, thinning=2, pairs=4)
+    look = looked_at(whole, stride)
+    at = np.arange(0, draws, stride)
+    assert (look.draws, look.draws - look.burn_in) == (len(at), (at >= burn_in).sum())
+    how = {"components": {"full": None}, **LAW, "chains": 4, "gradient": False}
+    own = {name: getattr(look, name) for name in ("draws", "burn_in", "thinning")}
+    w = {"w": torch.zeros(12, dtype=torch.float64)}
+    one = [torch.ones((), dtype=torch.float64)]
+    seen = estimate(well, w, one, **how, **own)
+    control = estimate(well, w, one, **how, draws=draws, burn_in=burn_in, thinning=2)
+    np.testing.assert_array_equal(seen.loss, control.loss[..., ::stride])
+
+
+def test_a_coefficient_is_the_least_squares_slope_shrunk_for_the_pairs_to_come():
+    random = np.random.default_rng(3)
+    y = random.normal(size=(5, 8))
+    x = 2 * y + 0.1 * random.normal(size=(5, 8))
+    a, b = (each[1:] - each[1:].mean(0) for each in (x, y))
+    slope = np.polyfit(b.ravel(), a.ravel(), 1)[0]
+    found = coefficients(x, y, pairs=4, memory=2.5)[0]
+    assert found == pytest.approx(slope / (1 + 5 / (4 * 2.5)), rel=1e-3)
+    law = {"n_beta": 1.0, "step_size": 0.1, "localization": 4.0}
+    setting = Setting(**law, chains=4, draws=4, burn_in=1, thinning=3, pairs=2)
+    assert memory_of(setting) == (pytest.approx(1 + 2 * (2 / 3 * 0.8**6 + 1 / 3 * 0.8**12)))
 
 
 def test_everything_of_single_chains_is_as_without_pairs():

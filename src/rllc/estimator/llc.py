@@ -11,6 +11,7 @@ from torch import Tensor
 from rllc.estimator.control import check_center
 from rllc.estimator.samplers.admissible import Loss, center_loss, check_mean, check_tensors
 from rllc.estimator.samplers.batches import to_device
+from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.deterministic import check_deterministic
 from rllc.estimator.samplers.sample import sample, sample_pairs
@@ -46,6 +47,7 @@ def estimate(
     max_memory: int | None = None,
     divergence_factor: float = DIVERGENCE_FACTOR,
     control_of: xr.Dataset | None = None,
+    report_control: bool = False,
 ) -> xr.Dataset:
     """The (refined) local learning coefficient of every component, around the weights w*.
 
@@ -97,6 +99,8 @@ def estimate(
     control_of    an estimate whose control this is: the same arguments, but without the gradient or
                   ``centred``, and with any number of chains. What it found at w* is not computed again;
                   without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
+    report_control  with ``pairs``: the control also of components that it does not help; else, where a look
+                  at few of its draws says so, it is not made
 
     Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``,
     ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
@@ -124,7 +128,7 @@ def estimate(
     return estimate_components(
         loss, weights, batches, components=components, setting=setting, init_batches=init_batches,
         vectorize=vectorize, device=device, max_memory=max_memory, control_of=control_of,
-        pair_batches=pair_batches,
+        pair_batches=pair_batches, report_control=report_control,
     )  # fmt: skip
 
 
@@ -161,10 +165,15 @@ def estimate_components(
             check_mean(loss, weights, batch)
         else:
             check_center(evaluate(), at_center[0])
-        given = {"components": selected, "vectorize": vectorize}
+
+        def chains(names: Sequence[str], **how: Any) -> Traces:
+            some = {name: selected[name] for name in names}
+            given = {"components": some, "vectorize": vectorize, "at_center": at_center}
+            return sample(loss, weights, batches, **given, **how)
+
         return Prepared(
-            partial(sample, loss, weights, batches, at_center=at_center, **given),
-            partial(sample_pairs, loss, weights, batches, **given),
+            chains,
+            partial(sample_pairs, loss, weights, batches, components=selected, vectorize=vectorize),
             {name: part.size for name, part in selected.items()},
         )
 

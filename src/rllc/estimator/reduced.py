@@ -12,17 +12,20 @@ thinning. Where little would be gained beta is 0, and the estimate the plain one
 Monte Carlo theory, methods and examples, 8.9.)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 from scipy.special import ndtri, stdtrit
 
 from rllc.estimator.diagnostics.status import OK
+from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.pairs import Pairs
-from rllc.setting import LEAST_CHAINS
+from rllc.setting import LEAST_CHAINS, Setting
 from rllc.vocabulary import describe
 
+LOOKS = 4  # kept draws of each chain's control at most that tell whether more of it is worth its cost
 BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
 # The squared correlation that the other chains must show between estimate and control. The pairs cost about
 # as much as the chains, so that half would just pay; what a few chains show is that much too large by chance.
@@ -48,36 +51,59 @@ VARIABLES = {
 
 
 def reduced(
-    on: xr.Dataset, off: xr.Dataset, measure: Callable[[Sequence[str]], Pairs], *, own_minibatch: bool
+    on: xr.Dataset,
+    control: Callable[[Sequence[str], Setting], Traces],
+    summarised: Callable[[Sequence[str], Traces], xr.Dataset],
+    measure: Callable[[Sequence[str]], Pairs],
+    *,
+    setting: Setting,
+    own_minibatch: bool,
+    report_control: bool = False,
 ) -> xr.Dataset:
-    """The estimate ``on`` with its variance reduced by its control ``off``, over the same chains.
+    """The estimate ``on`` with its variance reduced by its control, over the same chains.
 
-    on, off        as ``summary.summarise`` returns them
-    measure        gives the pairs of the components named; those that have no use for them are left out
-    own_minibatch  every kept draw has a minibatch that no other has
+    on              as ``summary.summarise`` returns it, at ``setting``
+    control         gives the controls of the components named, at a setting of ``looked_at``
+    summarised      what ``summary.summarise`` says of a control
+    measure         gives the pairs of the components named; those that have no use for them are left out
+    own_minibatch   every kept draw has a minibatch that no other has
+    report_control  of every component; else of those whose control, looked at for a few draws of each chain,
+                    shares enough with the estimate. By this look, too, a chain is told by the others
 
     Returns ``on`` with ``VARIABLES``. Everything else, ``llc_chain``, R-hat, effective draws, drift and the
     verdict among it, is of the plain chains.
 
     ``llc_se`` is multiplied by Student's quantile over the normal one at Satterthwaite's degrees of freedom,
     chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain, the
-    control is that of the chains. ``llc_se_data`` holds what other minibatches would change in the control's
-    mean and, from the covariance between chains, in the rest; NaN without ``own_minibatch``.
+    control is that of the chains, NaN where there is none. ``llc_se_data`` holds what other minibatches would
+    change in the control's mean and, from the covariance between chains, in the rest; NaN without
+    ``own_minibatch``.
     """
-    n_beta, names = on.attrs["n_beta"], on["component"].values
-    x, y = _kept(on).where(on["status"] == OK).values, _kept(off).values
-    memory = memory_of(on.attrs)
-    beta = np.stack(
-        [coefficients(*each, pairs=on.attrs["pairs"], memory=memory) for each in zip(x, y, strict=True)]
-    )
+    n_beta, names = setting.n_beta, on["component"].values
+    x = np.where((on["status"] == OK).values[..., None], _kept(on), np.nan)
+    allowed = np.ones(x.shape[:2], bool)
+    stride = 1 if report_control else stride_of_look(setting)
+    if stride > 1:
+        look = looked_at(setting, stride)
+        first = look.burn_in * stride - setting.burn_in
+        seen = _rises(control(names, look), look)
+        allowed = _coefficients(x[..., first::stride], seen, setting) != 0
+    told = names[allowed.any(1)]
+    if len(told):
+        traces = control(told, looked_at(setting, 1))
+        off = summarised(told, traces).reindex(component=names)
+    else:
+        off = on.where(False)
+    y = _kept(off)
+    beta = np.where(allowed, _coefficients(x, y, setting), 0.0)
     used = beta.any(1)
     pairs = measure([str(name) for name in names[used]]) if used.any() else None
     rise = iter(() if pairs is None else n_beta * pairs.rise)
     rows = []
     for row in range(len(names)):
         law = (next(rise), pairs.variance) if used[row] else None
-        control = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
-        rows.append(control | combined(x[row], y[row], beta[row], law))
+        of_chains = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
+        rows.append(of_chains | combined(x[row], y[row], beta[row], law))
     by_chain = np.stack([row.pop("change_by_chain") for row in rows])
     table = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     change = table.pop("change")
@@ -89,6 +115,25 @@ def reduced(
         result["llc_se_data"] = result["llc_se_data"] * np.nan
     result["llc_gradient_off_chain"] = off["llc_chain"]
     return describe(result, VARIABLES)
+
+
+def stride_of_look(setting: Setting) -> int:
+    """Of the kept draws of a control each so-many-th is looked at: ``LOOKS`` of them, spread evenly."""
+    return -(-(setting.draws - setting.burn_in) // LOOKS)
+
+
+def looked_at(setting: Setting, stride: int) -> Setting:
+    """Of the control of an estimate: the same moves, and of its draws each ``stride``-th."""
+    return replace(
+        setting, pairs=0, gradient=False, thinning=setting.thinning * stride,
+        draws=-(-setting.draws // stride), burn_in=-(-setting.burn_in // stride),
+    )  # fmt: skip
+
+
+def _coefficients(x: np.ndarray, y: np.ndarray, setting: Setting) -> np.ndarray:
+    """``coefficients`` of every component [component, chain]."""
+    how = {"pairs": setting.pairs, "memory": memory_of(setting)}
+    return np.stack([coefficients(*each, **how) for each in zip(x, y, strict=True)])
 
 
 def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> np.ndarray:
@@ -135,11 +180,11 @@ def shared_variance(trace: np.ndarray) -> float:
     return float(max(0.0, (common - own / chains) * chains / (chains - 1)) / count)
 
 
-def memory_of(setting: Mapping[str, float]) -> float:
+def memory_of(setting: Setting) -> float:
     """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
-    count = setting["draws"] - setting["burn_in"]
+    count = setting.draws - setting.burn_in
     lag = np.arange(1, count)
-    correlation = (1 - setting["step_size"] * setting["localization"] / 2) ** (2 * setting["thinning"] * lag)
+    correlation = (1 - setting.step_size * setting.localization / 2) ** (2 * setting.thinning * lag)
     return 1 + 2 * float(((1 - lag / count) * correlation).sum())
 
 
@@ -206,13 +251,19 @@ def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> f
     return float(of_one * (weight**2).sum() / len(variance) ** 2)
 
 
-def _kept(dataset: xr.Dataset) -> xr.DataArray:
+def _kept(dataset: xr.Dataset) -> np.ndarray:
     """n_beta times the rise of the kept draws [component, chain, draw].
 
     A control that has diverged is kept: it has its law all the same, and its mean is of all chains.
     """
     rise = (dataset["loss"] - dataset["loss_at_center"]).isel(draw=slice(dataset.attrs["burn_in"], None))
-    return dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")
+    return (dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")).values
+
+
+def _rises(traces: Traces, setting: Setting) -> np.ndarray:
+    """The same of traces sampled at a setting."""
+    rise = traces.loss - traces.at_center
+    return setting.n_beta * rise[..., setting.burn_in :].cpu().numpy()
 
 
 def _blocks(trace: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def estimate_heads(
 
     def prepare(weights: Weights, at_center: Tensor | None) -> Prepared:
         return Prepared(
-            partial(sample_heads, weights, architecture, batches, heads=labels, at_center=at_center),
+            partial(sample_heads, weights, architecture, batches, at_center=at_center),
             partial(sample_head_pairs, weights, architecture, batches),
             dict.fromkeys(labels, len(gather(weights, 0, 0))),
         )
@@ -100,14 +100,14 @@ def sample_heads(
     weights: Weights,
     architecture: Architecture,
     batches: Sequence[Batch],
-    *,
     heads: Sequence[str],
+    *,
     setting: Setting,
     max_memory: int | None = None,
     together: bool | None = None,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the heads' SGLD chains: components are ``heads``; else as ``sample.sample``.
+    """Traces of the SGLD chains of ``heads``; else as ``sample.sample``.
 
     together  all chains that fit in one launch (None: on a GPU), or one after the other
 

@@ -44,7 +44,7 @@ def with_control(
     its error, and ``verdict``, which now also says what the controls do of the estimate. With
     ``setting.pairs`` also ``{name}_se_data``, ``coupling`` and ``variance_removed`` (``reduced.VARIABLES``).
     """
-    on = estimate(setting=setting)
+    on = estimate(setting=setting, **({"report_control": True} if setting.pairs else {}))
     controls, chains = {}, []
     if setting.pairs:  # the estimate has made it, of all its chains
         chains.append(on["llc_gradient_off_chain"])

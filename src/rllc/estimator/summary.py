@@ -19,13 +19,13 @@ from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.relaxation import relaxed
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
-from rllc.estimator.reduced import reduced
+from rllc.estimator.reduced import looked_at, reduced
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
 from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.pairs import Pairs, check_further
 from rllc.models.weights import Weights
-from rllc.setting import COUNT, Setting
+from rllc.setting import COUNT, Setting, truth
 from rllc.vocabulary import NATS, describe, status_attributes
 
 BYTES = COUNT._replace(expected="a number of bytes, 1 or more, or None")
@@ -62,8 +62,8 @@ VARIABLES = {
 class Prepared(NamedTuple):
     """What samples components that can be sampled.
 
-    chains  ``chains(setting=, max_memory=)`` gives their traces
-    pairs   ``pairs(names, setting=, further=)``: the antithetic pairs of some of them
+    chains  ``chains(names, setting=, max_memory=)`` gives the traces of some of them
+    pairs   ``pairs(names, setting=, further=)``: their antithetic pairs
     sizes   component -> number of its coordinates
     """
 
@@ -84,15 +84,17 @@ def estimated(
     max_memory: int | None = None,
     control_of: xr.Dataset | None = None,
     pair_batches: Sequence[Any] | None = None,
+    report_control: bool = False,
 ) -> xr.Dataset:
     """The estimate from what is sampled; what is refused, as of ``llc.estimate``.
 
     prepare  ``prepare(weights, at_center)`` refuses what cannot be sampled, and gives what samples it.
-             ``at_center`` are the losses there that ``control_of`` holds (None: it is None)
+             ``at_center`` are the losses at the draws of the estimate whose control it is (None: it is none)
     """
     check_batches(setting, batches, init_batches=init_batches)
     check_further(setting, pair_batches)
     max_memory = None if max_memory is None else BYTES.of("max_memory", max_memory)
+    report_control = truth("report_control", report_control)
     weights = placed(weights, device)
     at_center, init_loss, unread = None, float("nan"), 0
     if control_of is not None:
@@ -102,16 +104,24 @@ def estimated(
     run, pairs, sizes = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
-    traces = run(setting=setting, max_memory=max_memory)
+    traces = run(list(sizes), setting=setting, max_memory=max_memory)
     estimate = summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
     if not setting.pairs:
         return estimate
-    control = estimated(
-        loss, weights, batches, prepare=prepare, setting=replace(setting, pairs=0), max_memory=max_memory,
-        init_batches=init_batches, control_of=estimate,
+
+    def control(names: Sequence[str], setting: Setting) -> Traces:
+        stride = setting.thinning // estimate.attrs["thinning"]
+        at_draws = torch.from_numpy(estimate["loss_at_center"].values[::stride].copy())
+        return prepare(weights, at_draws).chains(names, setting=setting, max_memory=max_memory)
+
+    def summarised(names: Sequence[str], traces: Traces) -> xr.Dataset:
+        own = {"sizes": {name: sizes[name] for name in names}, "init_loss": init_loss}
+        return summarise(traces, setting=looked_at(setting, 1), unread=setting.burn_in, **own)
+
+    return reduced(
+        estimate, control, summarised, partial(pairs, setting=setting, further=pair_batches), setting=setting,
+        own_minibatch=len(batches) > setting.moves, report_control=report_control,
     )  # fmt: skip
-    measure = partial(pairs, setting=setting, further=pair_batches)
-    return reduced(estimate, control, measure, own_minibatch=len(batches) > setting.moves)
 
 
 def summarise(
