@@ -34,10 +34,23 @@ def sorting():
     return _beside("synthetic_sorting")
 
 
+drawings = _beside("drawings")
+
+
 @pytest.fixture(scope="session")
 def misplaced():
-    """Finds texts that stick out of a figure or overlap."""
-    return _beside("test_figures").misplaced
+    """Finds what sticks out of a figure or overlaps, axes without a name and keys of nothing."""
+
+    def found(drawing):
+        return [*drawings.misplaced(drawing), *drawings.unnamed(drawing), *drawings.unkeyed(drawing)]
+
+    return found
+
+
+@pytest.fixture(scope="session")
+def unlike():
+    """Finds where the dataset drawn is not what the figure shows, or not what the datasets have."""
+    return drawings.unlike
 
 
 class Asked(dict):

@@ -95,6 +95,8 @@ def test_one_and_four_heads_fit(heads, sorting, misplaced):
     assert misplaced(animation) == []
     strips = [child for ax in animation.figure.axes for child in ax.child_axes]
     assert len(strips) == (heads if heads > 1 else 0)
+    names = [text.get_text() for ax in animation.figure.axes if ax.get_images() for text in ax.texts]
+    assert names == ([f"head 0:{n}" for n in range(4)] if heads > 1 else [])
 
 
 def test_an_mp4_is_written_where_ffmpeg_is_and_its_failure_is_no_error(

@@ -57,9 +57,10 @@ def datasets():
     return {"ngrams": grams, "positions": positions}
 
 
-def test_the_behaviour_of_every_seed(datasets, misplaced):
+def test_the_behaviour_of_every_seed(datasets, misplaced, unlike):
     drawing = stage_fig4a_behaviour(datasets)
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == ["bigram_entropy"]  # a level
     assert len(drawing.figure.axes) == 6
     assert (
         "The bigram score is least at step 200 over 2 seeds, 0.70 to 1.20 nats above the bigrams' entropy, and "
@@ -73,7 +74,7 @@ def test_the_behaviour_of_every_seed(datasets, misplaced):
     assert other.get_ydata()[0] == 7.5
 
 
-def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
+def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced, unlike):
     llc = curve(1, 2, 3, 3, 2.5, 4, 5)
     given = datasets | {
         "metrics": xr.Dataset({"loss": curve(7, 6, 5, 4, 4, 4, 3)}),
@@ -81,6 +82,7 @@ def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced):
     }
     drawing = stage_figB6(given, setting="far", seeds=[1])
     assert misplaced(drawing) == []
+    assert unlike(drawing, given) == ["bigram_entropy"]
     assert [ax.get_ylabel() for ax in drawing.figure.axes] == [
         "nats/token",
         "LLC",
@@ -150,18 +152,20 @@ def test_bands_are_named_below_all_panels(datasets, misplaced):
         ]
 
 
-def test_losses_by_position(datasets, misplaced):
+def test_losses_by_position(datasets, misplaced, unlike):
     drawing = stage_figB3(datasets, seeds=[1])
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == []
     kept, zeroed = drawing.figure.axes
     assert [len(ax.lines) for ax in (kept, zeroed)] == [5, 5]
     assert zeroed.lines[-1].get_ydata()[-1] == pytest.approx(4.4)
     assert "cost 0.90 nats/token, 0.90 at position 0, 0.90 at position 50" in drawing.caption
 
 
-def test_positions_at_six_checkpoints(datasets, misplaced):
+def test_positions_at_six_checkpoints(datasets, misplaced, unlike):
     drawing = stage_figB4(datasets, seed=1)
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == ["explained_variance"]  # bars
     assert drawing.data["step"].values.tolist() == [0, 10, 50, 200, 600, 3000]
     assert len(drawing.figure.axes) == 30
     share = float(datasets["positions"]["explained_variance"].isel(step=-1, seed=0, component=0).squeeze())
@@ -171,9 +175,10 @@ def test_positions_at_six_checkpoints(datasets, misplaced):
     assert all(highest <= ax.get_ylim()[1] < 1.2 * highest for ax in bars)
 
 
-def test_pairs_of_heads_by_their_scores(study, misplaced):
+def test_pairs_of_heads_by_their_scores(study, misplaced, unlike):
     drawing = stage_figB5(study)
     assert misplaced(drawing) == []
+    assert unlike(drawing, study) == ["k_composition", "prefix_matching", "previous_token"]
     assert drawing.data["later_head"].values.tolist()[0] == "1:1"
     assert drawing.caption.startswith("Of the pairs drawn 0:0 into 1:1 K-composes most at the end")
     assert [ax.get_title("left") for ax in drawing.figure.axes][::3][0] == "0:0 into 1:1"

@@ -34,7 +34,7 @@ def brackets(seeds=(0,), members=("0:0+0:2", "1:1")):
     return xr.Dataset({**tables, "members": (("seed", "step", "role"), names)}, coords, attrs)
 
 
-def test_colours_are_the_papers_and_lines_the_data(misplaced):
+def test_colours_are_the_papers_and_lines_the_data(misplaced, unlike):
     data = brackets()
     drawing = rllc_fig6_dyck_path_patching({"brackets": data})
     losses, added = drawing.figure.axes[:2], drawing.figure.axes[2:]
@@ -57,6 +57,7 @@ def test_colours_are_the_papers_and_lines_the_data(misplaced):
     assert f"{float(last['rise']):.2f} ± 0.05 (nested)" in drawing.caption
     assert "the bracket head 1:1 " in drawing.caption and "multigram heads 0:0, 0:2" in drawing.caption
     assert misplaced(drawing) == []
+    assert unlike(drawing, {"brackets": data}) == ["loss", "rise", "rise_into"]  # of some closers alone
 
 
 @pytest.mark.parametrize(("rise", "said"), [(0.11, "1:1 needs layer 0"), (0.09, "1:1 does not clearly need")])

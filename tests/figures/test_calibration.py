@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.analysis.calibration import at_settings, recommend
+from rllc.analysis.calibration import REQUIRED, at_settings, recommend
 from rllc.analysis.regime import quantities
 from rllc.figures.captions import WORDS
 from rllc.figures.drawing import save
@@ -201,6 +201,45 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets, drawn):
     assert f"{float(exponent):.2f}" in {
         t.get_text().strip("()") for t in drawing.figure.axes[3 * columns + 1].texts
     }
+
+
+def test_a_panel_of_the_grid_has_medians_quartiles_controls_and_what_fails(datasets, drawn):
+    """Of the heads on code at one localization; a line per n_beta."""
+    axes = [ax for ax in drawn("calibration_grid").figure.axes if ax.get_visible()]
+    row = next(n for n, ax in enumerate(axes) if ax.get_ylabel() == "heads\nPython code\nLLC")
+    ax = next(ax for ax in axes[row:] if ax.get_title("left") == "localization 1000")
+    cell = {
+        "component": ["0:0", "0:1", "1:0"],
+        "distribution": "code",
+        "step": 3000,
+        "seed": 0,
+        "localization": 1000.0,
+    }
+    swept = datasets["calibration"].sel(cell)
+    criteria = datasets["recommendation"]["passes"].sel(
+        kind="heads", distribution="code", localization=1000.0
+    )
+    passes = (criteria.sel(criterion=list(REQUIRED)) == 1).all("criterion")
+    lines = [line.get_xydata().T.tolist() for line in ax.get_lines() if line.get_linestyle() in ("-", ":")]
+    bars = [c.get_segments() for c in ax.collections]
+    hollow = [
+        tuple(point)
+        for line in ax.get_lines()
+        if line.get_markerfacecolor() == "white"
+        for point in line.get_xydata()
+    ]
+    expected = []
+    for n_beta in swept["n_beta"].values:
+        one = swept.sel(n_beta=n_beta)
+        steps, middle = one["step_size"].values.tolist(), one["llc"].median("component")
+        assert [steps, middle.values.tolist()] in lines
+        assert [steps, one["llc_gradient_off"].median("component").values.tolist()] in lines
+        ends = one["llc"].quantile([0.25, 0.75], "component").transpose("step_size", "quantile").values
+        upright = [np.stack([[x, x], y], axis=1) for x, y in zip(steps, ends, strict=True)]
+        assert any(np.allclose(each, upright) for each in bars)
+        failed = ~passes.sel(n_beta=n_beta).values
+        expected += zip(np.asarray(steps)[failed], middle.values[failed], strict=True)
+    assert expected and sorted(hollow) == sorted(expected)
 
 
 def test_the_map_says_what_an_estimate_is(drawn):

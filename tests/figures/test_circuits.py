@@ -80,6 +80,7 @@ def test_the_strip_shows_the_head_of_each_number(two):
     unknown = last.assign(token_head=last["token_head"].where(last["token"] > 3))
     assert len(np.unique(strip_colors(unknown, 1)[:4].ravel())) == 1
     caption = words(sort_circuits(two))
+    assert "No uncertainty is drawn" in caption
     assert f"0:0 {(~own).sum()}, 0:1 {own.sum()} numbers" in caption
 
 

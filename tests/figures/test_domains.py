@@ -18,9 +18,10 @@ def datasets(make_study):
     return {"llc": llc, "domains": domains({"llc": llc}, **told)}
 
 
-def test_a_panel_per_family_with_the_training_text_in_each(datasets, misplaced):
+def test_a_panel_per_family_with_the_training_text_in_each(datasets, misplaced, unlike):
     drawing = rllc_fig12_drllc_datasets(datasets, families=FAMILIES, note="These are stand-ins.")
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == []
     axes = [ax for ax in drawing.figure.axes if ax.get_visible()]
     titles = [ax.get_title("left") for ax in axes]
     assert titles == [f"{t}, seed {s}" for s in (0, 1) for t in ("programs", "prose")]

@@ -99,6 +99,21 @@ def test_a_row_per_stage_and_its_gains_in_words(datasets, misplaced):
     assert set(drawing.data["context"].values) == set(drawn[np.isfinite(drawn)])
 
 
+def test_a_text_that_is_too_long_is_cut_after_seven_lines_and_says_so(datasets):
+    made = datasets["highlights"]
+    long = made.assign(text=made["text"].copy(data=np.full(made["text"].shape, "x" * 30, dtype=object)))
+    ax = stage_fig5_text_highlights(datasets | {"highlights": long}).figure.axes[0]
+    rows = {}
+    for text in ax.texts:
+        if text.get_text() in ("x", "…"):
+            rows.setdefault(round(text.get_position()[1], 3), []).append(text.get_text())
+    stages = [line for _, line in sorted(rows.items())]
+    assert len(stages) == 2 * 7
+    for stage in (stages[:7], stages[7:]):
+        passages = stage[-1].count("…")
+        assert [len(line) for line in stage] == [44 * passages] * 6 + [43 * passages]  # a space before "…"
+
+
 def test_without_a_boundary_training_is_one_stage(datasets):
     drawing = stage_fig5_text_highlights(datasets, seed=1)
     assert "The LLC has no boundary: all of training is one stage." in f"{drawing.caption} {drawing.details}"

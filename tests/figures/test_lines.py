@@ -121,13 +121,17 @@ def test_pairs_of_composition_are_of_the_highest_scores_and_the_lowest(two):
         for score, layer in (("previous_token", 0), ("prefix_matching", 1))
     )  # fmt: skip
     found = panels(drawing)
+    start = float(one["k_composition"].isel(step=0).mean())  # of all pairs
     assert [title for title, *_ in found] == [f"{a} into {b}" for a in earlier for b in later]
     for title, _, ax in found:
         head, _, target = title.split()
         assert curves(ax, one.sizes["step"]) == along(one["k_composition"].sel(head=head, later_head=target))
+        (height,) = {a.get_ydata()[0] for a in ax.get_lines() if len(a.get_xdata()) == 2}
+        assert height == pytest.approx(start)
     ends = {(a, b): float(one["k_composition"].sel(head=a, later_head=b)[-1]) for a in earlier for b in later}
     (a, b), most = max(ends.items(), key=lambda item: item[1])
-    assert f"{a} into {b} K-composes most at the end, {most:.3f}" in drawing.caption
+    said = f"{a} into {b} K-composes most at the end, {most:.3f}; the mean of all pairs was {start:.3f} at the first"
+    assert said in drawing.caption
 
 
 def test_text_is_a_bar_for_every_number_of_a_distribution():

@@ -32,7 +32,7 @@ def eight(make_study):
     return made | {"tokens": tokens, "classification": classification}
 
 
-def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplaced, tmp_path):
+def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplaced, unlike, tmp_path):
     drawing = rllc_fig1_overview(eight)
     by_cluster, by_type, memory = drawing.figure.axes
     found = eight["clusters"]["cluster"].sel(seed=0, algorithm="euclidean_kmeans", n_clusters=2)
@@ -55,6 +55,7 @@ def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplace
     boxes = [text.get_window_extent() for ax in drawing.figure.axes for text in ax.texts]
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
     assert not misplaced(drawing)
+    assert unlike(drawing, eight) == ["rllc"]  # of layer 0 the last alone
     save(drawing, png=tmp_path / "a.png")
 
 

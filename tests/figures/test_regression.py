@@ -30,6 +30,21 @@ SETTING = {"step_size": 3e-4, "n_beta": 66.7, "localization": 66.7, "chains": 2,
            "thinning": 1, "batch_size": 128, "control_chains": 1, "scored_positions": None}  # fmt: skip
 NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.figures.regression.")]
 
+# Of which the figure shows nothing but in its caption, or a part; "line in ...": shown, not kept.
+BESIDE = {
+    "stage_fig1b_lr": ["line in LLC, local, seed 0", "line in LLC, local, seed 1"],  # what the loss would make of it
+    "regression_published_curves": ["cumulative_rate"],
+    "regression_sampled_loss": ["llc", "llc_gradient_off", "llc_local", "llc_local_gradient_off", "weight_norm"],
+    "stage_fig6b": ["norm_weight_small"],
+    "stage_figC5": ["embedding_rank", "position_rank"],
+    "stage_figC6": [
+        f"line in {panel}, seed {seed}" for panel in ("unembedding W_U[0]", "effective weight = W_U[0] γ") for seed in SEEDS
+    ],  # the mean over channels
+    "stage_figC9": ["attention_variability"],
+    "stage_figC10": ["attention_mean"],  # of the chosen
+    "stage_figD2": ["line in "],
+}  # fmt: skip
+
 
 class Held:
     stream = 5
@@ -136,10 +151,11 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_the_data_can_be_kept(made, misplaced, tmp_path, name):
+def test_nothing_sticks_out_and_what_is_drawn_is_kept(study, made, misplaced, unlike, tmp_path, name):
     drawing, given = made(name)
     given.are(FIGURES[name])
     assert misplaced(drawing) == []
+    assert unlike(drawing, study) == sorted(BESIDE.get(name, []))
     assert len(drawing.caption.split()) < 190
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
@@ -341,6 +357,14 @@ def test_what_was_not_measured_is_not_drawn(study, drawn):
     assert panel(both, "Hessian, seed 0").get_yscale() == "log"
     with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
         stage_figC5({"metrics": study["metrics"]})
+
+
+def test_the_effective_weights_are_said_by_their_size(study, drawn):
+    size = abs(study["structure"]["effective_weight"].sel(seed=1))
+    ends = [float(size.isel(step=n).mean()) for n in (0, -1)]
+    small = float((size.isel(step=-1) < 0.1 * size.isel(step=-1).max()).mean())
+    said = f"Seed 1: the mean |effective weight| goes from {ends[0]:.3f} to {ends[1]:.3f}; {small:.0%} of the channels"
+    assert said in drawn("stage_figC6").caption
 
 
 def test_the_last_channel_is_drawn_as_it_is(study, drawn):

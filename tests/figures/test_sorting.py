@@ -49,9 +49,13 @@ def test_the_caption_says_what_a_scaled_step_refers_to(two):
     assert "reference_norm" not in words(sort_curves(two))
 
 
-def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, tmp_path):
+def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlike, tmp_path):
     drawing = sort_curves(two, title="Two heads")
     assert misplaced(drawing) == []
+    assert unlike(drawing, two) == [
+        "line in LLC under other settings, seed 0", "line in LLC under other settings, seed 1",
+        "llc_long", "llc_scaled", "weight_norm",
+    ]  # fmt: skip  # each over its largest
     for seed in (0, 1):
         one = {name: data.sel(seed=seed) for name, data in two.items()}
         lists = {name: data.sel(distribution="lists") for name, data in one.items() if "distribution" in data}
@@ -212,20 +216,34 @@ def test_optional_datasets_may_be_missing(kept, rows, said, two):
         sort_curves({"llc": two["llc"]})
 
 
-def test_specialization_shows_who_handles_each_number(two, misplaced):
+def test_specialization_shows_who_handles_each_number(two, misplaced, unlike):
     drawing = sort_specialization(two, title="Two heads")
     assert misplaced(drawing) == []
+    assert unlike(drawing, two) == []
     mesh = panel(drawing, "head that handles each number, seed 1").collections[0]
     truth = two["circuits"]["token_head"].sel(seed=1).transpose("token", "step")
     np.testing.assert_array_equal(mesh.get_array(), truth)
     edges = mesh.get_coordinates()[0, :, 0]
     steps = two["circuits"]["step"].values
     assert (edges[:-1] <= steps).all() and (steps < edges[1:]).all()
+    borders = mesh.get_coordinates()[:, 0, 1]
+    np.testing.assert_array_equal(borders, np.arange(two["circuits"].sizes["token"] + 1) - 0.5)
     last = two["circuits"].sel(seed=1).isel(step=-1)
     share = float(last["vocabulary_share"].sel(head="0:1"))
     assert f"{int(last['regions'])} at step 8,000, with shares 0:0 {1 - share:.0%}, 0:1 {share:.0%}" in words(
         drawing
     )
+
+
+def test_regions_are_counted_where_the_llc_is_largest_if_the_circuits_are_known_there(two):
+    peak = int(llc_peak({"llc": two["llc"].sel(seed=1, distribution="lists")})["step"])
+    number = two["circuits"]["regions"].sel(seed=1, step=peak).item()
+    said = f"Seed 1: {number} regions where the LLC is largest (step {peak:,}), "
+    assert said in words(sort_specialization(two))
+    elsewhere = two | {"circuits": two["circuits"].drop_sel(step=peak)}
+    for given in (elsewhere, {"circuits": two["circuits"]}):
+        assert "Seed 1: " in (found := words(sort_specialization(given, seeds=[1])))
+        assert "regions where the LLC is largest" not in found
 
 
 def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
@@ -272,16 +290,16 @@ def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
 
 def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced):
     claims = sorting.claims()
-    error = claims["llc_fall"].where(claims["seed"] == 1) * 0 + 0.3
+    error = claims["llc_fall"].where(claims["seed"] == 1) * 0 + 0.6
     drawing = sort_summary({"claims": claims.assign(llc_fall_se=error, llc_peak_step_se=error * 1000)})
     assert misplaced(drawing) == []
     ax = panel(drawing, "fall of the LLC after it")
     bars = [line for c in ax.collections if isinstance(c, LineCollection) for line in c.get_segments()]
     known = claims["llc_fall"].sel(seed=1).values
     ends = sorted(line[:, 0].tolist() for line in bars if len(line) == 2 and np.isfinite(line).all())
-    np.testing.assert_allclose(ends, sorted([value - 0.3, value + 0.3] for value in known))
-    assert ax.get_xlim()[0] < known.min() - 0.3 and ax.get_xlim()[1] > known.max() + 0.3
-    assert "Bars: the standard error" in words(drawing)
+    np.testing.assert_allclose(ends, sorted([value - 0.6, value + 0.6] for value in known))
+    assert ax.get_xlim()[0] < known.min() - 0.6 and ax.get_xlim()[1] > known.max() + 0.6
+    assert "Bars: the standard error" in words(drawing) and "Hollow" not in words(drawing)
     steps = panel(drawing, "step of the largest LLC").collections
     assert not any(isinstance(c, LineCollection) for c in steps)
     assert "Bars" not in words(sort_summary({"claims": claims}))

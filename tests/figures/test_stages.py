@@ -163,9 +163,10 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
     np.testing.assert_array_equal(again.squeeze().values, of_one.squeeze().values)
 
 
-def test_a_line_per_seed(datasets, misplaced):
+def test_a_line_per_seed(datasets, misplaced, unlike):
     drawing = stage_figB1a(datasets)
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == []
     assert "seed 1: boundaries" in f"{drawing.caption} {drawing.details}"
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
     assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
@@ -192,13 +193,14 @@ def drawn_stages(figure):
 
 
 @pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB2, stage_figB5])
-def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced):
+def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced, unlike):
     drawing = draw(datasets)
     (legend,) = drawing.figure.legends
     named = [text.get_text() for text in legend.get_texts()]
     assert len(named) == len(set(named)) >= 4
     assert set(named) == drawn_stages(drawing.figure)
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == []
     assert draw({key: each for key, each in datasets.items() if key != "stages"}).figure.legends == []
 
 

@@ -51,7 +51,7 @@ def curves(ax, points=4):
     ]
 
 
-def test_heads_are_left_and_all_of_them_right(misplaced):
+def test_heads_are_left_and_all_of_them_right(misplaced, unlike):
     made = study()
     drawing = rllc_fig10_staggered_induction(made)
     heads, joint, without, plain = drawing.figure.axes
@@ -65,6 +65,7 @@ def test_heads_are_left_and_all_of_them_right(misplaced):
     assert f"{float(last.sel(ablated='all')):.2f} without any induction head" in drawing.caption
     assert {"rllc", "rllc_joint", "icl_score"} <= set(drawing.data.data_vars)
     assert misplaced(drawing) == []
+    assert unlike(drawing, made) == ["rllc", "rllc_se"]  # over steps of their own
 
 
 def test_the_joint_estimate_of_a_type_is_that_of_each_seeds_own_heads():
@@ -106,7 +107,10 @@ def test_scores_without_the_heads_of_another_seed_are_not_missing():
 @pytest.mark.parametrize("heads", [0, 1])
 def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
     kinds = ("multigram", "multigram", "induction" if heads else "multigram", "multigram")
-    drawing = rllc_fig10_staggered_induction(study(kinds))
+    given = study(kinds)
+    given["components"] = given["components"].assign_coords(component=["1:0"])  # no head beside it
+    drawing = rllc_fig10_staggered_induction(given)
+    assert "rllc_joint" not in drawing.data
     shown = [ax for ax in drawing.figure.axes if ax.get_visible()]
     assert len(shown) == 2
     assert [len(curves(ax)) for ax in shown] == [heads, 1 + heads]

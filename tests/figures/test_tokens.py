@@ -121,7 +121,10 @@ def test_bars_are_the_shares(datasets):
     )
     assert [t.get_text() for t in again.texts] == [t.get_text() for t in right.texts]
     assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% of a head's")
-    assert "At step 20 2 heads have none" in f"{drawing.caption} {drawing.details}"
+    said = f"{drawing.caption} {drawing.details}"
+    assert "At step 20 2 heads have none" in said
+    assert f"of each head the {TOP} with the largest rise in 12 contexts." in said
+    assert "The first pattern that holds explains a token" in said and "No bar has an error" in said
 
 
 def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):

@@ -24,10 +24,11 @@ def datasets(make_study):
     return made | {"transfer": transfer(made, **settings, random_seed=0)}
 
 
-def test_rows_are_the_first_seed_and_another(datasets, misplaced):
+def test_rows_are_the_first_seed_and_another(datasets, misplaced, unlike):
     for draw, seed in ((rllc_fig20_cluster_transfer, 5), (rllc_fig21_cluster_transfer, 8)):
         drawing = draw(datasets)
         assert misplaced(drawing) == []
+        assert unlike(drawing, datasets) == []
         axes = [ax for ax in drawing.figure.axes if ax.get_visible()]
         assert [ax.get_title("left") for ax in axes] == ["k = 2", "k = 3"] * 4
         labels = [ax.get_ylabel().splitlines()[:2] for ax in axes[::2]]
@@ -78,9 +79,10 @@ def test_seeds_that_there_are_not_are_named(datasets):
         rllc_fig23_other_seeds({"rllc": datasets["rllc"].isel(seed=[0])})
 
 
-def test_the_other_seeds_are_all_but_the_first(datasets, misplaced):
+def test_the_other_seeds_are_all_but_the_first(datasets, misplaced, unlike):
     drawing = rllc_fig23_other_seeds(datasets)
     assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == []
     titles = [ax.get_title("left") for ax in drawing.figure.axes if ax.get_visible()]
     assert titles == [f"seed {s}: {d}" for s in (5, 8) for d in ("training mixture", "code")]
     assert drawing.data["seed"].values.tolist() == [5, 8]

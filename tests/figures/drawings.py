@@ -1,0 +1,175 @@
+"""What no drawing may have, whatever it is of."""
+
+from itertools import combinations, pairwise, product
+
+import numpy as np
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+
+from rllc.figures.style import DISTRUST
+
+
+def misplaced(drawing):
+    """Texts that stick out of the figure, legends or tick labels of one axis that overlap, and rings that the
+    side of their panel cuts."""
+    drawing.figure.draw_without_rendering()
+    whole = drawing.figure.bbox
+    legends = [ax.get_legend() for ax in drawing.figure.axes if ax.get_visible() and ax.get_legend()]
+    boxes = [each.get_window_extent() for each in (*legends, *drawing.figure.legends)]
+    wrong = ["legends" for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    for ax in drawing.figure.axes:
+        if not ax.get_visible():
+            continue
+        legend = ax.get_legend()
+        texts = [
+            ax.title,
+            ax._left_title,
+            ax.xaxis.label,
+            ax.yaxis.label,
+            *(legend.get_texts() if legend else []),
+        ]
+        for text in texts:
+            box = text.get_window_extent()
+            if text.get_text() and not (
+                box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+            ):
+                wrong.append(text.get_text())
+        others = [
+            o._left_title.get_window_extent() for o in drawing.figure.axes if o is not ax and o.get_visible()
+        ]
+        mine = ax._left_title.get_window_extent()
+        wrong += [f"title {ax.get_title('left')}" for other in others if mine.overlaps(other) and mine.width]
+        low, high = ax.get_xlim()
+        at = [(t.get_position()[0], t) for t in ax.get_xticklabels() if t.get_text() and t.get_visible()]
+        boxes = [t.get_window_extent() for x, t in at if low <= x <= high]
+        wrong += [f"ticks of {ax.get_title('left')}" for a, b in pairwise(boxes) if a.x1 > b.x0]
+        rings = [line for line in ax.get_lines() if line.get_markeredgecolor() == DISTRUST["markeredgecolor"]]
+        for line in rings:
+            radius = (line.get_markersize() + line.get_markeredgewidth()) / 2 * ax.figure.dpi / 72
+            x = line.get_transform().transform(line.get_xydata())[:, 0]
+            if (x < ax.bbox.x0 + radius).any() or (x > ax.bbox.x1 - radius).any():
+                wrong.append(f"ring in {ax.get_title('left')}")
+    return wrong
+
+
+def unnamed(drawing):
+    """Panels of a grid whose axes nobody names: the upright one first in its row, the level one at it or below."""
+    every = [ax for ax in drawing.figure.axes if ax.get_visible() and ax.axison and ax.get_subplotspec()]
+    wrong = []
+    for ax in every:
+        at = ax.get_subplotspec()
+        others = [(o, o.get_subplotspec()) for o in every if o.get_gridspec() is ax.get_gridspec()]
+        first, _ = min((o for o in others if o[1].rowspan == at.rowspan), key=lambda o: o[1].colspan.start)
+        below = [
+            o
+            for o, place in others
+            if place.colspan == at.colspan and place.rowspan.start >= at.rowspan.start
+        ]
+        if any(text.get_text()[:1].isalpha() for text in first.get_yticklabels()):
+            continue  # of bars, which titles name
+        if not first.get_ylabel():
+            wrong.append(f"upright axis of {ax.get_title('left')}")
+        if not any(o.get_xlabel() for o in below) and ax.xaxis.get_tick_params()["labelbottom"]:
+            wrong.append(f"level axis of {ax.get_title('left')}")
+    return wrong
+
+
+def unkeyed(drawing):
+    """Keys of lines that no line is like: neither in colour, nor in dash with marker, nor in marker."""
+    legends = [*drawing.figure.legends, *(ax.get_legend() for ax in drawing.figure.axes if ax.get_legend())]
+    drawn = [look(line) for ax in drawing.figure.axes for line in ax.get_lines()]
+    colors, dashes, markers = {c for c, *_ in drawn}, {(d, m) for _, d, m in drawn}, {m for *_, m in drawn}
+    wrong = []
+    for legend in legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            if isinstance(handle, Line2D):
+                color, dash, marker = look(handle)
+                heading = (dash, marker) == ("None", "None")
+                like = color in colors or (dash, marker) in dashes or marker in markers - {"None"}
+                wrong += [] if heading or like else [f"key {text.get_text()}"]
+    return wrong
+
+
+def look(line):
+    """Colour, dash and marker."""
+    return to_hex(line.get_color()), str(line.get_linestyle()), str(line.get_marker())
+
+
+def unlike(drawing, datasets):
+    """Where the dataset drawn is not what the figure shows, or not what the datasets have."""
+    return sorted({*undocumented(drawing), *undrawn(drawing), *strange(drawing, datasets)})
+
+
+def undocumented(drawing):
+    """Panels with a line of many points that is no row of any variable drawn, or part of one."""
+    numbers = [values for values in drawing.data.data_vars.values() if values.dtype.kind in "fiu"]
+    rows = [row for values in numbers for dim in values.dims for row in _along(values, dim)]
+    wrong = []
+    for ax in drawing.figure.axes:
+        for line in ax.get_lines():
+            y = np.asarray(line.get_ydata(), float)
+            known, many = y[np.isfinite(y)], y.size > 2 and line.get_linestyle() != "None"
+            if many and known.size > 1 and not any(_holds(row, known) for row in rows):
+                wrong.append(f"line in {ax.get_title('left')}")
+    return wrong
+
+
+def undrawn(drawing):
+    """Variables over steps that are kept as drawn and are not, along any of their dims, all lines in panels."""
+    lines = [
+        y[np.isfinite(y)]
+        for ax in drawing.figure.axes
+        for y in (np.asarray(line.get_ydata(), float) for line in ax.get_lines() if len(line.get_xdata()) > 2)
+    ]
+    return [
+        name
+        for name, values in drawing.data.data_vars.items()
+        if values.dtype.kind == "f" and "step" in values.dims and not name.endswith(("_se", "half_width"))
+        if not any(
+            all(any(_holds(row, y) for y in lines) for row in _along(values, dim) if row.size > 1)
+            for dim in values.dims
+            if values.sizes[dim] > 1
+        )
+    ]
+
+
+def _along(values, dim):
+    """The rows of an array of numbers along a dim; without what is missing."""
+    rows = values.transpose(..., dim).values.astype(float).reshape(-1, values.sizes[dim])
+    return [row[np.isfinite(row)] for row in rows]
+
+
+def _holds(row, part):
+    """Whether ``part`` stands in ``row``, in one piece."""
+    starts = range(row.size - part.size + 1)
+    return any(np.allclose(row[n : n + part.size], part, rtol=1e-9, atol=1e-12) for n in starts)
+
+
+def strange(drawing, datasets):
+    """Variables drawn that differ from those of their name in any dataset, at their seeds, steps and so on."""
+    wrong = []
+    for name, values in drawing.data.data_vars.items():
+        sources = [data[name] for data in datasets.values() if name in data]
+        if sources and not any(_of(values, source) for source in sources):
+            wrong.append(name)
+    return wrong
+
+
+def _of(values, source):
+    """Whether ``values`` are ``source`` at their labels, and at any one of a dim that they know nothing of."""
+    at = {dim: np.atleast_1d(values[dim].values) for dim in source.dims if dim in values.coords}
+    try:
+        kept = source.sel(at)
+    except KeyError:
+        return False
+    unknown = [dim for dim in kept.dims if dim not in at and dim not in values.dims]
+    mine = values.expand_dims([dim for dim in at if dim not in values.dims])
+    if {*mine.dims, *unknown} != {*kept.dims}:
+        return False
+    cells = product(*(range(kept.sizes[dim]) for dim in unknown))
+    each = (kept.isel(dict(zip(unknown, cell, strict=True))).transpose(*mine.dims).values for cell in cells)
+    return any(_equal(mine.values, one) for one in each)
+
+
+def _equal(a, b):
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
