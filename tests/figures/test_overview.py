@@ -45,6 +45,7 @@ def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplace
         ends = sorted(float(line.get_ydata()[-1]) for line in ax.lines if len(line.get_ydata()) > 2)
         last = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=own).isel(step=-1)
         np.testing.assert_allclose(ends, np.sort(last.values))
+    assert [ax.get_ylabel() for ax in drawing.figure.axes] == ["refined LLC", "", "refined LLC"]
     assert "ρ = 0.62 (0.52 to 0.71), p = 0.02, 12 heads" in drawing.caption
     said, *names = [text.get_text() for text in memory.texts]
     assert said == "12 multigram heads:\nρ = 0.62, p = 0.02"

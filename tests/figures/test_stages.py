@@ -171,6 +171,12 @@ def test_a_line_per_seed(datasets, misplaced, unlike):
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
     assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
     assert "over" not in stage_figB1a(datasets, seeds=[1]).caption.split(".")[0]
+    assert "verdict" not in stage_figB1a(datasets, setting="published").data  # of which no estimate has any
+    late = stage_figB1a(datasets | {"llc": datasets["llc"].isel(step=slice(9, None))}).data["verdict"]
+    np.testing.assert_array_equal(
+        late, datasets["llc"]["verdict"].sel(distribution=["mixture"]).where(late["step"] >= STEPS[9], 0)
+    )
+    assert late.dtype.kind == "i"
 
 
 def drawn_stages(figure):
