@@ -1,5 +1,6 @@
 """What no drawing may have, whatever it is of."""
 
+from collections import Counter
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -75,7 +76,7 @@ def unnamed(drawing):
 
 
 def unkeyed(drawing):
-    """Keys of lines that no line is like: neither in colour, nor in dash with marker, nor in marker."""
+    """Keys of lines that no line is like, in colour, in dash with marker or in marker, and such as say the same."""
     legends = [*drawing.figure.legends, *(ax.get_legend() for ax in drawing.figure.axes if ax.get_legend())]
     drawn = [look(line) for ax in drawing.figure.axes for line in ax.get_lines()]
     colors, dashes, markers = {c for c, *_ in drawn}, {(d, m) for _, d, m in drawn}, {m for *_, m in drawn}
@@ -87,6 +88,8 @@ def unkeyed(drawing):
                 heading = (dash, marker) == ("None", "None")
                 like = color in colors or (dash, marker) in dashes or marker in markers - {"None"}
                 wrong += [] if heading or like else [f"key {text.get_text()}"]
+        texts = Counter(text.get_text() for text in legend.get_texts())
+        wrong += [f"key {text} again" for text, number in texts.items() if text and number > 1]
     return wrong
 
 
@@ -111,11 +114,31 @@ def undocumented(drawing):
             known, many = y[np.isfinite(y)], y.size > 2 and line.get_linestyle() != "None"
             if many and known.size > 1 and not any(_holds(row, known) for row in rows):
                 wrong.append(f"line in {ax.get_title('left')}")
+        if any(not any(_holds(row, half) for row in rows) for half in bands(ax)):
+            wrong.append(f"band in {ax.get_title('left')}")
     return wrong
 
 
+def bands(ax):
+    """Half the height of every band of more than two points, from step to step."""
+    found = []
+    for each in ax.collections:
+        for path in (
+            each.get_paths() if type(each).__name__ in ("FillBetweenPolyCollection", "PolyCollection") else ()
+        ):
+            many = (len(path.vertices) - 3) // 2
+            if many > 2 and len(path.vertices) == 2 * many + 3:
+                below, above = path.vertices[1 : many + 1, 1], path.vertices[many + 2 : 2 * many + 2, 1]
+                found.append((above[::-1] - below) / 2)
+    return found
+
+
 def undrawn(drawing):
-    """Variables over steps that are kept as drawn and are not, along any of their dims, all lines in panels."""
+    """Variables over steps that are kept as drawn and are not, along any of their dims, all lines in panels.
+
+    Of errors it is enough that some are bands.
+    """
+    halves = [half for ax in drawing.figure.axes for half in bands(ax)]
     lines = [
         y[np.isfinite(y)]
         for ax in drawing.figure.axes
@@ -124,11 +147,15 @@ def undrawn(drawing):
     return [
         name
         for name, values in drawing.data.data_vars.items()
-        if values.dtype.kind == "f" and "step" in values.dims and not name.endswith(("_se", "half_width"))
-        if not any(
-            all(any(_holds(row, y) for y in lines) for row in _along(values, dim) if row.size > 1)
-            for dim in values.dims
-            if values.sizes[dim] > 1
+        if values.dtype.kind == "f" and "step" in values.dims
+        if not (
+            any(_holds(row, half) for row in _along(values, "step") for half in halves)
+            if name.endswith(("_se", "half_width"))
+            else any(
+                all(any(_holds(row, y) for y in lines) for row in _along(values, dim) if row.size > 1)
+                for dim in values.dims
+                if values.sizes[dim] > 1
+            )
         )
     ]
 

@@ -102,7 +102,7 @@ def varied():
         found[f"{name}_se"] = 0.1 + 0 * found[name]
     found["paired_loss"] = found["paired_loss"] / 20
     base = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "batch_size": 8}
-    told = {"settings": {"full": base, "heads": base}, "chains": 2, "draws": 30}
+    told = {"settings": {"full": base | {"n_beta": 60.0}, "heads": base}, "chains": 2, "draws": 30}
     return found.assign_attrs(dependence=json.dumps(told))
 
 
@@ -267,11 +267,12 @@ def test_failures_are_real_cells_and_what_does_not_occur_is_said(datasets, drawn
 
 def test_the_trace_ends_at_the_mean_over_all_draws(datasets, drawn):
     drawing = drawn("calibration_running_estimates")
-    loss = datasets["dependence"]["paired_loss"].sel(
-        component="1:1", step=1342, distribution="mixture", seed=0
-    )
-    end = drawing.data["running_llc"].sel(component="1:1", step=1342).isel(draw=-1).squeeze()
-    np.testing.assert_allclose(end, 30 * loss.mean("draw"), rtol=1e-6)
+    for component, n_beta in (("1:1", 30), ("full", 60)):
+        loss = datasets["dependence"]["paired_loss"].sel(
+            component=component, step=1342, distribution="mixture", seed=0
+        )
+        end = drawing.data["running_llc"].sel(component=component, step=1342).isel(draw=-1).squeeze()
+        np.testing.assert_allclose(end, n_beta * loss.mean("draw"), rtol=1e-6)
 
 
 def test_a_likelihood_has_traces_of_its_own(datasets, misplaced):

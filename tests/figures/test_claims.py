@@ -75,7 +75,9 @@ def test_what_is_undecided_has_a_colour_a_sign_and_a_line_of_the_key_of_its_own(
 
 def test_values_that_have_a_standard_error_show_it(sorting):
     claims = sorting.claims()
-    assert not any("±" in text for text in texts(claims_sorting({"claims": claims})))
+    plain = claims_sorting({"claims": claims})
+    assert not any("±" in text for text in texts(plain))
+    assert "±: " not in words(plain) and "An error holds" not in words(plain)
     errors = np.full((claims.sizes["claim"], 2), np.nan)
     errors[0], errors[1, 1] = (312, 1041), 0.0333
     drawing = claims_sorting({"claims": claims.assign(value_se=(("claim", "seed"), errors))})

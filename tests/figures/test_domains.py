@@ -40,6 +40,9 @@ def test_a_panel_per_family_with_the_training_text_in_each(datasets, misplaced, 
         float(datasets["domains"][name].sel(seed=0, distribution="code")) for name in ("correlation", "correlation_se")
     )  # fmt: skip
     assert f"{value:.3f} ± {error:.3f}" in f"{drawing.caption} {drawing.details}"
+    last = llc.isel(step=-1).sel(seed=1)
+    low, high = (f"{float(of()):.1f} on" for of in (last.min, last.max))
+    assert f"At step 3k, seed 1 it is from {low} mixture to {high} code." in drawing.caption
     assert len(drawing.caption.split()) < 1.2 * WORDS
 
 

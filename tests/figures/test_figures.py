@@ -38,8 +38,22 @@ BESIDE = {
     "rllc_fig2_wrllc_by_head": ["rllc_gradient_off"],
     "rllc_fig3_code_wdrllc": ["rllc_gradient_off"],
     "rllc_fig5_one_layer_drllc": ["rllc_gradient_off"],
-    "rllc_by_distribution": ["degrees_of_freedom", "faulty", "rllc_gradient_off"],
-    "induction_onset": ["degrees_of_freedom", "prefix_matching", "rllc", "line in head 1:1"],
+    "rllc_by_distribution": [
+        "contrast_se",
+        "degrees_of_freedom",
+        "faulty",
+        "rllc_gradient_off",
+        "unpaired_se",
+    ],
+    "induction_onset": [
+        "degrees_of_freedom",
+        "lead_se",
+        "prefix_matching",
+        "rllc",
+        "rllc_se",
+        "line in head 1:1",
+        "band in head 1:1",
+    ],
     "rllc_fig18_clusters_layer0": ["score"],
     "rllc_fig19_clusters_layer1": ["score"],
     "control_gradient_off": [
@@ -638,6 +652,8 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
         truth = made[kind] if kind == "cluster" else made[kind].sel(vectors="checkpoints", drop=True)
         truth = truth.sel(head=drawing.data["head"], seed=drawing.data["seed"])
         np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))
+        of = {"cluster": "on a uniform grid in log(step + 1)"}.get(kind, "at the checkpoints themselves")
+        assert f"Clusters use the curves on mixture, code, {of}." in words(drawing)
         index = made["agreement_vectors"].sel(vectors="checkpoints", seed=drawing.data["seed"].item())
         assert (
             f"at the checkpoints themselves, {float(index.min()):.2f} to {float(index.max()):.2f}"
@@ -645,6 +661,24 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
         )
     with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
         figure("clusters_all_heads")(datasets, vectors="raw")
+
+
+def test_of_several_seeds_the_range_of_ratios_is_said_and_their_largest_error():
+    from rllc.figures.heads.rllc_words import refined
+
+    dims = ("seed", "step", "against", "head_group")
+    made = xr.Dataset(
+        {
+            "log2_ratio": (dims, [[[[9.0, 9.0]], [[1.0, 0.0]]], [[[9.0, 9.0]], [[2.0, np.nan]]]]),
+            "log2_ratio_se": (dims, [[[[9.0, 9.0]], [[0.1, 0.3]]], [[[9.0, 9.0]], [[0.025, np.nan]]]]),
+        },
+        {"seed": [0, 1], "step": [0, 9], "against": ["english"], "head_group": ["induction", "multigram"]},
+        {"distribution": "code"},
+    )
+    assert refined(made) == [
+        "Refined LLC on code (last step, geometric mean) over that on english: induction heads 2.00 to 4.00 (each ± at "
+        f"most {2 * np.log(2) * 0.1:.2f}), multigram heads 1.00 (each ± at most {np.log(2) * 0.3:.2f}) over 2 seeds."
+    ]
 
 
 def test_what_code_does_to_both_groups_of_heads_is_said_against_each_distribution(datasets):

@@ -34,7 +34,7 @@ NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.fig
 BESIDE = {
     "stage_fig1b_lr": ["line in LLC, local, seed 0", "line in LLC, local, seed 1"],  # what the loss would make of it
     "regression_published_curves": ["cumulative_rate"],
-    "regression_sampled_loss": ["llc", "llc_gradient_off", "llc_local", "llc_local_gradient_off", "weight_norm"],
+    "regression_sampled_loss": ["llc", "llc_gradient_off", "llc_local", "llc_local_gradient_off", "llc_local_se", "llc_se", "weight_norm"],
     "stage_fig6b": ["norm_weight_small"],
     "stage_figC5": ["embedding_rank", "position_rank"],
     "stage_figC6": [
@@ -357,6 +357,14 @@ def test_what_was_not_measured_is_not_drawn(study, drawn):
     assert panel(both, "Hessian, seed 0").get_yscale() == "log"
     with pytest.raises(ValueError, match=r"this figure draws structure\.nc; it was given metrics"):
         stage_figC5({"metrics": study["metrics"]})
+
+
+def test_shares_of_small_weights_have_an_axis_of_their_own(drawn):
+    for ax in drawn("stage_figC7").figure.axes:
+        if ax.get_visible() and ax.axison:
+            heights = [text.get_position()[1] for text in ax.texts]
+            assert heights == [0.0, 0.5, 1.0] * (len(ax.texts) // 3) and heights
+            assert [text.get_text() for text in ax.texts] == ["0", "0.5", "1"] * (len(ax.texts) // 3)
 
 
 def test_the_effective_weights_are_said_by_their_size(study, drawn):

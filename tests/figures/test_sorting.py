@@ -54,7 +54,7 @@ def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlik
     assert misplaced(drawing) == []
     assert unlike(drawing, two) == [
         "line in LLC under other settings, seed 0", "line in LLC under other settings, seed 1",
-        "llc_long", "llc_scaled", "weight_norm",
+        "llc_long", "llc_long_se", "llc_scaled", "llc_scaled_se", "weight_norm",
     ]  # fmt: skip  # each over its largest
     for seed in (0, 1):
         one = {name: data.sel(seed=seed) for name, data in two.items()}

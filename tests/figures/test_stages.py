@@ -54,6 +54,13 @@ def test_boundaries_and_bands(datasets, misplaced):
     for ax in (loss, level):
         assert sorted(lines(ax)) == expected
         assert len(ax.patches) == len(expected) + 1
+        smooth = one["llc_smooth"].dropna("step")
+        edges = sorted({*expected, *smooth["step"].values[[0, -1]]})
+        for patch, left, right in zip(ax.patches, edges, edges[1:], strict=False):
+            assert (patch.get_x(), patch.get_x() + patch.get_width()) == pytest.approx((left, right))
+            hues = RISING if smooth.sel(step=right) > smooth.sel(step=left) else FALLING
+            hues = (LAST,) if right == edges[-1] else hues
+            assert patch.get_facecolor()[:3] in [to_rgb(hue) for hue in hues]
     sure = (one["boundary_determined"] == 1) & (one["boundary_kind"] != "start")
     thick = one["boundary_step"].where(sure).dropna("boundary").values
     assert {step for step, width in lines(level).items() if width > 1} == set(thick)

@@ -78,6 +78,17 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
     np.testing.assert_allclose(drawn, np.sort([*truth[1:], ring]))
 
 
+def test_small_networks_stand_by_their_widths_with_the_exact_values_of_each_n_beta(datasets):
+    data = datasets["reduced_rank"].isel(model=[0, 1])
+    left = validation.validation_reduced_rank({"reduced_rank": datasets["reduced_rank"]}).figure.axes[0]
+    lines = [line.get_ydata().tolist() for line in left.get_lines() if len(line.get_ydata()) == 2]
+    for beta in (1e2, 1e3):
+        assert data["exact"].sel(n_beta=beta).values.tolist() in lines
+    points = {round(float(y), 6) for line in left.get_lines() for y in line.get_ydata() if np.isfinite(y)}
+    assert {round(float(y), 6) for y in data["llc"].values.ravel() if np.isfinite(y)} <= points
+    assert [text.get_text() for text in left.get_xticklabels()] == ["4-5-4", "4-5-4"]
+
+
 def test_errors_are_counted_in_standard_errors_from_the_exact_values(datasets):
     """All are 2 % off: with an error of 1.1 % they lie within two."""
     one = datasets["quadratic"]
