@@ -197,6 +197,9 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets, drawn):
     columns = len([ax for ax in drawing.figure.axes if ax.images]) // rows
     texts = {text.get_text() for text in drawing.figure.axes[columns + 1].texts}
     assert f"{expected:.2f}" in texts
+    shades = [ax.images[0].norm for ax in drawing.figure.axes if ax.images][1::columns]
+    ends = [(0, 0.5, 1), (0, 0.5, 1), (0, 0.5, 1), (0, 1, 2), (-1, 0, 1)]  # of the colours, and their middle
+    assert [tuple(map(float, shade.inverse([0, 0.5, 1]))) for shade in shades[1:]] == ends
     exponent = drawing.data["exponent"].sel(at | {"kind": "heads", "distribution": "code"})
     assert f"{float(exponent):.2f}" in {
         t.get_text().strip("()") for t in drawing.figure.axes[3 * columns + 1].texts

@@ -260,6 +260,27 @@ def test_control_caption_has_the_measured_ratio_per_setting(datasets, drawn):
         )
 
 
+def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_weights(datasets):
+    given = datasets["rllc.likelihood"]
+    sampling = json.loads(given.attrs["sampling"]) | {"reference_norm": 20.0}
+    given = given.assign(rllc=given["rllc"] ** 2).assign_attrs(sampling=json.dumps(sampling))
+    ends = {}
+    for name, data in (("main", datasets["rllc"]), ("scaled", given)):
+        one = data["rllc"].sel(seed=0, distribution="mixture")
+        ends[name] = one.dropna("step")
+    middle = ends["main"].sizes["step"] // 2
+    parts = []
+    for layer in (0, 1):
+        own = {name: one.sel(head=one["layer"].values == layer) for name, one in ends.items()}
+        ratio = {name: float((one[-1] / one[middle]).median()) for name, one in own.items()}
+        parts.append(f"layer {layer} by {ratio['scaled']:.2f} instead of {ratio['main']:.2f}")
+    at = [int(ends["main"]["step"][n]) for n in (middle, -1)]
+    assert (
+        "with the sampled region in proportion to it (likelihood) the median head changes from step "
+        f"{at[0]:,} to {at[1]:,} in {', in '.join(parts)} (main setting)."
+    ) in words(figure("control_gradient_off")(datasets | {"rllc.likelihood": given}))
+
+
 def test_induction_onsets_are_measured(drawn):
     drawing = drawn("induction_onset")
     assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
@@ -661,24 +682,6 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
         )
     with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
         figure("clusters_all_heads")(datasets, vectors="raw")
-
-
-def test_of_several_seeds_the_range_of_ratios_is_said_and_their_largest_error():
-    from rllc.figures.heads.rllc_words import refined
-
-    dims = ("seed", "step", "against", "head_group")
-    made = xr.Dataset(
-        {
-            "log2_ratio": (dims, [[[[9.0, 9.0]], [[1.0, 0.0]]], [[[9.0, 9.0]], [[2.0, np.nan]]]]),
-            "log2_ratio_se": (dims, [[[[9.0, 9.0]], [[0.1, 0.3]]], [[[9.0, 9.0]], [[0.025, np.nan]]]]),
-        },
-        {"seed": [0, 1], "step": [0, 9], "against": ["english"], "head_group": ["induction", "multigram"]},
-        {"distribution": "code"},
-    )
-    assert refined(made) == [
-        "Refined LLC on code (last step, geometric mean) over that on english: induction heads 2.00 to 4.00 (each ± at "
-        f"most {2 * np.log(2) * 0.1:.2f}), multigram heads 1.00 (each ± at most {np.log(2) * 0.3:.2f}) over 2 seeds."
-    ]
 
 
 def test_what_code_does_to_both_groups_of_heads_is_said_against_each_distribution(datasets):
