@@ -100,7 +100,9 @@ def look(line):
 
 def unlike(drawing, datasets):
     """Where the dataset drawn is not what the figure shows, or not what the datasets have."""
-    return sorted({*undocumented(drawing), *undrawn(drawing), *strange(drawing, datasets)})
+    return sorted(
+        {*undocumented(drawing), *undrawn(drawing), *strange(drawing, datasets), *dropped(drawing, datasets)}
+    )
 
 
 def undocumented(drawing):
@@ -180,6 +182,15 @@ def strange(drawing, datasets):
         if sources and not any(_of(values, source) for source in sources):
             wrong.append(name)
     return wrong
+
+
+def dropped(drawing, datasets):
+    """Errors and verdicts that the datasets have of what is drawn, and the drawing lacks; but of a control."""
+    drawn = [name for name in drawing.data.data_vars if not name.endswith("gradient_off")]
+    both = [(name, data) for name in drawn for data in datasets.values() if name in data]
+    lost = [(f"{name}_se", data) for name, data in both]
+    lost += [("verdict", data) for name, data in both if f"{name}_se" in drawn]
+    return [f"no {name}" for name, data in lost if name in data and name not in drawing.data]
 
 
 def _of(values, source):

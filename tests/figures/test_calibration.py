@@ -245,6 +245,44 @@ def test_a_panel_of_the_grid_has_medians_quartiles_controls_and_what_fails(datas
     assert expected and sorted(hollow) == sorted(expected)
 
 
+def test_every_cell_of_the_maps_has_its_number_in_brackets_where_it_fails(drawn):
+    drawing = drawn("regime_map")
+    data = drawing.data.transpose("localization", "n_beta", ...)
+    tables = [
+        (v, k, d) for v in list(calibration.MAPS)[1:] for k in data["kind"].values for d in DISTRIBUTIONS
+    ]
+    axes = [ax for ax in drawing.figure.axes if ax.images][len(tables) // (len(calibration.MAPS) - 1) :]
+    for ax, (variable, kind, distribution) in zip(axes, tables, strict=True):
+        one = data.sel(kind=kind, distribution=distribution)
+        one = one.sel(
+            {
+                dim: one["llc"].notnull().any([d for d in one["llc"].dims if d != dim])
+                for dim in ("localization", "n_beta")
+            }
+        )
+        said = {text.get_position(): text.get_text() for text in ax.texts}
+        cells = np.argwhere(np.isfinite(one[variable].values)).tolist()
+        assert len(said) == len(cells)
+        edges = [(-0.5, one.sizes[dim] - 0.5) for dim in ("n_beta", "localization")]
+        assert [ax.get_xlim(), ax.get_ylim()] == edges
+        for i, j in cells:
+            value, sound = float(one[variable][i, j]), int(one["trusted"][i, j]) == 1
+            text = said[j, i + 0.12]
+            assert text.startswith("(") != sound
+            assert float(text.strip("()")) == pytest.approx(value, abs=0.0051, rel=0.06)
+
+
+def test_settings_in_use_stand_in_their_cells(drawn):
+    """Of the heads: the first cell of both axes, and the last n_beta with the second localization."""
+    first = drawn("regime_map").figure.axes[0]
+    at = [
+        tuple(map(float, np.round(line.get_xydata()[0])))
+        for line in first.get_lines()
+        if line.get_marker() != "o"
+    ]
+    assert at == [(0, 0), (2, 1)]
+
+
 def test_the_map_says_what_an_estimate_is(drawn):
     """By drift over half of the centred control, else by whether that control is near the one without gradient."""
     drawing = drawn("regime_map")

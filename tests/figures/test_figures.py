@@ -54,8 +54,8 @@ BESIDE = {
         "line in head 1:1",
         "band in head 1:1",
     ],
-    "rllc_fig18_clusters_layer0": ["score"],
-    "rllc_fig19_clusters_layer1": ["score"],
+    **{key: ["no rllc_se", "score"] for key in ("rllc_fig18_clusters_layer0", "rllc_fig19_clusters_layer1")},
+    "clusters_all_heads": ["no rllc_se"],
     "control_gradient_off": [
         "rllc",
         "rllc_se",

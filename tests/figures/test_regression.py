@@ -33,7 +33,7 @@ NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.fig
 # Of which the figure shows nothing but in its caption, or a part; "line in ...": shown, not kept.
 BESIDE = {
     "stage_fig1b_lr": ["line in LLC, local, seed 0", "line in LLC, local, seed 1"],  # what the loss would make of it
-    "regression_published_curves": ["cumulative_rate"],
+    "regression_published_curves": ["cumulative_rate", "no hessian_trace_se", "no icl_late_se", "no icl_score_se", "no llc_se"],
     "regression_sampled_loss": ["llc", "llc_gradient_off", "llc_local", "llc_local_gradient_off", "llc_local_se", "llc_se", "weight_norm"],
     "stage_fig6b": ["norm_weight_small"],
     "stage_figC5": ["embedding_rank", "position_rank"],

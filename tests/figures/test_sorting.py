@@ -133,6 +133,29 @@ def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(
     assert llc_peak(few) is None
 
 
+def test_two_heads_have_one_line_of_their_anti_state(two):
+    ax = panel(sort_curves(two), "anti-state score, seed 1")
+    assert len([a for a in ax.get_lines() if len(a.get_xdata()) > 2]) == 1
+    assert not ax.get_legend() or "either head" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_curves_are_of_the_distribution_asked_for(two):
+    others = {
+        name: xr.concat([2 * data.assign_coords(distribution=["other"]), data], "distribution")
+        for name, data in (
+            (name, two[name][[*variables]])
+            for name, variables in {"metrics": ("accuracy", "loss"), "llc": ("llc", "llc_se")}.items()
+        )
+    }
+    drawing = sort_curves(two | others, distribution="lists")
+    for title, values in (
+        ("held-out loss", two["metrics"]["loss"]),
+        ("LLC of the whole model", two["llc"]["llc"]),
+    ):
+        line(panel(drawing, f"{title}, seed 1"), values.sel(seed=1, distribution="lists"))
+    assert sort_specialization(two | others, distribution="lists").caption == sort_specialization(two).caption
+
+
 def test_an_llc_that_does_not_fall_is_told_so(sorting):
     given = sorting.study(seeds=(0,))
     rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])

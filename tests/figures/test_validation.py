@@ -74,6 +74,10 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
         np.concatenate([line.get_ydata() for line in left.get_lines() if line.get_marker() in "os^"])
     )
     truth = datasets["deep_linear"]["llc"].values.ravel()
+    error = datasets["deep_linear"]["llc_se"].values.ravel()
+    bars = [line[:, 1] for each in left.containers for line in each.lines[2][0].get_segments() if len(line)]
+    expected = np.stack([truth - 2 * error, truth + 2 * error], axis=1)[1:]
+    np.testing.assert_allclose(np.sort([bar for bar in bars if np.isfinite(bar).all()], axis=0), expected)
     ring = truth[-1]
     np.testing.assert_allclose(drawn, np.sort([*truth[1:], ring]))
 
