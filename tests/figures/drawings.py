@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import combinations, pairwise, product
 
 import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
@@ -106,60 +107,52 @@ def unlike(drawing, datasets):
 
 
 def undocumented(drawing):
-    """Panels with a line of many points that is no row of any variable drawn, or part of one."""
+    """Panels with a line or a band of many points that is no row of any variable drawn, or part of one."""
     numbers = [values for values in drawing.data.data_vars.values() if values.dtype.kind in "fiu"]
     rows = [row for values in numbers for dim in values.dims for row in _along(values, dim)]
     wrong = []
     for ax in drawing.figure.axes:
-        for line in ax.get_lines():
-            y = np.asarray(line.get_ydata(), float)
-            known, many = y[np.isfinite(y)], y.size > 2 and line.get_linestyle() != "None"
-            if many and known.size > 1 and not any(_holds(row, known) for row in rows):
-                wrong.append(f"line in {ax.get_title('left')}")
-        if any(not any(_holds(row, half) for row in rows) for half in bands(ax)):
-            wrong.append(f"band in {ax.get_title('left')}")
+        for kind, shown in (("line", curves(ax)), ("band", bands(ax))):
+            if not all(any(_holds(row, each) for row in rows) for each in shown):
+                wrong.append(f"{kind} in {ax.get_title('left')}")
     return wrong
+
+
+def undrawn(drawing):
+    """Variables over steps that are not, along any of their dims, all lines in panels; errors that are no band."""
+    lines = [y for ax in drawing.figure.axes for y in curves(ax)]
+    halves = [half for ax in drawing.figure.axes for half in bands(ax)]
+    wrong = []
+    for name, values in drawing.data.data_vars.items():
+        if values.dtype.kind != "f" or "step" not in values.dims:
+            continue
+        if name.endswith(("_se", "half_width")):
+            there = any(_holds(row, half) for row in _along(values, "step") for half in halves)
+        else:
+            each = [_along(values, dim) for dim in values.dims if values.sizes[dim] > 1]
+            there = any(
+                all(any(_holds(row, y) for y in lines) for row in rows if row.size > 1) for rows in each
+            )
+        wrong += [] if there else [name]
+    return wrong
+
+
+def curves(ax):
+    """The values of every line of more than two points; without what is missing."""
+    drawn = [line for line in ax.get_lines() if len(line.get_xdata()) > 2 and line.get_linestyle() != "None"]
+    known = [y[np.isfinite(y)] for y in (np.asarray(line.get_ydata(), float) for line in drawn)]
+    return [y for y in known if y.size > 1]
 
 
 def bands(ax):
     """Half the height of every band of more than two points, from step to step."""
+    areas = [each for each in ax.collections if isinstance(each, PolyCollection)]
     found = []
-    for each in ax.collections:
-        for path in (
-            each.get_paths() if type(each).__name__ in ("FillBetweenPolyCollection", "PolyCollection") else ()
-        ):
-            many = (len(path.vertices) - 3) // 2
-            if many > 2 and len(path.vertices) == 2 * many + 3:
-                below, above = path.vertices[1 : many + 1, 1], path.vertices[many + 2 : 2 * many + 2, 1]
-                found.append((above[::-1] - below) / 2)
+    for corners in (path.vertices[:, 1] for area in areas for path in area.get_paths()):
+        many = (len(corners) - 3) // 2  # below from left to right, above from right to left, each end twice
+        if many > 2 and len(corners) == 2 * many + 3:
+            found.append((corners[many + 2 : -1][::-1] - corners[1 : many + 1]) / 2)
     return found
-
-
-def undrawn(drawing):
-    """Variables over steps that are kept as drawn and are not, along any of their dims, all lines in panels.
-
-    Of errors it is enough that some are bands.
-    """
-    halves = [half for ax in drawing.figure.axes for half in bands(ax)]
-    lines = [
-        y[np.isfinite(y)]
-        for ax in drawing.figure.axes
-        for y in (np.asarray(line.get_ydata(), float) for line in ax.get_lines() if len(line.get_xdata()) > 2)
-    ]
-    return [
-        name
-        for name, values in drawing.data.data_vars.items()
-        if values.dtype.kind == "f" and "step" in values.dims
-        if not (
-            any(_holds(row, half) for row in _along(values, "step") for half in halves)
-            if name.endswith(("_se", "half_width"))
-            else any(
-                all(any(_holds(row, y) for y in lines) for row in _along(values, dim) if row.size > 1)
-                for dim in values.dims
-                if values.sizes[dim] > 1
-            )
-        )
-    ]
 
 
 def _along(values, dim):
@@ -170,8 +163,10 @@ def _along(values, dim):
 
 def _holds(row, part):
     """Whether ``part`` stands in ``row``, in one piece."""
-    starts = range(row.size - part.size + 1)
-    return any(np.allclose(row[n : n + part.size], part, rtol=1e-9, atol=1e-12) for n in starts)
+    if row.size < part.size:
+        return False
+    pieces = np.lib.stride_tricks.sliding_window_view(row, part.size)
+    return bool((np.abs(pieces - part) <= 1e-12 + 1e-9 * np.abs(part)).all(axis=1).any())
 
 
 def strange(drawing, datasets):
