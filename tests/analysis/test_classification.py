@@ -251,6 +251,17 @@ def test_the_figure_draws_every_multigram_head():
     assert "least squares" in drawing.caption
     cell = drawing.data.isel(seed=0, step=-1)
     cell = cell.isel(head=np.flatnonzero(cell["head_type"] == "multigram"))
+    points, ticks = ([a for a in both.lines if a.get_marker() == marker] for marker in "o|")
+    np.testing.assert_array_equal(points[0].get_xydata().T, [cell["multigrams"], cell["rllc"]])
+    np.testing.assert_array_equal(ticks[0].get_xdata(), cell["multigrams_chance"])
+    assert set(ticks[0].get_ydata()) == {0.03}  # of the height
+    bars = [part.get_segments() for each in both.containers for part in each.lines[2]]
+    spread = cell["multigrams_half"].std("half").values
+    for middle, half, segments, axis in (
+        (cell["multigrams"].values, spread, bars[0], 0), (cell["rllc"].values, cell["rllc_se"].values, bars[1], 1)
+    ):  # fmt: skip
+        ends = np.stack([middle - half, middle + half], axis=1)
+        np.testing.assert_allclose([segment[:, axis] for segment in segments], ends)
     fitted = stats.linregress(cell["multigrams"], cell["rllc"])
     np.testing.assert_allclose(line.get_ydata(), fitted.intercept + fitted.slope * line.get_xdata())
 

@@ -179,7 +179,8 @@ def test_figure_and_caption_begin_with_the_title(name, datasets, drawn):
 
 @pytest.mark.parametrize("name", ["regime_map", "calibration_grid"])
 def test_captions_say_which_step_is_drawn(name, datasets):
-    assert "Training seed 0, step 3,000" in words(DRAW[name](datasets, seed=0, step=3000))
+    for step in (1342, 3000):
+        assert f"Training seed 0, step {step:,}" in words(DRAW[name](datasets, seed=0, step=step))
 
 
 def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets, drawn):
@@ -314,6 +315,19 @@ def test_the_trace_ends_at_the_mean_over_all_draws(datasets, drawn):
         )
         end = drawing.data["running_llc"].sel(component=component, step=1342).isel(draw=-1).squeeze()
         np.testing.assert_allclose(end, n_beta * loss.mean("draw"), rtol=1e-6)
+
+
+def test_a_trace_is_the_mean_of_the_chains_and_its_band_all_of_them(drawn):
+    drawing = drawn("calibration_running_estimates")
+    ax = next(ax for ax in drawing.figure.axes if ax.get_title("left") == "1:1 on mixture")
+    running = (
+        drawing.data["running_llc"].sel(component="1:1").squeeze(drop=True).transpose("step", "chain", "draw")
+    )
+    lines = [line.get_ydata() for line in ax.get_lines() if len(line.get_xdata()) > 2]
+    np.testing.assert_allclose(lines, running.mean("chain"))
+    bands = [area.get_paths()[0].vertices[:, 1] for area in ax.collections]
+    ends = [(float(one.min()), float(one.max())) for one in running]
+    np.testing.assert_allclose([(band.min(), band.max()) for band in bands], ends)
 
 
 def test_a_likelihood_has_traces_of_its_own(datasets, misplaced):

@@ -279,6 +279,9 @@ def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_we
         "with the sampled region in proportion to it (likelihood) the median head changes from step "
         f"{at[0]:,} to {at[1]:,} in {', in '.join(parts)} (main setting)."
     ) in words(figure("control_gradient_off")(datasets | {"rllc.likelihood": given}))
+    for count in (2, 3):
+        few = datasets | {"rllc.likelihood": given.isel(step=slice(-count, None))}
+        assert ("confound" in words(figure("control_gradient_off")(few))) == (count == 3)
 
 
 def test_induction_onsets_are_measured(drawn):

@@ -49,7 +49,7 @@ def test_a_panel_per_range_and_seed_with_every_count_and_its_offset(ranks, mispl
         assert ends == [12, 52, 130, 302, 7002, 7100]
         low, high = np.unique(ax.collections[0].get_paths()[0].vertices[:, 1])
         assert (low, high) == (40, 60)
-    assert misplaced(drawing.figure) == []
+    assert misplaced(drawing) == []
 
 
 def test_the_leak_is_said_first(ranks):

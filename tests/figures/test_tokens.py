@@ -92,6 +92,8 @@ def test_what_matches_is_shown_and_what_is_left_out_is_said():
     one = Example(0, 1.0, "dyck", 0, 80, 60, 20, text, np.zeros(100))
     assert shown(one, 5) == [None, *range(17, 24), None, *range(57, 64), None, *range(76, 86), None]
     assert shown(one, 1000)[0] == 0
+    assert shown(one._replace(attended=1, matched=-1), 5) == [*range(5), None, *range(76, 86), None]
+    assert shown(one._replace(position=98, attended=-1, matched=-1), 5) == [None, *range(94, 100)]
 
 
 def test_steps_of_attention():
