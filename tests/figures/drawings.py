@@ -126,7 +126,7 @@ def undrawn(drawing):
     for name, values in drawing.data.data_vars.items():
         if values.dtype.kind != "f" or "step" not in values.dims:
             continue
-        if name.endswith(("_se", "half_width")):
+        if "_se" in name or name == "half_width":
             there = any(_holds(row, half) for row in _along(values, "step") for half in halves)
         else:
             each = [_along(values, dim) for dim in values.dims if values.sizes[dim] > 1]

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from rllc.analysis.clusters import cluster
 from rllc.figures.captions import WORDS, compose
 from rllc.figures.drawing import save
+from rllc.figures.heads.clusters import NAMES as CLUSTERINGS
 from rllc.figures.style import TALLEST, step_axis
 from rllc.study.figures import FIGURES as TABLE
 from rllc.verdicts import MASKS
@@ -38,32 +39,15 @@ BESIDE = {
     "rllc_fig2_wrllc_by_head": ["rllc_gradient_off"],
     "rllc_fig3_code_wdrllc": ["rllc_gradient_off"],
     "rllc_fig5_one_layer_drllc": ["rllc_gradient_off"],
-    "rllc_by_distribution": [
-        "contrast_se",
-        "degrees_of_freedom",
-        "faulty",
-        "rllc_gradient_off",
-        "unpaired_se",
-    ],
+    "rllc_by_distribution": ["contrast_se", "degrees_of_freedom", "faulty", "rllc_gradient_off", "unpaired_se"],
     "induction_onset": [
-        "degrees_of_freedom",
-        "lead_se",
-        "prefix_matching",
-        "rllc",
-        "rllc_se",
-        "line in head 1:1",
-        "band in head 1:1",
+        "degrees_of_freedom", "lead_se", "prefix_matching", "rllc", "rllc_se", "line in head 1:1", "band in head 1:1",
     ],
-    **{key: ["no rllc_se", "score"] for key in ("rllc_fig18_clusters_layer0", "rllc_fig19_clusters_layer1")},
+    "rllc_fig18_clusters_layer0": ["no rllc_se", "score"],
+    "rllc_fig19_clusters_layer1": ["no rllc_se", "score"],
     "clusters_all_heads": ["no rllc_se"],
-    "control_gradient_off": [
-        "rllc",
-        "rllc_se",
-        "rllc_gradient_off",
-        "verdict",
-        "shrinkage",
-    ],  # of two settings
-}
+    "control_gradient_off": ["rllc", "rllc_se", "rllc_gradient_off", "verdict", "shrinkage"],  # of two settings
+}  # fmt: skip
 
 
 def words(drawing):
@@ -555,6 +539,10 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets, dr
     assert not [name for name in drawing.data["faulty"].attrs if name.startswith("flag_")]
     below = next(ax for ax in drawing.figure.axes if ax.get_title("left").startswith("code − english"))
     band = below.collections[0].get_paths()[0].get_extents()  # of the first head
+    shown = [ax for ax in drawing.figure.axes if ax.get_visible() and ax.get_title("left")]
+    differences = {ax.get_ylim() for ax in shown if "−" in ax.get_title("left")}
+    estimates = {ax.get_ylim() for ax in shown if "−" not in ax.get_title("left")}
+    assert len(differences) == len(estimates) == len(differences | estimates) - 1 == 1
     cell = truth.sel(seed=0, head="0:0")
     assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))
     assert band.y0 == pytest.approx(float((cell["contrast"] - cell["half_width"]).min()))
@@ -678,6 +666,10 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
         np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))
         of = {"cluster": "on a uniform grid in log(step + 1)"}.get(kind, "at the checkpoints themselves")
         assert f"Clusters use the curves on mixture, code, {of}." in words(drawing)
+        for algorithm in truth["algorithm"].values:
+            one = truth.sel(algorithm=algorithm).isel(n_clusters=0)
+            heads = [" ".join(one["head"].values[one.values == k]) for k in np.unique(one)]
+            assert f"{CLUSTERINGS[algorithm]} {' | '.join(heads)}" in words(drawing)
         index = made["agreement_vectors"].sel(vectors="checkpoints", seed=drawing.data["seed"].item())
         assert (
             f"at the checkpoints themselves, {float(index.min()):.2f} to {float(index.max()):.2f}"

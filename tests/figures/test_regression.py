@@ -218,7 +218,12 @@ def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(
     drawing = drawn("stage_fig1b_lr")
     text = drawing.caption + drawing.details
     assert "boundaries saddle" in text
-    assert "correlation with the loss -1.000" in text
+    for setting in ("published", "local"):
+        for seed in (0, 1):
+            assert (
+                f"LLC, {setting}, seed {seed}: correlation with the loss -1.000, mean loss of the chains"
+                in text
+            )
     assert "4.44 to 4.44 squared error, more than predictions of 0 (4.12)" in text
     line(panel(drawing, "LLC, local, seed 0"), study["stages"]["llc_of_loss"].sel(
         setting="local", distribution="pairs", seed=0))  # fmt: skip

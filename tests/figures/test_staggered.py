@@ -61,6 +61,7 @@ def test_heads_are_left_and_all_of_them_right(misplaced, unlike):
     np.testing.assert_allclose(curves(plain), code["icl"]["icl_score"].sel(ablated=["none", "all"]).T)
     np.testing.assert_allclose(curves(joint, 2), code["components"]["rllc"].T)
     last = code["icl"]["icl_score"].isel(step=-1)
+    assert drawing.caption.startswith("Seed 0: at step 1k the in-context learning score is ")
     assert f"{float(last.sel(ablated='1:1')):.2f} with 1:0 alone" in drawing.caption
     assert f"{float(last.sel(ablated='all')):.2f} without any induction head" in drawing.caption
     assert {"rllc", "rllc_joint", "icl_score"} <= set(drawing.data.data_vars)
