@@ -282,6 +282,8 @@ def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
     drawing = figure("induction_onset")(datasets)
     steps = datasets["rllc"]["step"].values
     assert drawing.data["step"].values.tolist() == steps[steps >= 1500 / 2].tolist()
+    later = figure("induction_onset")(datasets, start=1500).data["step"].values
+    assert later.tolist() == steps[steps >= 1500].tolist()
 
 
 def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):

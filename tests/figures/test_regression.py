@@ -322,6 +322,7 @@ def test_the_architecture_has_the_counts_of_the_model(study, drawn):
 def test_predictions_and_scores_are_those_measured(study, drawn):
     source = study["in_context"]
     drawing = stage_fig6a(study, scales=[1.0, 10.0])
+    assert "Measured on 60 sequences. The same sequences at all checkpoints" in drawing.caption
     squares = source["prediction_square"].sel(seed=0)
     line(panel(drawing, "mean squared prediction, seed 0"), squares.sel(k=3))
     line(panel(drawing, "mean squared prediction, seed 0"), squares.mean("k"))

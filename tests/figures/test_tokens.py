@@ -126,6 +126,8 @@ def test_bars_are_the_shares(datasets):
     said = f"{drawing.caption} {drawing.details}"
     assert "At step 20 2 heads have none" in said
     assert f"of each head the {TOP} with the largest rise in 12 contexts." in said
+    untold = figures.rllc_fig9_tokens_classification({"tokens": datasets["tokens"].drop_attrs()})
+    assert "the so many with the largest rise in so many contexts." in f"{untold.caption} {untold.details}"
     assert "The first pattern that holds explains a token" in said and "No bar has an error" in said
 
 

@@ -78,6 +78,15 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
     bars = [line[:, 1] for each in left.containers for line in each.lines[2][0].get_segments() if len(line)]
     expected = np.stack([truth - 2 * error, truth + 2 * error], axis=1)[1:]
     np.testing.assert_allclose(np.sort([bar for bar in bars if np.isfinite(bar).all()], axis=0), expected)
+    relative = [
+        segment[:, 1]
+        for each in drawing.figure.axes[1].containers
+        for segment in each.lines[2][0].get_segments()
+    ]
+    relative = [bar for bar in relative if np.isfinite(bar).all() and len(bar)]
+    np.testing.assert_allclose(
+        relative, [[0.0, 4.0]] * (truth.size - 1), atol=1e-9
+    )  # 2 % off, an error of 1 %
     ring = truth[-1]
     np.testing.assert_allclose(drawn, np.sort([*truth[1:], ring]))
 
