@@ -245,6 +245,7 @@ def test_the_figure_draws_every_multigram_head():
     again = rllc_fig11_memorisation({**datasets, "classification": doubtful.assign_attrs(attrs)})
     assert "heads with more multigrams do not clearly have a larger refined LLC" in again.caption
     assert titles["layer 1, step 10"].texts[0].get_text().startswith("ρ = 1.00")
+    assert all(ax.texts[0].get_transform() == ax.transAxes for ax in titles.values())
     line = next(line for line in both.lines if line.get_linestyle() == "--")
     legend = next(ax.get_legend() for ax in drawing.figure.axes if ax.get_legend())
     assert "least squares" in [text.get_text() for text in legend.get_texts()]

@@ -53,6 +53,13 @@ def unlike():
     return drawings.unlike
 
 
+@pytest.fixture(scope="session")
+def errors_are_told():
+    """Whether a caption says which errors are drawn, or that none are."""
+    words = ("standard error", "uncertainty", "interval", "standard deviation", "sampling error")
+    return lambda drawing: any(each in drawing.caption for each in words)
+
+
 class Asked(dict):
     """Datasets that note which are asked for by name, and whether all are gone through."""
 

@@ -273,6 +273,13 @@ def test_every_cell_of_the_maps_has_its_number_in_brackets_where_it_fails(drawn)
             assert float(text.strip("()")) == pytest.approx(value, abs=0.0051, rel=0.06)
 
 
+def test_of_settings_in_use_the_exponent_is_said(datasets, drawn):
+    known = datasets["recommendation"]["setting_exponent"].sel(kind="heads").values.ravel()
+    assert np.isfinite(known).any()
+    for exponent in known[np.isfinite(known)]:
+        assert f" (exponent {exponent:.2f}): it has shrinkage" in words(drawn("regime_map"))
+
+
 def test_settings_in_use_stand_in_their_cells(drawn):
     """Of the heads: the first cell of both axes, and the last n_beta with the second localization."""
     first = drawn("regime_map").figure.axes[0]

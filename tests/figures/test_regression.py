@@ -17,6 +17,7 @@ from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
 from rllc.figures.regression.pools import stage_figC2
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
+from rllc.figures.style import step_text
 from rllc.measures.in_context import in_context
 from rllc.measures.structure import structure
 from rllc.models.regression import model
@@ -151,12 +152,15 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_what_is_drawn_is_kept(study, made, misplaced, unlike, tmp_path, name):
+def test_nothing_sticks_out_and_what_is_drawn_is_kept(
+    study, made, misplaced, unlike, errors_are_told, tmp_path, name
+):
     drawing, given = made(name)
     given.are(FIGURES[name])
     assert misplaced(drawing) == []
     assert unlike(drawing, study) == sorted(BESIDE.get(name, []))
     assert len(drawing.caption.split()) < 190
+    assert name in ("stage_figD2", "stage_fig6b") or errors_are_told(drawing)
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
 
@@ -210,6 +214,9 @@ def test_boundaries_are_those_of_the_llc_at_the_setting(study, name):
         if "seed 1" not in (title := ax.get_title("left")) and not title.startswith(("LLC, pub", "steps")):
             upright = {a.get_xdata()[0] for a in ax.get_lines() if len(set(a.get_xdata())) == 1}
             assert step in upright, title
+    if name != "stage_fig1b_lr":  # whose panels have several settings
+        assert "Bands: stages by the LLC, setting local (" in drawing.caption
+        assert f"seed 0: boundaries saddle {step_text(step)}" in drawing.caption
     without = drawn_by(name)({key: data for key, data in study.items() if key != "stages"})
     assert "Bands: stages" not in without.caption + without.details
 

@@ -78,6 +78,8 @@ def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
     bars = [line[:, 1] for each in left.containers for line in each.lines[2][0].get_segments() if len(line)]
     expected = np.stack([truth - 2 * error, truth + 2 * error], axis=1)[1:]
     np.testing.assert_allclose(np.sort([bar for bar in bars if np.isfinite(bar).all()], axis=0), expected)
+    upright = sorted({float(line.get_xdata()[0]) for line in drawing.figure.axes[2].get_lines()})
+    assert upright == pytest.approx([0.0, 2.0])  # the truth and the median
     relative = [
         segment[:, 1]
         for each in drawing.figure.axes[1].containers
