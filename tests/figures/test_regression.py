@@ -339,6 +339,7 @@ def test_predictions_and_scores_are_those_measured(study, drawn):
     assert not any(np.array_equal(a.get_ydata(), scores.sel(scale=3.0)) for a in ax.get_lines())
     early = drawn("stage_figC3")
     line(panel(early, "whole training, seed 0"), source["icl_early"].sel(seed=0))
+    line(panel(early, "steps 40 to 400, seed 0"), source["icl_late"].sel(seed=0, step=slice(40, 400)))
     ridge = source["ridge_mse"].isel(seed=0, step=0)
     assert early.data["bayes_icl_late"] == pytest.approx(float(ridge.sel(k=8) - ridge.sel(k=4)))
     far = drawn("stage_figC4")

@@ -3,6 +3,7 @@
 import json
 import re
 from html import escape, unescape
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -175,6 +176,14 @@ def test_the_table_has_a_row_per_head(datasets, misplaced):
         "previous-token", "multigram", "induction", "multigram",
     ]  # fmt: skip
     assert misplaced(drawing) == []
+    share = xr.full_like(datasets["tokens"]["share"], 0.25)  # more words than fit on a line
+    full = figures.rllc_table1_head_classification(
+        {**datasets, "tokens": datasets["tokens"].assign(share=share)}
+    )
+    full.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in full.figure.axes[0].texts if text.get_text()]
+    assert not [1 for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    assert all(full.figure.bbox.contains(*corner) for box in boxes for corner in (box.min, box.max))
 
 
 # --- the page
