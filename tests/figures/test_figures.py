@@ -407,7 +407,7 @@ def test_an_axis_of_steps_is_labelled_from_0_or_else_a_round_number(steps, first
     ax = Figure(figsize=(4, 3)).subplots()
     step_axis(ax, np.asarray(steps))
     ticks = ax.get_xticks()
-    assert ticks.min() == first and ticks.max() == steps[-1] and len({*ticks}) == len(ticks)
+    assert ticks.min() == first and ticks.max() == steps[-1] and len({*ticks}) == len(ticks) > 2
 
 
 def test_drawing_imports_neither_torch_nor_tslearn():
