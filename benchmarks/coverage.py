@@ -112,7 +112,7 @@ def replicated(setting: Setting, calls: tuple, count: int) -> list[tuple[np.ndar
 
 def row(name: str, setting: Setting, calls: tuple, truth: float | None, count: int) -> dict:
     """A row of the table."""
-    memory, values = memory_of(setting.facts()), []
+    memory, values = memory_of(setting), []
     samples = replicated(setting, calls, count)
     for x, y, rise, variance in samples:
         beta = coefficients(x, y, pairs=PAIRS, memory=memory)

@@ -26,7 +26,7 @@ from cases import BATCHES, make, read, write
 from compare import called
 from minutes import processor
 
-from rllc.estimator.reduced import LEAST_SHARED
+from rllc.estimator.reduced import LEAST_SHARED, looked_at, stride_of_look
 from rllc.estimator.refined import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
@@ -113,7 +113,10 @@ def timed(call: Callable) -> tuple:
 def measured(names: list[str], setting: Setting, chains: Callable, pairs: Callable) -> list[dict]:
     """CPU seconds and variances, one row per component."""
     on, seconds_on = timed(lambda: chains(setting=setting))
-    off, seconds_off = timed(lambda: chains(setting=replace(setting, gradient=False), at_center=on.at_center))
+    off, seconds_off = timed(lambda: chains(setting=looked_at(setting, 1), at_center=on.at_center))
+    stride = stride_of_look(setting)
+    look = {"setting": looked_at(setting, stride), "at_center": on.at_center[::stride]}
+    _, seconds_look = timed(lambda: chains(**look))
     with_pairs = replace(setting, chains=LEAST, pairs=2)
     found, seconds_pairs = timed(lambda: pairs(setting=with_pairs))
     x, y = (
@@ -132,6 +135,7 @@ def measured(names: list[str], setting: Setting, chains: Callable, pairs: Callab
             "seconds": {
                 "chain": seconds_on / count,
                 "control": seconds_off / count,
+                "look": seconds_look / count,
                 "pair": seconds_pairs / (len(names) * rise[row].size),
             },
         }
@@ -144,7 +148,7 @@ def cheapest(row: dict, error: float) -> tuple[float, float, int, int]:
 
     With C chains and P pairs of variance V the estimate's variance is smallest at beta = c / (v_y + C V / P),
     with c the covariance of chain and control: (v_x - c beta) / C. Where too little is shared, no pairs: the
-    plain chains, and the control that told so.
+    plain chains, and the look at the control that told so.
     """
     seconds = row["seconds"]
     table = np.cov(row["x"], row["y"])
@@ -153,7 +157,7 @@ def cheapest(row: dict, error: float) -> tuple[float, float, int, int]:
     count = max(var / wanted, LEAST)
     plain = count * seconds["chain"]
     if shared**2 < LEAST_SHARED * var * of_control:
-        return plain, plain + count * seconds["control"], int(np.ceil(count)), 0
+        return plain, plain + count * seconds["look"], int(np.ceil(count)), 0
     best = (np.inf, 0, 0)
     for chains in range(LEAST, 400):
         needed = var - chains * wanted  # what beta has to take off

@@ -51,5 +51,6 @@ def test_shrinkage_and_prediction():
     on, off = xr.DataArray([1.0, 0.5, -0.2, 1.0]), xr.DataArray([1.0, 1.0, 1.0, 0.0])
     np.testing.assert_allclose(shrinkage(on, off), [0.0, 0.5, 1.2, np.nan])
     assert curvature_prediction(xr.DataArray(8.0), n_beta=30, localization=200) == pytest.approx(0.6)
-    with pytest.raises(ValueError, match="localization"):
-        curvature_prediction(xr.DataArray(8.0), n_beta=30, localization=0)
+    for localization in (0, xr.DataArray([200.0, 0.0])):
+        with pytest.raises(ValueError, match="localization"):
+            curvature_prediction(xr.DataArray(8.0), n_beta=30, localization=localization)

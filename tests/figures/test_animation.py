@@ -74,6 +74,17 @@ def test_what_has_no_colour_gets_none(tmp_path):
     assert (np.abs(first - grey) < 4).all()  # what the quantizer looks up is exact to 4 levels
 
 
+@pytest.mark.parametrize(("count", "rate"), [(0, 5), (1, 0), (1, 5)])
+def test_one_frame_is_an_animation_and_none_is_refused(animation, count, rate, tmp_path):
+    some = animation._replace(frames=count)
+    if not count or not rate:
+        with pytest.raises(ValueError, match="expected one or more, and a positive rate"):
+            write_animation(some, tmp_path / "a.gif", {}, frames_per_second=rate)
+        return
+    write_animation(some, tmp_path / "a.gif", {}, frames_per_second=rate)
+    assert len(list(frames(tmp_path / "a.gif"))) == 1
+
+
 def test_frames_drawn_over_the_still_part_are_those_drawn_anew(sorting, tmp_path):
     """The same frame from a figure that is drawn in whole."""
     given = sorting.study(seeds=(0,), n_heads=1, vocabulary=12, steps=STEPS)

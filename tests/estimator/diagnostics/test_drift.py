@@ -12,6 +12,8 @@ def test_is_the_last_half_less_the_first():
     assert np.isnan(drift(np.zeros((0, 8)))).all()
     assert np.isnan(drift(np.zeros((2, 1)))).all()
     assert drift(np.ones((2, 8))) == (0, 0)
+    random = np.random.default_rng(0)  # an error takes four draws in each half
+    assert np.isnan(drift(random.normal(size=(4, 7)))[1]) and drift(random.normal(size=(4, 8)))[1] > 0
 
 
 @pytest.mark.parametrize("common", [0.0, 2.0])
