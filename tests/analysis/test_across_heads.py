@@ -26,6 +26,8 @@ def test_eta_squared_is_what_a_regression_on_types_explains_within_layers():
         left = row - design @ np.linalg.lstsq(design, row, rcond=None)[0]
         expected.append(1 - (left @ left) / (row @ row))
     np.testing.assert_allclose(over("separation"), expected, rtol=1e-12)
+    deeper = np.stack([VALUES, VALUES[::-1]])  # [distribution, step, head]
+    np.testing.assert_allclose(over("separation", deeper), [expected, expected[::-1]], rtol=1e-12)
 
 
 def test_eta_squared_of_types_that_say_all_or_nothing():

@@ -9,6 +9,7 @@ from rllc.run.slurm import (
     Job,
     SlurmError,
     Unanswered,
+    answer,
     cancel,
     jobs_here,
     refuse_names,
@@ -190,3 +191,10 @@ def test_names_that_a_shell_would_read_are_refused(name):
 
 def test_other_names_are_not():
     refuse_names(["a b; c (d) & #.yaml", "ü/*.yaml"])
+
+
+def test_a_command_that_cannot_be_run_or_fails_gives_no_answer():
+    for command in (["no-such-command-of-slurm"], ["false"]):
+        with pytest.raises(Unanswered, match=f"^{command[0]}: "):
+            answer(*command)
+    assert answer("echo", "RUNNING") == "RUNNING\n"

@@ -79,6 +79,7 @@ def test_a_job_is_told_what_its_numbers_depend_on_and_no_more(chunked):
     chosen = changed(changed(chunked, "seeds", [1, 2]), "dependence.seeds", [2])
     seeds = {name: each.seeds for name, each in measured(read(chosen).experiments["language"]).items()}
     assert [seeds[name] for name in ("rllc", "calibration", "dependence")] == [[0, 1, 2], [1, 2], [2]]
+    assert settings(study, "recommendation")["rule"].items() >= THRESHOLDS.items()
     known = settings(study, "recommendation")["known"]
     assert known["heads"]["likelihood"] == {"step_size": 1e-4, "n_beta": 3000, "localization": 1000}
     assert "likelihood" not in known["full"]
