@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from rllc.analysis.gaussian_process import smooth
-from rllc.analysis.plateaus import END, PEAK, SADDLE, START, TROUGH, plateaus
+from rllc.analysis.plateaus import END, PEAK, SADDLE, START, TROUGH, Boundary, _supported, plateaus
 
 FROM = 100
 
@@ -42,6 +42,12 @@ def test_the_regressions_peak_is_flat_for_long():
     assert (step[peak.first], step[peak.last]) == (13954, 75757)
     assert peak.support == 1.0
     assert step[int(peak.low)] < 40000 < step[peak.at] < step[int(peak.high)]
+
+
+def test_where_draws_have_a_boundary_is_a_checkpoint_of_some_draw():
+    draws = [[(PEAK, at, (at - 1, at + 1))] for at in (9, 10, 12, 14)]
+    seen = _supported(Boundary(PEAK, 11, 8, 15, True, 0.0, np.nan, np.nan), [*draws, [(TROUGH, 11, (8, 15))]])
+    assert (seen.support, seen.low, seen.high) == (0.8, 9.0, 14.0)
 
 
 def saddle(u):
