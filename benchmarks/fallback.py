@@ -10,7 +10,6 @@ the estimator's own rule. Work is CPU seconds times the variance of an estimate:
 
 import argparse
 import platform
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 import torch
 from cases import make, read
 from minutes import processor
+from to_error import timed
 
 from rllc.estimator.reduced import coefficients, looked_at, memory_of, stride_of_look
 from rllc.estimator.refined import sample_head_pairs, sample_heads
@@ -31,13 +31,6 @@ from rllc.setting import LEAST_CHAINS, Setting
 
 N_BETA = (30.0, 60.0, 100.0, 250.0, 1000.0)
 PAIRS, CALLS = 4, 2000
-
-
-def timed(call: Callable) -> tuple:
-    """What a call returns, and its CPU seconds."""
-    begun = time.process_time()
-    result = call()
-    return result, time.process_time() - begun
 
 
 def rows(names: list[str], setting: Setting, chains: Callable, pairs: Callable) -> list[str]:
