@@ -91,6 +91,14 @@ def test_shapes_are_carried_over_whatever_their_order_scale_and_offset(order, sc
     np.testing.assert_array_equal(other, first[order])
 
 
+def test_a_seed_without_a_scope_is_left_out_of_the_mean():
+    datasets = study([KINDS, KINDS, KINDS, KINDS], layers=1)
+    datasets["heads"]["head_type"][3] = "unknown"
+    made = carried(datasets)
+    assert made["rand_types"].sel(seed=3).isnull().all()
+    np.testing.assert_array_equal(made["rand_types_mean"].isel(step=-1), 1)
+
+
 def test_types_that_are_shuffled_give_0_in_the_mean():
     """Exact: over all 60 orders of the types an adjusted Rand index has the mean 0."""
     from itertools import permutations

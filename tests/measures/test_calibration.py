@@ -140,6 +140,9 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
     for component, chosen in {"0:0": slice(0, 2), "full": slice(0, 4)}.items():
         truth = np.mean([float((batch[chosen] ** 2).sum()) for batch in batches[:4]])
         np.testing.assert_allclose(several.sel(component=component)["hessian_trace"], truth, rtol=1e-5)
+    fewer = at_center(changing, weights, batches[:2], components=MASKS, probes=4, seed=0)  # than probes
+    truth = np.mean([float((batch**2).sum()) for batch in batches[:2]])
+    np.testing.assert_allclose(fewer.sel(component="full")["hessian_trace"], truth, rtol=1e-5)
     values = [float(well(weights, batch)) for batch in batches]
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
 

@@ -37,6 +37,17 @@ def test_unrecorded_results_of_another_plan_are_removed(results):
     assert names(results) == [".orphan.nc", "before.nc", "recorded.nc"]
 
 
+def test_what_is_removed_is_said_in_the_order_of_names(results):
+    late = Path("results/language/checkpoints/seed0/from0.json")
+    late.parent.mkdir(parents=True)
+    for file in (Path("results/language/rllc.nc"), late):
+        file.touch()
+    said = leftover.drop_leftover(Path("results"), "plan-b.json", dry=True)
+    files = [line.partition(" was made")[0] for line in said]
+    assert files == [f"results/language/{name}" for name in
+                     ("checkpoints/seed0/from0.json", "parts/hessian/orphan.nc", "rllc.nc")]  # fmt: skip
+
+
 def test_they_are_kept_under_the_same_plan_and_after_a_run_that_ended(results):
     assert leftover.drop_leftover(Path("results"), "plan-a.json") == []
     leftover.end()
