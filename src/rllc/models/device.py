@@ -8,6 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from rllc.models.onednn import onednn
+
 
 @cache
 def choose(device: str) -> torch.device:
@@ -79,5 +81,5 @@ def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Te
     if precision == "bf16":
         raise ValueError('a measure cannot be taken at precision "bf16": expected "fp32" or "tf32"')
     place = choose(device)
-    with products(precision), without_denormals():
+    with products(precision), onednn(), without_denormals():
         yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}

@@ -84,13 +84,14 @@ def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Tensor]) -> tuple
 
 
 def blocks(chains: int, rows: int, at_once: int, *, together: bool) -> list[tuple[slice, slice]]:
-    """Blocks of chains and rows that hold ``at_once`` rows (of a chain) each, or less.
+    """Blocks of chains and rows that hold ``at_once`` rows (of a chain) each, or less, all about the same.
 
     together  as many chains in a block as go in, for few and large launches; else one chain in each, so that
               the rows of a block are contiguous
     """
     group = max(min(chains, at_once // rows), 1) if together else 1
-    step = max(min(rows, at_once // group), 1)
+    step = max(at_once // group, 1)
+    step = -(-rows // -(-rows // step))  # no small rest, which would be slow to multiply
     return [
         (slice(chain, min(chain + group, chains)), slice(row, min(row + step, rows)))
         for chain in range(0, chains, group)
