@@ -24,7 +24,6 @@ from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
 from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.pairs import Pairs, check_further
-from rllc.models.onednn import onednn
 from rllc.models.weights import Weights
 from rllc.setting import COUNT, Setting, truth
 from rllc.vocabulary import NATS, describe, status_attributes
@@ -73,7 +72,6 @@ class Prepared(NamedTuple):
     sizes: Mapping[str, int]
 
 
-@onednn()
 def estimated(
     loss: Loss,
     weights: Weights,
