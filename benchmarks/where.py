@@ -32,7 +32,7 @@ CASES = {
 # the first whose word is in an operation's name
 KINDS = {
     "attention, fused": ("scaled_dot_product",),
-    "products": ("mm", "vecdot", "dot"),
+    "products": ("mm", "vecdot", "dot", "linear_pointwise"),
     "exponentials, softmax": ("exp", "softmax", "log"),
     "looking up and its gradient": ("index", "embedding", "gather", "scatter", "sort", "unique"),
     "copies and new memory": ("copy", "fill", "empty", "zero", "ones", "cat", "clone", "expand", "view"),

@@ -71,7 +71,9 @@ def unnamed(drawing):
             continue  # of bars, which titles name
         if not first.get_ylabel():
             wrong.append(f"upright axis of {ax.get_title('left')}")
-        if not any(o.get_xlabel() for o in below) and ax.xaxis.get_tick_params()["labelbottom"]:
+        shared = len(ax.get_shared_x_axes().get_siblings(ax)) > 1
+        ticks = any(o.xaxis.get_tick_params()["labelbottom"] for o in below)
+        if not any(o.get_xlabel() for o in below) and (ticks or shared) or (shared and not ticks):
             wrong.append(f"level axis of {ax.get_title('left')}")
     return wrong
 

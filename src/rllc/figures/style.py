@@ -67,6 +67,7 @@ SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many e
 PANEL = (3.1, 2.3)  # inches
 TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row
 MARGIN = 1.5
+STEPS = "training step (log scale)"
 LEGEND_ROWS = 9
 
 
@@ -162,7 +163,7 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     minor = _ticks(unit, last, range(2, 10))
     ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
     if ax.get_subplotspec().is_last_row():
-        ax.set_xlabel("training step (log scale)")
+        ax.set_xlabel(STEPS)
 
 
 def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
