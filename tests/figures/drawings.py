@@ -73,7 +73,8 @@ def unnamed(drawing):
             wrong.append(f"upright axis of {ax.get_title('left')}")
         shared = len(ax.get_shared_x_axes().get_siblings(ax)) > 1
         ticks = any(o.xaxis.get_tick_params()["labelbottom"] for o in below)
-        if not any(o.get_xlabel() for o in below) and (ticks or shared) or (shared and not ticks):
+        named = any(o.get_xlabel() for o in below)
+        if (shared and not (ticks and named)) or (ticks and not named):
             wrong.append(f"level axis of {ax.get_title('left')}")
     return wrong
 

@@ -88,7 +88,7 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
             where, at = (free[0], 0.0) if free.size else (line[-1], 1.02)
             style.beside(where, row.keys, title=row.heading, at=at)
     for line, row, below in zip(axes, rows, rows[1:], strict=False):
-        for ax, panel in [*zip(line, row.panels, strict=False)][len(below.panels) :]:  # the last of its column
+        for ax, panel in [*zip(line, row.panels, strict=False)][len(below.panels) :]:  # the last in a column
             ax.tick_params(labelbottom=True)
             ax.set_xlabel(panel.x or style.STEPS)
     _named_below(figure, axes.flat)
