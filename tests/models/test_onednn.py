@@ -1,5 +1,6 @@
 """Products in the block against torch's own in float64, at every level of derivatives, and where it applies."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_all_derivatives_are_the_same():
         torch.testing.assert_close(made, expected, rtol=1e-3, atol=1e-6)
 
 
-def test_the_block_ends_with_the_outermost_also_by_an_error():
+def test_the_block_is_of_its_thread_and_ends_with_the_outermost_also_by_an_error():
     a = numbers(200, 200)
 
     def times():
@@ -131,10 +132,11 @@ def test_the_block_ends_with_the_outermost_also_by_an_error():
 
     with onednn(where=False):
         assert times() == 0
-    with pytest.raises(KeyError), onednn(where=True):
+    with pytest.raises(KeyError), onednn(where=True), ThreadPoolExecutor() as other:
         with onednn(where=True):
             pass
         assert times() == 1
+        assert other.submit(times).result() == 0
         raise KeyError
     assert times() == 0
 

@@ -6,6 +6,7 @@ EPYC of 2024 it does 110 GFLOP/s per core, where oneDNN, which torch brings as w
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,7 @@ NARROW = 32
 PROCESSOR = Path("/proc/cpuinfo")
 OVERRIDDEN = ("mm", "addmm", "addmm.out", "bmm", "baddbmm_")
 
-_within = 0  # blocks that are entered
-_library: torch.library.Library | None = None
+_within: ContextVar[bool] = ContextVar("_within", default=False)
 
 
 @cache
@@ -37,30 +37,27 @@ def faster() -> bool:
 
 @contextmanager
 def onednn(*, where: bool | None = None) -> Iterator[None]:
-    """A block in which torch's products of float32 matrices on the CPU, of all threads, are oneDNN's.
+    """A block in which this thread's products of float32 matrices on the CPU are oneDNN's.
 
     where  in place of ``faster()``; elsewhere, and for small, narrow and other products, nothing changes
 
     The numbers are those of MKL but for rounding, at every level of derivatives: autograd and ``torch.func``
-    end in the same few operators, and those are exchanged.
+    end in the same few operators, and those are exchanged, once in a process. Outside of blocks they are
+    torch's, a microsecond later: to change them back could crash a thread that is in one of them.
     """
-    global _within, _library
     if not (faster() if where is None else where):
         yield
         return
-    if not _within:
-        _library = _exchanged()
-    _within += 1
+    _exchange()
+    before = _within.set(True)
     try:
         yield
     finally:
-        _within -= 1
-        if not _within:
-            _library._destroy()
-            _library = None
+        _within.reset(before)
 
 
-def _exchanged() -> torch.library.Library:
+@cache
+def _exchange() -> torch.library.Library:
     library = torch.library.Library("aten", "IMPL")
     with catch_warnings():
         simplefilter("ignore", UserWarning)  # that torch's own kernels are overridden
@@ -71,11 +68,11 @@ def _exchanged() -> torch.library.Library:
 
 
 def _or_torchs(name: str, ours: Callable[..., Tensor | None]) -> Callable[..., Tensor]:
-    """The kernel ``ours`` of an operator, and torch's where that returns None."""
+    """The kernel ``ours`` of an operator, and torch's outside of blocks and where that returns None."""
     torchs = torch.library.get_kernel(f"aten::{name}", "CPU")
 
     def kernel(keys: Any, *args: Any, **options: Any) -> Tensor:
-        made = ours(*args, **options)
+        made = ours(*args, **options) if _within.get() else None
         return torchs.call_boxed(keys, *args, **options) if made is None else made
 
     return kernel
