@@ -79,6 +79,9 @@ def test_what_torch_refuses_is_refused_in_its_words():
         lambda: torch.bmm(a.expand(2, -1, -1), a.expand(3, -1, -1)),
         lambda: numbers(1, 200, 200).baddbmm_(a.expand(2, -1, -1), a.expand(2, -1, -1)),
         lambda: torch.mm(a, a.double()),
+        lambda: torch.mm(a[0], a),
+        lambda: torch.addmm(a[0], a, a[0]),
+        lambda: torch.bmm(a, a),
     ):
         with pytest.raises(RuntimeError) as outside:
             refused()

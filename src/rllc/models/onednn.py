@@ -78,8 +78,10 @@ def _or_torchs(name: str, ours: Callable[..., Tensor | None]) -> Callable[..., T
     return kernel
 
 
-def _pays(a: Tensor, b: Tensor) -> bool:
-    """Of a [., m, k] and b [., k, n], in float32 that nobody allowed to be rounded."""
+def _pays(a: Tensor, b: Tensor, dims: int) -> bool:
+    """Of a [., m, k] and b [., k, n] of so many dims, in float32 that nobody allowed to be rounded."""
+    if not a.ndim == b.ndim == dims:
+        return False
     (m, k), n = a.shape[-2:], b.shape[-1]
     if m * k * n < MULTIPLICATIONS or min(m, n) < NARROW or k != b.shape[-2]:
         return False
@@ -98,11 +100,11 @@ def _sum(c: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _mm(a: Tensor, b: Tensor) -> Tensor | None:
-    return _product(a, b) if _pays(a, b) else None
+    return _product(a, b) if _pays(a, b, 2) else None
 
 
 def _bmm(a: Tensor, b: Tensor) -> Tensor | None:
-    if not _pays(a, b) or len(a) != len(b):
+    if not _pays(a, b, 3) or len(a) != len(b):
         return None
     if len(a) == 1:
         return _product(a[0], b[0])[None]
@@ -110,8 +112,10 @@ def _bmm(a: Tensor, b: Tensor) -> Tensor | None:
 
 
 def _addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor | None:
+    if not _pays(a, b, 2) or c.dtype is not torch.float32 or beta != 1:
+        return None
     row, whole = c.shape == b.shape[1:], c.shape == (len(a), b.shape[1])
-    if not (row or whole) or c.dtype is not torch.float32 or beta != 1 or not _pays(a, b):
+    if not (row or whole):
         return None
     if alpha != 1:
         return torch.add(c, _product(a, b), alpha=alpha)
@@ -119,15 +123,14 @@ def _addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
 
 
 def _addmm_out(c: Tensor, a: Tensor, b: Tensor, *, out: Tensor, **factors: float) -> Tensor | None:
-    if out.shape != (len(a), b.shape[1]) or out.dtype is not torch.float32:
-        return None
-    made = _addmm(c, a, b, **factors)
-    return None if made is None else out.copy_(made)
+    made = _addmm(c, a, b, **factors) if out.dtype is torch.float32 else None
+    return None if made is None or out.shape != made.shape else out.copy_(made)
 
 
 def _baddbmm_(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor | None:
-    whole = c.shape == (len(a), a.shape[1], b.shape[2]) and len(a) == len(b)
-    if not whole or c.dtype is not torch.float32 or beta != 1 or not _pays(a, b):
+    if not _pays(a, b, 3) or c.dtype is not torch.float32 or beta != 1:
+        return None
+    if c.shape != (len(a), a.shape[1], b.shape[2]) or len(a) != len(b):
         return None
     for into, x, y in zip(c, a, b, strict=True):
         into.add_(_product(x, y), alpha=alpha)
