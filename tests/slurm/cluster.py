@@ -122,7 +122,9 @@ class Cluster:
 
     def run(self, *arguments: str, check: bool = True) -> str:
         """Standard output of a short command inside."""
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=120, cwd="/")
+        done = subprocess.run(
+            self.command(*arguments), capture_output=True, text=True, timeout=120, cwd="/", env=_environment()
+        )
         if check and done.returncode:
             raise RuntimeError(f"{arguments} failed: {done.stdout}{done.stderr}")
         return done.stdout
@@ -211,7 +213,7 @@ def started(accounting: bool = False) -> Iterator[Cluster]:
     program = [sys.executable, str(Path(__file__)), "serve", *(["accounting"] if accounting else [])]
     process = subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", *_unshare(), *program],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": _path()}, cwd="/",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment(), cwd="/",
     )  # fmt: skip
     try:
         said = process.stdout.readline().strip()
@@ -317,7 +319,12 @@ def _unshare() -> Sequence[str]:
 
 
 def _path() -> str:
+    """Where Slurm's daemons are too, which the PATH of many a shell leaves out."""
     return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": _path()}
 
 
 if __name__ == "__main__":
