@@ -26,7 +26,7 @@ from cases import BATCHES, make, read, write
 from compare import called
 from minutes import processor
 
-from rllc.estimator.reduced import LEAST_SHARED, looked_at, stride_of_look
+from rllc.estimator.reduced import looked_at, pays, stride_of_look
 from rllc.estimator.refined import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
@@ -156,7 +156,7 @@ def cheapest(row: dict, error: float) -> tuple[float, float, int, int]:
     wanted = (error * np.mean(row["x"])) ** 2
     count = max(var / wanted, LEAST)
     plain = count * seconds["chain"]
-    if shared**2 < LEAST_SHARED * var * of_control:
+    if not pays(shared**2 / (var * of_control), np.mean(row["x"]), np.mean(row["y"])):
         return plain, plain + count * seconds["look"], int(np.ceil(count)), 0
     best = (np.inf, 0, 0)
     for chains in range(LEAST, 400):

@@ -27,9 +27,10 @@ from rllc.vocabulary import describe
 
 LOOKS = 4  # kept draws of each chain's control at most that tell whether more of it is worth its cost
 BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
-# The squared correlation that the other chains must show between estimate and control. The pairs cost about
-# as much as the chains, so that half would just pay; what a few chains show is that much too large by chance.
-LEAST_SHARED = 0.8
+# The pairs cost about as much as the chains, so that half a variance shared would just pay. Of three chains a
+# correlation is known badly, means well, and what has hardly parted in its mean has seldom in the rest.
+NEAR = 0.8  # the estimate over its control, or the control over the estimate
+LEAST_SHARED, LEAST_SHARED_NEAR = 0.85, 0.4  # squared correlation that must be seen; where the two are near
 LEVEL = 0.975  # the quantile of an interval of 95 %
 
 VARIABLES = {
@@ -144,10 +145,11 @@ def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> 
         beta = cov(x, y) / (var(y) + chains V)
 
     where V is the variance of the pairs' mean to come. cov / var is that of differences between chains, draw
-    by draw. A pair has the variance of the even part of a draw's rise, and the mean over draws has at least
+    by draw, times the correlation: the slope of draws is larger than that of their means, and partly noise. A
+    pair has the variance of the even part of a draw's rise, and the mean over draws has at least
     ``memory`` times that over the number of draws, so chains V / var(y) is at most chains / (pairs memory),
-    which stands for it. beta is 0 where the squared correlation is below ``LEAST_SHARED``, and of a chain
-    that is NaN in x or y.
+    which stands for it. beta is 0 where too little is shared (``pays``), and of a chain that is NaN in x
+    or y.
 
     pairs   per draw
     memory  variance of the control's mean over draws, over what it were if draws were independent
@@ -161,9 +163,18 @@ def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> 
         others = good & (np.arange(len(x)) != chain)
         a, b = (each[others] - each[others].mean(0) for each in (x, y))
         cov, var_x, var_y = (a * b).sum(), (a * a).sum(), (b * b).sum()
-        if cov > 0 and cov**2 > LEAST_SHARED * var_x * var_y:
-            beta[chain] = cov / var_y * kept
+        if cov <= 0:
+            continue
+        shared = cov**2 / (var_x * var_y)
+        if pays(shared, x[others].mean(), y[others].mean()):
+            beta[chain] = cov / var_y * np.sqrt(shared) * kept
     return beta
+
+
+def pays(shared: float, mean: float, of_control: float) -> bool:
+    """Whether so large a squared correlation of an estimate and its control is worth the pairs."""
+    near = NEAR * of_control < mean < of_control / NEAR
+    return shared > (LEAST_SHARED_NEAR if near else LEAST_SHARED)
 
 
 def shared_variance(trace: np.ndarray) -> float:
