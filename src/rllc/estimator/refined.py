@@ -27,8 +27,8 @@ from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_
 from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.estimator.samplers.sgld import advance
 from rllc.estimator.summary import Prepared, estimated
+from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
-from rllc.models.onednn import onednn
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
 from rllc.models.weights import Weights, check_weights
 from rllc.setting import Setting, shown
@@ -96,7 +96,7 @@ class Folded(NamedTuple):
     unembedding: Unembedding
 
 
-@onednn()
+@tuned()
 @torch.no_grad()
 def sample_heads(
     weights: Weights,
@@ -155,7 +155,7 @@ def sample_heads(
     return traces
 
 
-@onednn()
+@tuned()
 @torch.no_grad()
 def sample_head_pairs(
     weights: Weights,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rllc.job.memory import keep_freed_memory
+from rllc.models.memory import freed_memory_kept
 from rllc.run.fingerprint import fingerprint
 
 log = logging.getLogger("rllc")
@@ -47,9 +47,9 @@ def run(main: Callable[..., None]) -> None:
         named = [name for flag, hint in hints.items() if _is_function(hint) for name in given[flag] if name]
         given["code"] = _same_code(script, given["code"], [name.partition(":")[0] for name in named])
         values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
-        keep_freed_memory()
         started = time.monotonic()
-        main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
+        with freed_memory_kept():
+            main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
         log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")

@@ -13,7 +13,7 @@ from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.estimator.samplers.pairs import Pairs, rises
-from rllc.models.onednn import onednn
+from rllc.models.device import tuned
 from rllc.models.weights import Weights
 from rllc.setting import Setting
 
@@ -22,7 +22,7 @@ NEED_GRADIENTS = {"rmsprop"}  # the preconditioner is made of them, also where t
 VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
 
 
-@onednn()
+@tuned()
 def sample(
     loss: Loss,
     weights: Weights,
@@ -78,7 +78,7 @@ def sample(
     )
 
 
-@onednn()
+@tuned()
 def sample_pairs(
     loss: Loss,
     weights: Weights,
