@@ -91,12 +91,17 @@ def _pays(a: Tensor, b: Tensor, dims: int) -> bool:
 
 def _product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """a [m, k] b [k, n] (+ bias [n])."""
-    return torch.ops.mkldnn._linear_pointwise.default(a, b.t(), bias, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise.default(a, _weight(b), bias, "none", [], "")
 
 
 def _sum(c: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """c [m, n] + a b."""
-    return torch.ops.mkldnn._linear_pointwise.binary(a, c, b.t(), None, "add")
+    return torch.ops.mkldnn._linear_pointwise.binary(a, c, _weight(b), None, "add")
+
+
+def _weight(b: Tensor) -> Tensor:
+    """b transposed; a copy where there are gaps in it, with which oneDNN takes a thousand times longer."""
+    return b.t() if b.is_contiguous() or b.t().is_contiguous() else b.t().contiguous()
 
 
 def _mm(a: Tensor, b: Tensor) -> Tensor | None:
