@@ -144,15 +144,16 @@ class LastLayer:
             logits.addcmul_(target, total, value=-1)
         else:
             logits.scatter_add_(-1, target.expand(shape[:2])[..., None], -total)
-        weight = 1 / (total * self._rows)
+        weight, z_T = 1 / (total * self._rows), z.mT.contiguous()
+        logits.mul_(weight if scale is None else weight * scale)  # the gradient in what the scale multiplies
         d_z = torch.bmm(logits, M.mT)
-        self._d_M[chains].baddbmm_((scaled * weight).mT, logits)
-        if scale is None:  # base W does not depend on z, and x enters in no other way
-            return losses, d_z.mul_(weight)
-        reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
-        by_scale = through_scale(reach[..., None] * weight, scale, x.shape[-1])
-        self._d_W_O[chains].baddbmm_((z * by_scale).mT, x)
-        return losses, d_z.mul_(weight * scale).addcmul_(torch.bmm(x, W_O.mT), by_scale)
+        self._d_M[chains].baddbmm_(z_T, logits)
+        if scale is not None:  # else base W does not depend on z, and x enters in no other way
+            reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
+            x.mul_(through_scale(reach[..., None] / scale, scale, x.shape[-1]))
+            self._d_W_O[chains].baddbmm_(z_T, x)
+            d_z.baddbmm_(x, W_O.mT)
+        return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
         """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
