@@ -220,7 +220,7 @@ def test_what_figures_take_of_heads_is_what_their_contrasts_read():
     """Of estimates with pairs and of those without."""
     plain = estimates()
     chains, level = plain["rllc_chain"], plain["rllc_chain"].mean("chain")
-    more = {"rllc_reduced_chain": chains / 2, "coupling": level, "rllc_gradient_off_se": level + 1}
+    more = {"rllc_reduced_chain": chains / 2, "rllc_se_control": level}
     for dataset in (plain, plain.assign(more)):
         taken = dataset.assign(rllc=level)[[name for name in BY_CHAIN if name in dataset]]
         for found, expected in zip(by_chain(taken), by_chain(dataset), strict=True):

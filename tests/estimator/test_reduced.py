@@ -126,7 +126,7 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
     assert float(found.llc) == float(plain.llc)
     chains = plain.llc_chain.values
     assert float(found.llc_se) == pytest.approx(chains.std(ddof=1) / 2 * t.ppf(0.975, 3) / norm.ppf(0.975))
-    assert float(found.coupling) == float(found.variance_removed) == 0
+    assert float(found.coupling) == float(found.variance_removed) == float(found.llc_se_control) == 0
     control = found.llc_gradient_off_chain
     if report_control:
         assert float(found.llc_gradient_off) == pytest.approx(float(control.mean()))

@@ -6,8 +6,8 @@ What two estimates share cancels in their difference, and only in an error that 
   ``seeded`` at every step. It is paired chain by chain.
 - **A control** with independent pairs (``rllc.estimator.reduced``) takes out of every chain what it shares
   with its own gradient-off run. Chains so reduced are compared where there are any (``by_chain``); the error
-  of the control's mean is one for all chains of an estimate, and is added, as if two estimates' pairs had
-  nothing in common. On two distributions their normals are the same, so the error is rather too large.
+  of the control's mean and coupling is one for all chains of an estimate, and is added, as if two estimates'
+  had nothing in common. On two distributions the normals are the same, so the error is rather too large.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
   them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
   difference would move with others is seen only draw by draw, in traces (``batch_variance``).
@@ -17,7 +17,7 @@ the law of total variance, for the mean difference D over C chains of T draws::
 
     Var D = E Var(D | B) + Var E(D | B)
     E Var(D | B) = E[(var a_c + var b_c - 2 cov(a_c, b_c)) / C]      the covariance is 0 without shared noise
-                   + those of the two controls' means
+                   + those of the two controls
 """
 
 import json
@@ -39,7 +39,7 @@ VARIABLES = {
     "rival": ("the highest other head", "1"),
 }
 # What ``by_chain`` reads of heads.
-BY_CHAIN = ("rllc_chain", "rllc_reduced_chain", "coupling", "rllc_gradient_off_se")
+BY_CHAIN = ("rllc_chain", "rllc_reduced_chain", "rllc_se_control")
 DIMS = ("head", "distribution", "step")
 SHARED_NOISE = ("distribution",)  # along these, chain c of one label has the noise of chain c of the other
 
@@ -67,10 +67,10 @@ def contrast(
         contrast            mean a_c - mean b_c
         contrast_se^2       with shared noise     var(a_c - b_c) / C, over the chains ok in both
                             without               var(a_c) / C_a + var(b_c) / C_b
-                            of reduced chains     + the squared errors of their controls' means
+                            of reduced chains     + the squared errors of their controls
                             and with traces       + batch_variance of the difference of the traces
         unpaired_se^2       var(a_c) / C_a + var(b_c) / C_b, and with traces + batch_variance of each
-        degrees_of_freedom  C - 1; or Welch and Satterthwaite's for the sum
+        degrees_of_freedom  C - 1, of reduced chains C - 2; or Welch and Satterthwaite's for the sum
         half_width          t quantile times contrast_se
 
     Without shared noise, pairing a_c and b_c by chain would estimate the same error with half the degrees of
@@ -106,12 +106,11 @@ def contrast(
 def by_chain(dataset: xr.Dataset, name: str = "rllc") -> tuple[xr.DataArray, xr.DataArray]:
     """One estimate per chain (..., chain), NaN where the chain failed, and the squared error common to all.
 
-    ``{name}_reduced_chain`` and ``(coupling {name}_gradient_off_se)^2`` where they were sampled with pairs;
-    else ``{name}_chain`` and 0. Raises ValueError where there is neither.
+    ``{name}_reduced_chain`` and ``{name}_se_control^2`` where they were sampled with pairs; else
+    ``{name}_chain`` and 0. Raises ValueError where there is neither.
     """
     if f"{name}_reduced_chain" in dataset:
-        control = dataset["coupling"] * dataset[f"{name}_gradient_off_se"]
-        return dataset[f"{name}_reduced_chain"], control.fillna(0) ** 2
+        return dataset[f"{name}_reduced_chain"], dataset[f"{name}_se_control"].fillna(0) ** 2
     if f"{name}_chain" not in dataset:
         raise ValueError(f"the dataset has no {name}_chain, only {', '.join(map(str, dataset.data_vars))}")
     chains = dataset[f"{name}_chain"]
@@ -138,7 +137,8 @@ def difference(
 ) -> xr.Dataset:
     """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains.
 
-    common  squared errors that all chains of the one and of the other have in common, well known
+    common  squared errors that all chains of the one and of the other have in common, well known; where
+            they are above 0, a coupling was fitted, which takes a degree of freedom
     """
     from scipy.special import stdtrit
 
@@ -147,13 +147,14 @@ def difference(
     ok = a.notnull(), b.notnull()
     both = ok[0] & ok[1]
     of_each = [_of_mean(a), _of_mean(b)]
+    fitted = [1.0 + (each > 0) for each in common] or [1.0, 1.0]
     unpaired = sum(of_each)
     if shared_noise:
         value, square = (a - b).mean("chain"), _of_mean(a - b)
-        terms = [(square, both.sum("chain") - 1.0)]
+        terms = [(square, both.sum("chain") - np.maximum(*fitted))]
     else:
         value, square = a.mean("chain") - b.mean("chain"), unpaired
-        terms = [(v, own.sum("chain") - 1.0) for v, own in zip(of_each, ok, strict=True)]
+        terms = [(v, own.sum("chain") - n) for v, own, n in zip(of_each, ok, fitted, strict=True)]
     square, unpaired = square + sum(common), unpaired + sum(common)
     if traces is not None:
         between, within, freedom = _of_batches(traces[0] - traces[1], both)

@@ -108,8 +108,9 @@ def estimate(
     ``_halfwidth``, ``raftery_lewis_factor`` (component, chain); ``loss`` (component, chain, draw; burn-in
     included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``summary.VARIABLES``
     says what each is. Attributes are the setting.
-    With ``pairs`` also ``reduced.VARIABLES``: ``llc_se_data``, ``llc_gradient_off``, ``llc_gradient_off_se``,
-    ``coupling``, ``variance_removed`` (component), ``llc_gradient_off_chain`` (component, chain).
+    With ``pairs`` also ``reduced.VARIABLES``: ``llc_se_control``, ``llc_se_data``, ``llc_gradient_off``,
+    ``llc_gradient_off_se``, ``coupling``, ``variance_removed`` (component), ``llc_gradient_off_chain``,
+    ``llc_reduced_chain`` (component, chain).
 
     Raises ValueError, naming the argument and what was expected: where a number is none or out of range,
     batches are no sequence or not of one kind, a weight is not finite, a mask does not fit, there is nothing

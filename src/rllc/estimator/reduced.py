@@ -39,6 +39,9 @@ VARIABLES = {
         "Monte Carlo standard error of the LLC given these minibatches, from differences between chains and "
         "between pairs; it holds no data-sampling error", "1",
     ),
+    "llc_se_control": (
+        "the part of llc_se that all chains have in common: of the control's mean and of the coupling", "1",
+    ),
     "llc_se_data": ("standard error of the LLC from the choice of minibatches", "1"),
     "llc_gradient_off": ("control: mean of the same estimate without the gradient, from pairs", "1"),
     "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
@@ -214,7 +217,7 @@ def combined(
     good = np.isfinite(x).all(-1)
     by_chain = np.full(len(x), np.nan)
     if not good.any():
-        nothing = ("change", "llc_se", "llc_se_data", "coupling", "variance_removed")
+        nothing = ("change", "llc_se", "llc_se_control", "llc_se_data", "coupling", "variance_removed")
         return dict.fromkeys(nothing, np.nan) | {"change_by_chain": by_chain}
     x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
     if pairs is None or not np.isfinite(pairs[0]).all():
@@ -230,15 +233,16 @@ def combined(
     by_chain[good] = change
     count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where it is, the slope
     of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
+    of_pairs = slope**2 * own_error
     apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
     with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
         of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.nan
-        of_pairs = slope**2 * own_error
         freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - fitted) + of_pairs**2 / own_freedom)
         return control | {
             "change": change.mean(),
             "change_by_chain": by_chain,
             "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
+            "llc_se_control": np.sqrt(of_slope + of_pairs),
             "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
             "coupling": slope,
             "variance_removed": 1 - (apart - beta[:, None] * control_apart).var() / apart.var(),

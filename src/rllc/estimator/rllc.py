@@ -42,7 +42,8 @@ def with_control(
     Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
     ``name``, its diagnostics, ``{name}_gradient_off`` and its error, where asked for ``{name}_centred`` and
     its error, and ``verdict``, which now also says what the controls do of the estimate. With
-    ``setting.pairs`` also ``{name}_se_data``, ``coupling`` and ``variance_removed`` (``reduced.VARIABLES``).
+    ``setting.pairs`` also ``{name}_se_control``, ``{name}_se_data``, ``coupling`` and ``variance_removed``
+    (``reduced.VARIABLES``).
     """
     on = estimate(setting=setting, **({"report_control": True} if setting.pairs else {}))
     controls, chains = {}, []

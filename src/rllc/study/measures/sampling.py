@@ -209,7 +209,10 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
         "heidelberger_welch_halfwidth", "raftery_lewis_factor",
     )  # fmt: skip
-    optional = (f"{name}_centred", f"{name}_centred_se", f"{name}_se_data", "coupling", "variance_removed")
+    optional = (
+        f"{name}_centred", f"{name}_centred_se", f"{name}_se_control", f"{name}_se_data", "coupling",
+        "variance_removed",
+    )  # fmt: skip
     asked = {variable: Variable("", "", dims, optional="where asked for") for variable in optional}
     reduced = Variable("", "", (*dims, "chain"), optional="where asked for")
     return (
