@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rllc.models.memory import freed_memory_kept
+from rllc.memory import freed_memory_kept
 from rllc.run.fingerprint import fingerprint
 
 log = logging.getLogger("rllc")

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from rllc.models.memory import freed_memory_kept
+from rllc.memory import freed_memory_kept
 from rllc.models.onednn import onednn
 
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from rllc.models import memory
+from rllc import memory
 
 # 40 MB, more than glibc ever keeps by itself, 20 times over, and what is left of 20 pieces of it that are freed
 COUNT = """
 import contextlib, resource
 import numpy as np
-from rllc.models.memory import freed_memory_kept
+from rllc.memory import freed_memory_kept
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
