@@ -21,7 +21,8 @@ def megabytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() // 2**20
 
-with freed_memory_kept() if {kept} else contextlib.nullcontext(), freed_memory_kept() if {kept} else contextlib.nullcontext():
+block = freed_memory_kept if {kept} else contextlib.nullcontext
+with block(), block():
     np.ones(5_000_000)
     before = faults()
     for _ in range(20):

@@ -3,12 +3,12 @@
 import ctypes
 import platform
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 # From <malloc.h>: only above so many bytes is free memory given back, and a tensor mapped alone.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-ALL = 2**31 - 1
+KEPT = {M_TRIM_THRESHOLD: 2**31 - 1, M_MMAP_THRESHOLD: 2**31 - 1}
 USUAL = {M_TRIM_THRESHOLD: 2**26, M_MMAP_THRESHOLD: 2**25}  # to which glibc raises them by itself, at most
 
 _lock, _blocks = threading.Lock(), 0
@@ -23,21 +23,20 @@ def freed_memory_kept() -> Iterator[None]:
     last of them leaves its block: what is free then is given back as tensors are freed.
     """
     global _blocks
-    mallopt = _mallopt()
     with _lock:
         _blocks += 1
-        if _blocks == 1 and mallopt is not None:
-            for parameter in USUAL:
-                mallopt(parameter, ALL)
+        if _blocks == 1:
+            _set(KEPT)
     try:
         yield
     finally:
         with _lock:
             _blocks -= 1
-            if not _blocks and mallopt is not None:
-                for parameter, size in USUAL.items():
-                    mallopt(parameter, size)
+            if not _blocks:
+                _set(USUAL)
 
 
-def _mallopt() -> Callable[[int, int], int] | None:
-    return ctypes.CDLL(None).mallopt if platform.libc_ver()[0] == "glibc" else None
+def _set(thresholds: dict[int, int]) -> None:
+    if platform.libc_ver()[0] == "glibc":
+        for parameter, size in thresholds.items():
+            ctypes.CDLL(None).mallopt(parameter, size)

@@ -181,7 +181,7 @@ def test_a_coefficient_is_the_least_squares_slope_shrunk_for_the_pairs_to_come()
     a, b = ((each[1:] - each[1:].mean(0)).ravel() for each in (x, y))
     slope, correlation = np.polyfit(b, a, 1)[0], np.corrcoef(a, b)[0, 1]
     found = coefficients(x, y, pairs=4, memory=2.5)[0]
-    assert found == pytest.approx(slope * correlation / (1 + 5 / (4 * 2.5)), rel=1e-2)
+    assert found == pytest.approx(slope * correlation / (1 + 5 / (4 * 2.5)), rel=1e-3)
     law = {"n_beta": 1.0, "step_size": 0.1, "localization": 4.0}
     setting = Setting(**law, chains=4, draws=4, burn_in=1, thinning=3, pairs=2)
     assert memory_of(setting) == (pytest.approx(1 + 2 * (2 / 3 * 0.8**6 + 1 / 3 * 0.8**12)))
@@ -207,13 +207,13 @@ def test_everything_of_single_chains_is_as_without_pairs():
         assert found[name].attrs["long_name"], name
 
 
-@pytest.mark.parametrize("noise", [0.1, 0.6])
-def test_a_chains_coefficient_does_not_depend_on_the_chain(noise):
+@pytest.mark.parametrize(("noise", "least"), [(0.1, 0.8), (0.6, 0.6)])
+def test_a_chains_coefficient_does_not_depend_on_the_chain(noise, least):
     random = np.random.default_rng(0)
     y = 10 + random.normal(size=(6, 20))
     x = y + noise * random.normal(size=(6, 20))
     before = coefficients(x, y, pairs=8, memory=5.0)
-    assert (before > 0.6).all()
+    assert (before > least).all()
     x[2], y[2] = random.normal(size=(2, 20))
     after = coefficients(x, y, pairs=8, memory=5.0)
     assert after[2] == before[2]
