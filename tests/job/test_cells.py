@@ -86,3 +86,15 @@ def test_a_spoilt_cell_is_computed_again(measuring, tmp_path, caplog, spoil):
     dataset, calls = measuring()
     assert calls == [5] and "computing it again" in caplog.text
     assert dataset["value"].sel(step=5).item() == 10
+
+
+def test_foreign_files_beside_cells_are_left_alone(measuring, tmp_path):
+    measuring()
+    folder = tmp_path / "part.cells"
+    (folder / "my notes.nc").write_text("mine")
+    (folder / "a folder").mkdir()
+    (folder / f".0000005.{'0' * 16}.nc.left_by_a_kill.nc").write_text("half")
+    measuring(CHECKPOINTS[:2])
+    assert sorted(path.name for path in folder.iterdir() if not path.name.startswith("0")) == [
+        "a folder", "my notes.nc",
+    ]  # fmt: skip

@@ -182,3 +182,13 @@ def test_weights_of_other_data_model_seed_code_or_settings_are_not_used(tmp_path
 
     assert recipe(**RECIPE) == recipe(**RECIPE)
     assert recipe(**RECIPE | {field: other}) != recipe(**RECIPE)
+
+
+def test_foreign_files_named_like_states_are_left_alone(run, tmp_path):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    names = ("state_of_the_art.safetensors", "state0000004.safetensors", "state.safetensors")
+    for name in names:
+        (folder / name).write_text("mine")
+    run("a", {0: [0, 20]}, keep_every=8)
+    assert [(folder / name).read_text() for name in names] == ["mine"] * 3

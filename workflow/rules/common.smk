@@ -5,16 +5,15 @@ from functools import cache, partial
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import dag, forecast, leftover, planned, slurm
+from rllc.run import dag, forecast, orphans, planned, slurm, trash
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
-from rllc.run.leftover import drop_leftover
 from rllc.run.presence import missing_files
-from rllc.run.sidecars import broken_results
+from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
 from rllc.seeds import derive
 from rllc.study import parameters

@@ -7,20 +7,11 @@ import atexit
 
 DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
+UNUSABLE = Unusable(Path(STUDY.results))
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
 if not workflow.output_settings.printshellcmds:
     make_readable(workflow.logger_manager.logger)
-
-PICTURES_AND_TOKENIZERS = [
-    *(
-        AT.figure(name, suffix)
-        for name in STUDY.figures
-        for suffix in ("png", "pdf", "txt")
-    ),
-    *(AT.animation(name) for name in STUDY.animations),
-    *(AT.tokenizer().format(tokenizer=name) for name in STUDY.tokenizers),
-]
 
 if workflow.is_main_process:
     # What rules ask for by wildcards: the plan is named by every fingerprint there is.
@@ -31,35 +22,42 @@ if workflow.is_main_process:
     for row in MEASURES:
         code("gather", row.finish.function if row.finish else "")
     if not AT_WORK:
-        results, plan_name = Path(STUDY.results), planned.name(config, CODES, root=ROOT)
-        useless = broken_results(results, PICTURES_AND_TOKENIZERS)
-        for problem in [
-            *useless.values(),
-            *drop_leftover(results, plan_name, dry=DRY),
-        ]:
-            logger.warning(f"{problem}: it will be made again where it is needed.")
-        if DRY:  # removes nothing, and plans as the run will that does
-            dag.without({str(file) for file in useless})
-        else:
-            try:
-                for file in useless:
-                    file.unlink()
-            except OSError as error:
-                raise WorkflowError(
-                    f"{error.filename} cannot be removed ({error.strerror})"
-                ) from None
+        UNUSABLE.hide()
+        orphans.serve()
+
+
+def in_the_way(jobs):
+    """What stands where jobs write and is no result of this workflow -> why."""
+    outputs = [file for job in jobs for file in job.output]
+    recorded = {str(file) for file in outputs if workflow.persistence.metadata(file)}
+    return UNUSABLE.in_the_way(map(str, outputs), recorded)
+
+
+def move_away(files):
+    """Move what is in the way of jobs, and say so."""
+    for reason in files.values():
+        logger.warning(f"{reason}: it will be made again")
+    try:
+        if said := trash.move(files, Path(STUDY.results)):
+            logger.warning(said)
+    except OSError as error:
+        raise WorkflowError(
+            f"{error.filename} cannot be moved away ({error.strerror}): move it yourself, or make its folder "
+            "writable"
+        ) from None
+
 
 for warning in SCARCE:
     logger.warning(warning)
 
 
 onstart:
-    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    jobs = [*workflow._dag.needrun_jobs(exclude_finished=False)]
     problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
     if problem:
         raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == "slurm"
-    plan_file = planned.keep(config, CODES, root=ROOT)
+    planned.keep(config, CODES, root=ROOT)
     try:
         if on_slurm:
             slurm.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
@@ -76,7 +74,12 @@ onstart:
             )
         if of_the_study:
             slurm.refuse_orphans(Path.cwd())
-            leftover.begin(plan_file.name)
+        if not workflow.touch:
+            move_away(in_the_way(jobs))
+        if of_the_study:
+            orphans.hand_over(workflow.persistence)
+            if not workflow.local_exec:
+                orphans.note(jobs, workflow.persistence)
         if on_slurm:  # the plugin is imported by such a run alone
             from rllc.run.executor import mend
             from rllc.run.signals import heed_signals
@@ -107,23 +110,34 @@ onsuccess:
     for warning in scarce(STUDY):
         if warning not in SCARCE:
             logger.warning(warning)
-    leftover.end()
+    if orphans.ours():
+        orphans.hand_over(workflow.persistence)
 
 
 onerror:
     try:
-        if workflow.executor_plugin.name == "slurm" and leftover.ours():
-            for done in slurm.cancel(Path.cwd()):
-                logger.info(done)
-        leftover.end()
+        if orphans.ours():
+            if workflow.executor_plugin.name == "slurm":
+                for done in slurm.cancel(Path.cwd()):
+                    logger.info(done)
+            orphans.hand_over(workflow.persistence)
     except slurm.SlurmError as error:  # what they make may outlive this run
         logger.warning(str(error))
 
 
-# A dry run calls no onstart: it says what it would cost at its end, when the jobs are known.
+def foretell():
+    """Say at the end of a dry run, when the jobs are known, what the run would cost and move away."""
+    if workflow._dag is not None:
+        jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+        for reason in in_the_way(jobs).values():
+            print(f"{reason}: it will be moved away and made again")
+        announce(True, say=print)
+
+
+# A dry run calls no onstart.
 if (
     workflow.is_main_process
     and DRY
     and Quietness.ALL not in (workflow.output_settings.quiet or ())
 ):
-    atexit.register(lambda: workflow._dag is not None and announce(True, say=print))
+    atexit.register(foretell)

@@ -4,6 +4,7 @@ checkpoint computes only what is missing."""
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.whole import UnreadableResult
 
 log = logging.getLogger(__name__)
+# The name of a cell, and of one that a killed job was writing. Other files in the folder are somebody else's.
+CELL = re.compile(r"\d{7}\.[0-9a-f]{16}\.nc|\.\d{7}\.[0-9a-f]{16}\.nc\..+")
 
 
 def over_steps(
@@ -43,8 +46,9 @@ def over_steps(
             dataset = read_dataset(cell)  # as a kept one is, so that a resumed job writes the same bytes
         kept.add(cell)
         pieces.append(dataset)
-    for stale in set(folder.iterdir()) - kept:
-        stale.unlink()
+    for file in set(folder.iterdir()) - kept:
+        if CELL.fullmatch(file.name):
+            file.unlink()
     return xr.concat(pieces, "step", data_vars="all", coords="minimal", compat="override", join="exact")
 
 

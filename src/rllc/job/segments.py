@@ -9,6 +9,7 @@ from its newest state, and one that gains a checkpoint trains no further than to
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from rllc.store.blocks import side_digest
 from rllc.store.checkpoints import CheckpointError, intact, load, read_metadata, save
 
 log = logging.getLogger(__name__)
+STATE = re.compile(r"state(\d{7})[.]safetensors")
 
 
 def weights_file(folder: Path, step: int) -> Path:
@@ -37,8 +39,8 @@ def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
 
 def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] | None:
     """The latest sound training state under this recipe that is not past ``at_most``; None: start anew."""
-    for file in sorted(folder.glob("state*.safetensors"), reverse=True):
-        if int(file.stem.removeprefix("state")) <= at_most and _made_by(file, recipe):
+    for step, file in sorted(_states(folder).items(), reverse=True):
+        if step <= at_most and _made_by(file, recipe):
             try:
                 return load(file)
             except CheckpointError as error:
@@ -117,7 +119,20 @@ def _made_by(file: Path, recipe: str) -> bool:
 
 def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
     """Of this segment's states only the newest and the last step's are kept."""
-    for file in folder.glob("state*.safetensors"):
-        step = int(file.stem.removeprefix("state"))
-        if after < step <= max(keep) and step not in keep:
+    for step, file in _states(folder).items():
+        if after < step <= max(keep) and step not in keep and _has_recipe(file):
             file.unlink()
+
+
+def _states(folder: Path) -> dict[int, Path]:
+    """Return step -> file of every training state in a folder. Files of other names are somebody else's."""
+    found = {file: STATE.fullmatch(file.name) for file in folder.glob("state*.safetensors")}
+    return {int(match[1]): file for file, match in found.items() if match}
+
+
+def _has_recipe(file: Path) -> bool:
+    """Return whether a file was written by a training of this workflow."""
+    try:
+        return "recipe" in read_metadata(file)
+    except CheckpointError:
+        return False

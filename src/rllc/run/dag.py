@@ -49,18 +49,6 @@ def current(config: dict[str, Any]) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def without(files: Collection[str]) -> None:
-    """Have this process plan as if these files were not there, as a dry run has to that removes nothing."""
-    from snakemake.io import _IOFile
-
-    exists = _IOFile.exists_local
-
-    async def exists_and_serves(file: Any) -> bool:
-        return str(file) not in files and await exists(file)
-
-    _IOFile.exists_local = exists_and_serves
-
-
 def main() -> None:
     """Print the files that no job would make again, as JSON."""
     said = io.StringIO()

@@ -1,0 +1,129 @@
+"""Real plans and runs of Snakemake: the records are its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rllc.run import orphans
+
+SNAKEFILE = """
+import sys
+sys.path.insert(0, {src!r})
+from rllc.run import orphans
+
+if workflow.is_main_process:
+    orphans.serve()
+
+rule all:
+    input: "out/a.txt", "out/b.txt"
+
+rule make:
+    input: "{{name}}.in"
+    output: "out/{{name}}.txt"
+    params: value=config["value"]
+    shell: "echo {{params.value}} > {{output}}"
+
+onstart:
+    jobs = [*workflow._dag.needrun_jobs(exclude_finished=False)]
+    orphans.hand_over(workflow.persistence)
+    orphans.note([job for job in jobs if job.output], workflow.persistence)
+    if config.get("killed"):  # after the jobs of a cluster were submitted
+        import os
+        os._exit(9)
+
+onsuccess:
+    orphans.hand_over(workflow.persistence)
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(src=str(Path(orphans.__file__).parents[2])))
+    for name in "ab":
+        (tmp_path / f"{name}.in").touch()
+        os.utime(tmp_path / f"{name}.in", (1, 1))
+    return tmp_path
+
+
+def snakemake(folder, value, *more):
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *more, "--config", f"value={value}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def killed(folder, value, names="ab"):
+    """Run until the jobs are submitted; the main process dies, and its jobs, of a cluster, live on."""
+    targets = [f"out/{name}.txt" for name in names]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "1",
+        *targets,
+        "--config",
+        f"value={value}",
+        "killed=1",
+    ]
+    assert subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 9
+    snakemake(folder, value, "--unlock")
+    (folder / "out").mkdir(exist_ok=True)
+    for name in names:
+        (folder / "out" / f"{name}.txt").write_text(f"{value}\n")
+
+
+def made(folder):
+    return [(folder / "out" / f"{name}.txt").read_text().strip() for name in "ab"]
+
+
+def test_outputs_of_orphans_serve_under_the_settings_they_were_made_with(study):
+    killed(study, 1)
+    assert "Nothing to be done" in snakemake(study, 1)
+    assert made(study) == ["1", "1"]
+
+
+def test_outputs_of_orphans_are_made_again_under_other_settings(study):
+    killed(study, 1)
+    assert "Params have changed" in snakemake(study, 2, "-n")
+    assert made(study) == ["1", "1"], "a dry run changes nothing"
+    snakemake(study, 2)
+    assert made(study) == ["2", "2"]
+    assert "Nothing to be done" in snakemake(study, 2)
+
+
+def test_run_in_between_does_not_make_orphans_outputs_valid(study):
+    """Each file is judged, however many runs of other targets or settings came since."""
+    killed(study, 1)
+    snakemake(study, 2, "out/a.txt")
+    assert made(study) == ["2", "1"]
+    assert "out/b.txt" in snakemake(study, 2, "-n")
+    snakemake(study, 2)
+    assert made(study) == ["2", "2"]
+
+
+def test_second_killed_run_does_not_hide_the_first(study):
+    killed(study, 1)
+    killed(study, 2, "a")
+    snakemake(study, 2, "-n")
+    snakemake(study, 2)
+    assert made(study) == ["2", "2"]
+    assert "Nothing to be done" in snakemake(study, 2)
+
+
+def test_older_record_is_not_taken_for_an_orphans_output(study):
+    """Settings 1, then orphans under 2, then 1 again: what is there was made under 2."""
+    snakemake(study, 1)
+    for name in "ab":
+        os.utime(study / f"out/{name}.txt", (1e9, 1e9))
+    snakemake(study, 1, "--touch")
+    killed(study, 2)
+    snakemake(study, 1)
+    assert made(study) == ["1", "1"]
+
+
+def test_finished_run_leaves_no_note(study):
+    snakemake(study, 1)
+    assert not list((study / orphans.NOTES).glob("*"))
