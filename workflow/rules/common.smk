@@ -5,7 +5,7 @@ from functools import cache, partial
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import dag, forecast, orphans, planned, slurm, trash
+from rllc.run import dag, early_cutoff, forecast, orphans, planned, slurm, trash
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents

@@ -3,6 +3,8 @@
 Needs the config's `distributions` and `tokenizers`. Makes, under the results folder,
 `corpora/<distribution>.json`, `tokenizers/<tokenizer>.json`, `blocks/<tokenizer>/<distribution>.json`
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
+
+A text that is made again and is the same to the byte makes nothing below it stale (`rllc.run.early_cutoff`).
 """
 
 from rllc.study.local import tokenizer_files

@@ -24,6 +24,9 @@ if workflow.is_main_process:
     if not AT_WORK:
         UNUSABLE.hide()
         orphans.serve()
+    early_cutoff.install(
+        ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"]
+    )
 
 
 def in_the_way(jobs):

@@ -12,7 +12,9 @@ FEW = 5  # held-out documents, whose own contents would be what an estimate is o
 def main(source: dict, held_out: float, versions: dict, corpus: Path) -> None:
     """Read a source of text, split it by document hash, and write it as an Arrow table with a manifest."""
     kind = source.pop("source")
-    about = {"source": kind, "settings": source, "versions": versions}
+    about = {"source": kind, "settings": source}  # no versions: equal text has an equal manifest
+    if versions:
+        log.info("read from %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
     try:
         table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
     except ValueError as error:

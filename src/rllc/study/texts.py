@@ -12,6 +12,8 @@ from rllc.study.distributions import Files, Hub, Installed
 from rllc.study.inputs import as_input
 from rllc.study.local import data_set_files
 
+STDLIB = "stdlib"  # as a package: the standard library
+
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:
     """Arguments of the reader: every key but the split and the label."""
@@ -70,12 +72,16 @@ def _refuse_loop(folder: Path, searched: Path) -> None:
 
 
 def versions(entry: Installed | Files | Hub) -> dict[str, str]:
-    """Versions that installed text is a function of: Python's and each package's."""
+    """Return the versions that installed text is a function of: each package's, and Python's.
+
+    A patch of Python changes the standard library alone. A minor version also changes which files are Python.
+    """
     if not isinstance(entry, Installed):
         return {}
-    found = {"python": python_version()}
+    whole = python_version()
+    found = {"python": whole if STDLIB in entry.packages else ".".join(whole.split(".")[:2])}
     for package in entry.packages:
-        if package == "stdlib":
+        if package == STDLIB:
             continue
         try:
             found[package] = version(re.sub(r"\[.*", "", package))
