@@ -1,7 +1,7 @@
 """Documents of one distribution: deduplicated, ordered and split by the hash of their text."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -77,13 +77,22 @@ def collect(
     return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
 
 
+def texts_of(table: pa.Table, *, held_out: bool) -> Iterator[str]:
+    """Yield the texts of one side of the split, in order, without a copy of the whole side."""
+    for text, out in zip(table["text"], table["held_out"], strict=True):
+        if out.as_py() == held_out:
+            yield text.as_py()
+
+
 def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
     """``table`` without the held-out documents that are on the training side of another table.
 
     Where two distributions hold out different fractions, a document of both may be held out in one and
     trained on in the other. Rows of the training side stay.
     """
-    seen = [other.filter(pc.invert(other["held_out"]))["sha256"].combine_chunks() for other in training]
+    seen = [
+        other["sha256"].filter(pc.invert(other["held_out"])).combine_chunks() for other in training
+    ]  # no text is copied
     if not seen:
         return table
     trained_on = pc.is_in(table["sha256"], pa.concat_arrays(seen))
