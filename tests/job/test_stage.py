@@ -9,6 +9,7 @@ import pytest
 
 from rllc.job import stage
 from rllc.run.fingerprint import fingerprint
+from rllc.run.long_settings import LongSettings
 from rllc.seeds import derive
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,19 @@ def test_flags_are_read_by_their_annotations(script):
     done = script(*flags(n=1.5))
     assert done.returncode == 0, done.stderr
     expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3, derive(1)]
+    assert done.stdout.strip() == repr(expected)
+
+
+def test_long_flags_are_read_from_the_files_that_the_workflow_wrote(script, monkeypatch):
+    monkeypatch.chdir(script.root)
+    settings, parts = {"long": "x" * 10_000}, [f"part {number}" for number in range(1000)]
+    long = LongSettings(writes=True)
+    given = flags()
+    given[given.index("--settings") + 1] = long.flag(json.dumps(settings))
+    given[given.index("--parts") + 1 : given.index("--seed")] = long.files(parts)
+    done = script(*given)
+    assert done.returncode == 0, done.stderr
+    expected = [Path("a b;c'd"), None, 16, settings, list(map(Path, parts)), 3, derive(1)]
     assert done.stdout.strip() == repr(expected)
 
 

@@ -29,7 +29,9 @@ def replace(package, value):
 
 def value(package):
     code = "import p.module; print(p.module.VALUE)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=package, capture_output=True, text=True, check=True
+    )
     return int(done.stdout)
 
 

@@ -79,13 +79,13 @@ rule mix_corpora:
         code=code("mix_corpora"),
         weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
         stream=derive(STUDY.seed, "mixture"),
+        parts=listed("parts"),
     message:
         "mixing {wildcards.distribution}"
     shell:
         command(
             "mix_corpora",
-            input="parts",
-            params="weights stream",
+            params="weights stream parts",
             output="corpus",
         )
 
@@ -190,12 +190,13 @@ rule summarise_corpora:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),
         tokenizers=as_json(READ_WITH),
+        corpora=listed("corpora"),
+        blocks=listed("blocks"),
     message:
         "summarising all distributions of text"
     shell:
         command(
             "summarise_corpora",
-            input="corpora blocks",
-            params="labels tokenizers",
+            params="labels tokenizers corpora blocks",
             output="output",
         )

@@ -24,7 +24,9 @@ def check_by_content(folder: Path) -> None:
         compiled = Path(cache_from_source(str(source)))
         wanted = compiled.exists() or not sys.dont_write_bytecode
         if wanted and not _is_by_content(compiled):
-            with contextlib.suppress(OSError, py_compile.PyCompileError):  # an import of it says what is wrong
+            with contextlib.suppress(
+                OSError, py_compile.PyCompileError
+            ):  # an import of it says what is wrong
                 py_compile.compile(
                     str(source),
                     doraise=True,

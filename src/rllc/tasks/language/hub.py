@@ -68,10 +68,11 @@ def _rows(name: str, config: str | None, split: str, revision: str | None, strea
 
 @contextmanager
 def _cache_of(name: str) -> Iterator[str | None]:
-    """Where ``datasets`` keeps what it makes of a data set: for a local folder, a folder that is then removed.
+    """Yield where ``datasets`` keeps what it makes of a local folder: a folder that is removed afterwards.
 
     Its own cache knows a local file by name and time of change, so it would give the text of a file that was
-    replaced since by one with the same time. None: its own cache, which knows a data set of the hub by commit.
+    replaced since by one with the same time. None stands for its own cache, which knows a data set of the hub
+    by its commit.
     """
     import datasets
 

@@ -1,0 +1,35 @@
+"""Lists of thousands of the user's files, and texts that are equal."""
+
+import yaml
+
+
+def overlay_of(checkout, paths):
+    entry = {"source": "files", "path": paths, "label": "Mine", "held_out": 0.3}
+    used = ["mixture", "english", "code", "one_layer", "mine"]
+    content = {"distributions": {"mine": entry}, "experiments": {"language": {"distributions": used}}}
+    return checkout.write("config/mine.yaml", yaml.safe_dump(content, width=10**6))
+
+
+def kept(checkout):
+    return sorted(str(file) for file in (checkout.root / ".snakemake").rglob("settings/*"))
+
+
+def test_list_of_thousands_of_paths_is_read(fresh):
+    """Together they are longer than an argument of a command may be."""
+    checkout = fresh()
+    paths = [
+        f"my texts/a 'file' with a long name, the {number}th of many files.txt" for number in range(2500)
+    ]
+    for number, path in enumerate(paths):
+        checkout.write(path, f"The words of text {number}, and more of them. " * 5)
+    overlay, target = overlay_of(checkout, paths), "results/ci/corpora/mine.json"
+    planned = checkout.snakemake(overlay, "--dry-run", "--", target)
+    checkout.snakemake(overlay, "--summary", "--", target)
+    assert kept(checkout) == []
+    assert "read_corpus" in planned.stdout + planned.stderr
+    done = checkout.snakemake(overlay, "--", target)
+    assert "mine: documents 2500 (" in done.stdout + done.stderr
+    assert len(done.stdout + done.stderr) < 20_000
+    assert checkout.plan(target, overlays=(overlay,)) == []
+    overlay_of(checkout, paths[1:])
+    assert [rule for rule, _ in checkout.plan(target, overlays=(overlay,))] == ["read_corpus"]
