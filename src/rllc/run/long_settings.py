@@ -2,8 +2,8 @@
 
 The system refuses an argument of more than 128 KiB, and more than about 2 MB of them. So a job is told
 ``@<file>`` in place of a long text; the file is named by the digest of the text. The main process writes it
-when its run starts, since commands that only read the plan write nothing; a job of a cluster writes it where it
-is missing.
+when its run starts, since commands that only read the plan write nothing; a job of a cluster writes it where
+it is missing.
 """
 
 import hashlib
