@@ -1,5 +1,7 @@
 """Lists of thousands of the user's files, and texts that are equal."""
 
+import os
+
 import yaml
 
 
@@ -33,3 +35,18 @@ def test_list_of_thousands_of_paths_is_read(fresh):
     assert checkout.plan(target, overlays=(overlay,)) == []
     overlay_of(checkout, paths[1:])
     assert [rule for rule, _ in checkout.plan(target, overlays=(overlay,))] == ["read_corpus"]
+
+
+def test_file_name_that_is_not_utf8_is_refused_before_the_run(fresh):
+    """A dry run was fine, and the run ended in a traceback."""
+    checkout = fresh()
+    overlay = overlay_of(checkout, "texts/*.txt")
+    checkout.write("texts/a.txt", "words")
+    with open(os.fsencode(checkout.root / "texts") + b"/caf\xe9.txt", "w") as file:
+        file.write("other words")
+    done = checkout.snakemake(overlay, "--dry-run", "--", "results/ci/corpora/mine.json", check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "distributions.mine.path" in said
+    assert r"caf\udce9" in said
+    assert "Traceback" not in said
