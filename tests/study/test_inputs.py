@@ -15,10 +15,9 @@ LATIN = b"caf\xe9"  # é as ISO 8859-1 has it
 
 
 def write(name: bytes) -> None:
-    folder = os.path.dirname(name)
-    os.makedirs(folder, exist_ok=True)
-    with open(name, "wb") as file:
-        file.write(b"text")
+    file = Path(os.fsdecode(name))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("text")
 
 
 def texts(path):
@@ -30,7 +29,7 @@ def data_set(folder):
 
 
 def tokenizer(folder):
-    os.environ["HOME"] = os.fsdecode(os.path.abspath(b"home " + LATIN))
+    os.environ["HOME"] = str(Path(os.fsdecode(b"home " + LATIN)).resolve())
     settings = {"vocabulary": 300, "context": 8, "train_blocks": 1, "held_out_blocks": 1}
     return tokenizer_files(TextTokens(pretrained=f"~/{folder}", **settings))
 

@@ -42,8 +42,7 @@ def test_file_name_that_is_not_utf8_is_refused_before_the_run(fresh):
     checkout = fresh()
     overlay = overlay_of(checkout, "texts/*.txt")
     checkout.write("texts/a.txt", "words")
-    with open(os.fsencode(checkout.root / "texts") + b"/caf\xe9.txt", "w") as file:
-        file.write("other words")
+    (checkout.root / "texts" / os.fsdecode(b"caf\xe9.txt")).write_text("other words")
     done = checkout.snakemake(overlay, "--dry-run", "--", "results/ci/corpora/mine.json", check=False)
     said = done.stdout + done.stderr
     assert done.returncode != 0
