@@ -57,8 +57,8 @@ def run(main: Callable[..., None]) -> None:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
     except MemoryError as error:
         sys.exit(
-            f"{script.name}: {type(error).__name__}: {error or 'there is not enough memory'}. Run fewer jobs at "
-            "once (--cores), ask the cluster for more (mem_mb), or give less data at once"
+            f"{script.name}: {type(error).__name__}: {error or 'there is not enough memory'}. Run fewer jobs "
+            "at once (--cores), ask the cluster for more (mem_mb), or give less data at once"
         )
     except RuntimeError as error:
         if not any(kind.__module__.startswith("torch") for kind in type(error).__mro__):
