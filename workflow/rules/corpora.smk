@@ -74,7 +74,7 @@ rule mix_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        **fixed(),
+        **forecasted("mix_corpora"),
     params:
         code=code("mix_corpora"),
         weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
