@@ -1,6 +1,7 @@
 """Lists of thousands of the user's files, and texts that are equal."""
 
 import os
+from pathlib import Path
 
 import yaml
 
@@ -33,6 +34,13 @@ def test_list_of_thousands_of_paths_is_read(fresh):
     assert "mine: documents 2500 (" in done.stdout + done.stderr
     assert len(done.stdout + done.stderr) < 20_000
     assert checkout.plan(target, overlays=(overlay,)) == []
+    before = (checkout.root / target).read_bytes()
+    for file in kept(checkout):
+        Path(file).unlink()
+    one_job = ("--target-jobs", "read_corpus:distribution=mine", "--allowed-rules", "read_corpus")
+    checkout.snakemake(overlay, "--mode", "remote", "--nolock", "--force", *one_job)  # as a node starts it
+    assert (checkout.root / target).read_bytes() == before
+    assert kept(checkout)
     overlay_of(checkout, paths[1:])
     assert [rule for rule, _ in checkout.plan(target, overlays=(overlay,))] == ["read_corpus"]
 

@@ -59,10 +59,10 @@ def collect(
     equal: list[tuple[str, str]] = []
     blank: list[str] = []
     for document in documents:
-        if not document.text.strip():
+        if not document.text or document.text.isspace():
             blank.append(document.name)
             continue
-        text = document.text.encode(errors="replace").decode()  # half a surrogate pair has no UTF-8
+        text = _storable(document.text)
         sha256 = digest(text)
         if sha256 in kept:
             equal.append((document.name, kept[sha256].name))
@@ -88,6 +88,15 @@ def collect(
     columns = [[kept[h].text for h in hashes], [kept[h].name for h in hashes], hashes, held_out]
     table = pa.table(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA)
     return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
+
+
+def _storable(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which have no UTF-8; one that has none as it is."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
 
 
 def _have(left_out: Sized) -> str:
@@ -128,7 +137,7 @@ def manifest(table: pa.Table, **about: object) -> dict:
     and UTF-8 bytes by the first element of their names (a package, a folder), the largest ones first and
     the rest as ``(others)``. ``about`` is added as it is.
     """
-    texts = table["text"].to_pylist()
+    lengths = pc.utf8_length(table["text"]).to_pylist()
     held_out = table["held_out"].to_pylist()
     names = table["name"].to_pylist()
     sizes = pc.binary_length(table["text"]).to_pylist()
@@ -137,10 +146,10 @@ def manifest(table: pa.Table, **about: object) -> dict:
     for row in zip(*(table[column].to_pylist() for column in columns), strict=True):
         whole.update(repr(row).encode())
     return {
-        "documents": len(texts),
+        "documents": len(lengths),
         "held_out_documents": sum(held_out),
-        "characters": sum(map(len, texts)),
-        "held_out_characters": sum(len(text) for text, out in zip(texts, held_out, strict=True) if out),
+        "characters": sum(lengths),
+        "held_out_characters": sum(length for length, out in zip(lengths, held_out, strict=True) if out),
         "bytes": sum(sizes),
         "sha256": whole.hexdigest(),
         "sources": _by_source(names, sizes),
