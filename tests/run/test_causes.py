@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -108,3 +109,17 @@ def test_what_libraries_say_without_memory_is_known(imports, work):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert causes.cause("FAILED", done.stdout + done.stderr) == "memory"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is of Linux")
+def test_end_of_a_log_says_that_a_tokenizer_had_no_memory():
+    """The end, of three lines, is what a job's command shows; a backtrace of 44 frames came after it."""
+    prepared = (
+        "from pathlib import Path; from rllc.run.environment import prepare; prepare(Path(), threads=1)\n"
+    )
+    split = "from tokenizers import pre_tokenizers; split = pre_tokenizers.ByteLevel()"
+    code = TOO_LARGE.format(imports=prepared + split, work="split.pre_tokenize_str('word ' * 10**7)")
+    environment = {**os.environ, "RUST_BACKTRACE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode != 0
+    assert causes.cause("FAILED", "\n".join(done.stderr.splitlines()[-3:])) == "memory"
