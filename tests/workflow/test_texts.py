@@ -43,6 +43,12 @@ def test_list_of_thousands_of_paths_is_read(fresh):
     assert kept(checkout)
     overlay_of(checkout, paths[1:])
     assert [rule for rule, _ in checkout.plan(target, overlays=(overlay,))] == ["read_corpus"]
+    checkout.write(paths[5], "no \0 text")
+    failed = checkout.snakemake(overlay, "--", target, check=False)
+    said = failed.stdout + failed.stderr
+    assert failed.returncode != 0
+    assert paths[5] in said
+    assert len(said) < 20_000
 
 
 def test_file_name_that_is_not_utf8_is_refused_before_the_run(fresh):
