@@ -8,6 +8,11 @@ from snakemake.utils import min_version
 min_version("9.27")
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
+from rllc.run.bytecode import check_by_content
+
+if workflow.is_main_process:
+    check_by_content(Path(workflow.basedir) / "src")
+
 from rllc.study import defaults
 
 for file in defaults.FILES:

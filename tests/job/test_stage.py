@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from rllc.job import stage
+from rllc.run import causes
 from rllc.run.fingerprint import fingerprint
+from rllc.run.long_settings import LongSettings
 from rllc.seeds import derive
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +31,8 @@ def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Cal
     if settings.get("fail") == "on a GPU":
         import torch
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 45 GiB.\\nframe #0: c10")
+    if settings.get("fail") == "memory":
+        bytearray(2**62)
     if settings.get("fail"):
         raise ValueError("this is wrong: do that")
     print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed, stream(1)]))
@@ -70,11 +74,32 @@ def test_flags_are_read_by_their_annotations(script):
     assert done.stdout.strip() == repr(expected)
 
 
+def test_long_flags_are_read_from_the_files_that_the_workflow_wrote(script, monkeypatch):
+    monkeypatch.chdir(script.root)
+    settings, parts = {"long": "x" * 10_000}, [f"part {number}" for number in range(1000)]
+    long = LongSettings(writes=True)
+    given = flags()
+    given[given.index("--settings") + 1] = long.flag(json.dumps(settings))
+    given[given.index("--parts") + 1 : given.index("--seed")] = long.files(parts)
+    done = script(*given)
+    assert done.returncode == 0, done.stderr
+    expected = [Path("a b;c'd"), None, 16, settings, list(map(Path, parts)), 3, derive(1)]
+    assert done.stdout.strip() == repr(expected)
+
+
 def test_errors_are_one_line_with_what_to_do(script):
     done = script(*flags(fail=1))
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "s.py: ValueError: this is wrong: do that"
     assert "Traceback" not in done.stderr
+
+
+def test_lack_of_memory_is_one_line_that_a_cluster_is_known_by(script):
+    done = script(*flags(fail="memory"))
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "s.py: MemoryError" in done.stderr.splitlines()[-1]
+    assert causes.cause("FAILED", done.stderr) == "memory"
 
 
 def test_what_a_gpu_says_is_one_line_with_what_to_do(script):

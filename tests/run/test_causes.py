@@ -1,4 +1,7 @@
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,15 @@ from rllc.run import causes
         ("FAILED", "slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch.", "memory"),
         ("FAILED", "slurmstepd: error: StepId=7.0 exceeded memory limit (9 > 8), being killed", "memory"),
         ("FAILED", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory", "memory"),
+        ("FAILED", "memory allocation of 672000000 bytes failed\nAborted (core dumped)", "memory"),
+        ("FAILED", "terminate called after throwing an instance of 'std::bad_alloc'", "memory"),
+        ("FAILED", "pyarrow.lib.ArrowMemoryError: malloc of size 9216 failed", "memory"),
+        ("FAILED", "OpenBLAS : Memory allocation still failed after 10 retries, giving up.", "memory"),
+        (
+            "FAILED",
+            "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate",
+            "FAILED",
+        ),
         ("FAILED", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "FAILED"),
         ("TIMEOUT", "oom-kill", "time"),
         ("DEADLINE", "", "time"),
@@ -66,3 +78,49 @@ def test_what_a_silent_job_leaves_in_the_log_of_slurm_is_said():
     log = "Reason: Forced execution\nnothing is in its log: it was killed, or the disk is full\nFilesystem  Size"
     said = causes.sentence("7", "train", "FAILED", "NonZeroExitCode", {}, log)
     assert said == "Slurm job 7 ended as FAILED; nothing is in its log: it was killed, or the disk is full. "
+
+
+TOO_LARGE = """
+import resource, sys
+{imports}
+now = 4096 * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (now + 300 * 10**6, now + 300 * 10**6))
+{work}
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is of Linux")
+@pytest.mark.parametrize(
+    ("imports", "work"),
+    [
+        (
+            "from tokenizers import pre_tokenizers; split = pre_tokenizers.ByteLevel()",
+            "split.pre_tokenize_str('word ' * 10**7)",
+        ),
+        ("import pyarrow as pa", "pa.allocate_buffer(10**9)"),
+        ("import numpy as np", "np.ones(10**9)"),
+        ("import torch", "torch.ones(10**9)"),
+        ("", "bytearray(10**9)"),
+    ],
+)
+def test_what_libraries_say_without_memory_is_known(imports, work):
+    """Each is the real library, under a limit."""
+    code = TOO_LARGE.format(imports=imports, work=work)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert causes.cause("FAILED", done.stdout + done.stderr) == "memory"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is of Linux")
+def test_end_of_a_log_says_that_a_tokenizer_had_no_memory():
+    """The end, of three lines, is what a job's command shows; a backtrace of 44 frames came after it."""
+    prepared = (
+        "from pathlib import Path; from rllc.run.environment import prepare; prepare(Path(), threads=1)\n"
+    )
+    split = "from tokenizers import pre_tokenizers; split = pre_tokenizers.ByteLevel()"
+    code = TOO_LARGE.format(imports=prepared + split, work="split.pre_tokenize_str('word ' * 10**7)")
+    code = code.replace("300 * 10**6", "900 * 10**6")  # room for the backtrace
+    environment = {**os.environ, "RUST_BACKTRACE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode != 0
+    assert causes.cause("FAILED", "\n".join(done.stderr.splitlines()[-3:])) == "memory"

@@ -50,6 +50,18 @@ def test_progress_says_how_long_is_left(monkeypatch):
     assert said(texts[0], to_go=console.ToGo({"a": 59.0}, lambda: ["a"])) == texts[:1]
 
 
+def test_thousands_of_files_of_a_failed_job_are_cut():
+    error = (
+        f"Error in rule x:\n    input: {', '.join(f'texts/{n}.txt' for n in range(2000))}\n    output: a.nc"
+    )
+    (shown,) = said(error)
+    assert len(shown) < 500
+    assert shown.startswith("Error in rule x:\n    input: texts/0.txt")
+    assert shown.endswith("\n    output: a.nc")
+    few = "Error in rule x:\n    input: a.txt, b.txt\n    output: a.nc"
+    assert said(few) == [few]
+
+
 def test_of_what_is_made_for_the_first_time_new_inputs_are_no_reason():
     made, inputs = (
         "Job 1: drawing\nReason: Missing output files: a.nc",

@@ -1,7 +1,9 @@
 import ast
+import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -179,3 +181,15 @@ def test_a_row_more_changes_no_fingerprint(tmp_path):
     changed = {function for key, function in before if before[key, function] != after[key, function]}
     assert "rllc.measures.hessian:hessian" in changed
     assert "rllc.measures.ablation:ablation" not in changed
+
+
+def test_source_replaced_with_its_size_and_time_kept_has_another_fingerprint(project):
+    """As an archive that unpacks with fixed times does, within one process."""
+    root, _ = project
+    file = root / "src/rllc/room/b.py"
+    before, status = fingerprint("workflow/scripts/s.py", root=root), file.stat()
+    time.sleep(0.02)  # the clock of a file system ticks every few milliseconds
+    file.write_text("import numpy\nX = 2\n")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file.stat().st_size == status.st_size
+    assert fingerprint("workflow/scripts/s.py", root=root) != before

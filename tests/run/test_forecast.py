@@ -226,18 +226,58 @@ def test_text_and_blocks_cost_what_there_is_to_read(config):
         "source": "hub", "name": "a/b", "split": "train", "documents": 1000, "label": "x",
     }  # fmt: skip
     study = read(config)
-    size = {"pile": 5e6, "english": 1e6 * study.distributions["english"].megabytes, "mixture": 8e6}
+    parts = study.distributions["mixture"].weights
+    size = {"pile": 5e6, "english": 1e6 * study.distributions["english"].megabytes}
+    size["mixture"] = sum(1e6 * study.distributions[name].megabytes for name in parts)
     for name, characters in size.items():
         found = cost.corpus(study, name)
         assert found.disk_bytes == characters
         assert found.cpu_seconds == pytest.approx(2 + characters / cost.READ)
-        assert found.megabytes == pytest.approx(1500 + 4 * characters / 1e6)
+        assert found.megabytes == pytest.approx(1500 + 16 * 5e3 / 1e6 + 8 * characters / 1e6)
     for name, times in (("bpe", 3), ("numbers", 1)):
         section = study.tokenizers[name]
         tokens = section.context * (section.train_blocks + section.held_out_blocks)
         found = cost.tokens(study, name)
         assert found.disk_bytes == 2 * tokens
         assert found.cpu_seconds == pytest.approx(2 + times * tokens / cost.READ)
+
+
+def test_memory_asked_of_a_cluster_follows_the_size_of_the_texts(config, tmp_path):
+    """Of files and local data sets that are there; one large text takes more than the same in many."""
+    for name, size, count in (("one", 400_000_000, 1), ("many", 1_000_000, 400), ("lines", 400_000_000, 1)):
+        folder = tmp_path / name
+        folder.mkdir()
+        ending = "jsonl" if name == "lines" else "txt"
+        for number in range(count):
+            with (folder / f"{number}.{ending}").open("wb") as file:
+                file.truncate(size)  # takes no disk
+        field = {"field": "text"} if name == "lines" else {}
+        entry = {"source": "files", "path": f"{folder}/*", "label": "x", **field}
+        config["distributions"][name] = entry
+    config["distributions"]["local"] = {
+        "source": "hub", "name": str(tmp_path / "lines"), "documents": 10**6, "label": "x",
+    }  # fmt: skip
+    config["distributions"]["mixed"] = {
+        "source": "mixture", "weights": {"one": 1, "english": 1}, "label": "x",
+    }  # fmt: skip
+    study = read(config)
+
+    def asked(rule, name):
+        wildcards = SimpleNamespace(tokenizer="bpe", distribution=name)
+        return forecast.of(study, rule, wildcards).megabytes
+
+    assert asked("make_blocks", "english") < 2000
+    for name in ("many", "lines", "local"):
+        assert asked("make_blocks", name) == pytest.approx(1500 + 8 * 400, rel=0.01)
+    assert asked("make_blocks", "one") == pytest.approx(1500 + 24 * 400, rel=0.01)
+    assert asked("mix_corpora", "mixed") > asked("make_blocks", "one")
+
+
+def test_memory_is_asked_for_where_the_texts_are_gone_since(config, tmp_path):
+    """A job of a cluster that comes after the reading does not need them."""
+    config["distributions"]["mine"] = {"source": "files", "path": f"{tmp_path}/*.txt", "label": "x"}
+    wildcards = SimpleNamespace(tokenizer="bpe", distribution="mine")
+    assert forecast.of(read(config), "make_blocks", wildcards).megabytes > 1000
 
 
 def test_a_family_of_the_validation_costs_what_its_models_and_settings_do(config):

@@ -1,6 +1,7 @@
 """Files that are not there, or are not what the config says: refused before the first job, with the key."""
 
 import json
+import os
 
 import pytest
 
@@ -159,3 +160,11 @@ def test_a_data_set_is_an_input_where_it_is_a_folder(mine, tmp_path, monkeypatch
     for name in ("./none", "a/b/c", "set/b.jsonl"):
         (found,) = missing_files(entry(name))
         assert found.startswith(f"distributions.own.name: {name} is ")
+
+
+def test_working_directory_that_is_not_utf8_is_a_problem(mine, tmp_path, monkeypatch):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (problem,) = problems(mine)
+    assert r"caf\udce9" in problem

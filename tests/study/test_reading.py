@@ -173,3 +173,20 @@ def test_text_that_is_trained_on_is_used_though_nothing_is_measured_on_it(config
     )
     assert only.experiments["language"].training.distribution == "mixture"
     assert list(used_texts(only)) == ["english", "mixture"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"results": "caf\udce9"}, "results"),
+        ({"distributions": {"caf\udce9": {"label": "x"}}}, r"distributions: the key 'caf\udce9'"),
+        ({"experiments": {"language": {"checkpoints": {"path": ["a", "\ud800"]}}}}, "path.1"),
+    ],
+)
+def test_text_that_is_not_utf8_is_refused_where_it_stands(change, place):
+    """`--config` takes any bytes, and YAML escapes of half a character."""
+    with pytest.raises(ConfigError) as raised:
+        read(change)
+    assert place in str(raised.value)
+    assert "UTF-8" in str(raised.value)
+    assert str(raised.value).encode("utf-8")

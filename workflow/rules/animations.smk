@@ -27,12 +27,12 @@ rule animate:
         names=lambda w: as_json({"datasets": list(drawn(w))}),
         options=lambda w: as_json(declared(w).options),
         rate=lambda w: declared(w).rate,
+        datasets=listed("datasets"),
     message:
         "animating {wildcards.animation}"
     shell:
         command(
             "animate",
-            input="datasets",
-            params="function names options rate",
+            params="function names options rate datasets",
             output="gif",
         )

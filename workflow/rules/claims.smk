@@ -29,13 +29,13 @@ rule summarise:
         code=code("summarise"),
         statistics=lambda w: as_json(parameters.statistics(STUDY, experiment(w))),
         names=lambda w: as_json({"datasets": SUMMARISED[w.experiment]}),
+        datasets=listed("datasets"),
     message:
         "statistics of {wildcards.experiment}"
     shell:
         command(
             "summarise",
-            input="datasets",
-            params="statistics names",
+            params="statistics names datasets",
             output="output",
         )
 
@@ -61,12 +61,12 @@ rule judge:
         names=as_json(
             {"experiments": {n: EXPERIMENTS[n].label or n for n in SUMMARISED}}
         ),
+        summaries=listed("summaries"),
     message:
         "judging the claims"
     shell:
         command(
             "judge",
-            input="summaries",
-            params="claims names",
+            params="claims names summaries",
             output="output",
         )

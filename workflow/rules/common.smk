@@ -12,6 +12,7 @@ from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
+from rllc.run.long_settings import LongSettings
 from rllc.run.presence import missing_files
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
@@ -37,7 +38,6 @@ from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.measures.table import ANALYSES, MEASURES
-from rllc.study.parameters import as_json
 from rllc.study.reading import ConfigError, read
 from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
@@ -66,6 +66,7 @@ if problems:
 
 AT = Layout(STUDY.results)
 CONTENTS = Contents()  # of the user's own files
+LONG = LongSettings(writes=not workflow.is_main_process)
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}
@@ -122,6 +123,18 @@ def code(script, *functions):
     if key not in CODES:
         CODES[key] = fingerprint(f"workflow/scripts/{script}.py", *modules, root=ROOT)
     return CODES[key]
+
+
+def as_json(value):
+    """A setting as JSON; where that is too long for a command line, the file a job reads it from."""
+    return LONG.flag(parameters.as_json(value))
+
+
+def listed(name):
+    """The files of an input as a parameter, by the same rule. It is derived, so it starts no job again."""
+    return lambda wildcards, input: LONG.files(
+        [input[name]] if isinstance(input[name], str) else input[name]
+    )
 
 
 def experiment(wildcards):

@@ -76,18 +76,18 @@ rule mix_corpora:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        **fixed(),
+        **forecasted("mix_corpora"),
     params:
         code=code("mix_corpora"),
         weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
         stream=derive(STUDY.seed, "mixture"),
+        parts=listed("parts"),
     message:
         "mixing {wildcards.distribution}"
     shell:
         command(
             "mix_corpora",
-            input="parts",
-            params="weights stream",
+            params="weights stream parts",
             output="corpus",
         )
 
@@ -192,12 +192,13 @@ rule summarise_corpora:
         code=code("summarise_corpora"),
         labels=as_json(parameters.labels(STUDY, CORPORA)),
         tokenizers=as_json(READ_WITH),
+        corpora=listed("corpora"),
+        blocks=listed("blocks"),
     message:
         "summarising all distributions of text"
     shell:
         command(
             "summarise_corpora",
-            input="corpora blocks",
-            params="labels tokenizers",
+            params="labels tokenizers corpora blocks",
             output="output",
         )

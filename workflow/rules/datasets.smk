@@ -28,13 +28,13 @@ rule gather:
         row=variables_of,
         finish=added_by,
         whole=as_json({}),
+        parts=listed("parts"),
     message:
         "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
     shell:
         command(
             "gather",
-            input="parts",
-            params="labels row finish whole",
+            params="labels row finish whole parts",
             output="output",
         )
 
@@ -72,12 +72,12 @@ for row in ANALYSES:
                 }
             ),
             stream=derive(STUDY.seed, row.stream) % 2**32 if row.stream else 0,
+            datasets=listed("datasets"),
         message:
             f"{row.name} of {{wildcards.experiment}}: {row.about}"
         shell:
             command(
                 "analyse",
-                input="datasets",
-                params="analysis names settings words stream",
+                params="analysis names settings words stream datasets",
                 output="output",
             )

@@ -35,12 +35,12 @@ rule draw:
         function=lambda wildcards: entry(wildcards).draws,
         names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
         options=lambda wildcards: as_json(declared(wildcards).options),
+        datasets=listed("datasets"),
     message:
         "drawing {wildcards.figure}"
     shell:
         command(
             "draw",
-            input="datasets",
-            params="function names options",
+            params="function names options datasets",
             output="png pdf data caption",
         )

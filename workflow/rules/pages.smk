@@ -31,12 +31,12 @@ rule page:
         options=lambda wildcards: as_json(
             {"title": experiment(wildcards).label or wildcards.experiment}
         ),
+        datasets=listed("datasets"),
     message:
         "writing {wildcards.experiment}/{wildcards.page}.html"
     shell:
         command(
             "write_page",
-            input="datasets",
-            params="function names options",
+            params="function names options datasets",
             output="page",
         )

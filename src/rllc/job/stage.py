@@ -16,6 +16,7 @@ from typing import Any
 
 from rllc.memory import freed_memory_kept
 from rllc.run.fingerprint import fingerprint
+from rllc.run.long_settings import told, told_files
 
 log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
@@ -24,9 +25,10 @@ SCRIPTS = Path("workflow/scripts")
 def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
-    Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; ``Path | None``
-    may be empty; ``Callable`` is a function of this package, as ``rllc.figures.stages:draw``, whose module is
-    part of the fingerprint. A parameter that is a dataclass takes a flag for each of its fields.
+    Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; either of these may
+    be ``@<file>``, where it is long (``rllc.run.long_settings``); ``Path | None`` may be empty; ``Callable``
+    is a function of this package, as ``rllc.figures.stages:draw``, whose module is part of the fingerprint. A
+    parameter that is a dataclass takes a flag for each of its fields.
 
     ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
     job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
@@ -53,6 +55,11 @@ def run(main: Callable[..., None]) -> None:
         log.info("done in %.1f s", time.monotonic() - started)
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
+    except MemoryError as error:
+        sys.exit(
+            f"{script.name}: {type(error).__name__}: {error or 'there is not enough memory'}. Run fewer jobs "
+            "at once (--cores), ask the cluster for more (mem_mb), or give less data at once"
+        )
     except RuntimeError as error:
         if not any(kind.__module__.startswith("torch") for kind in type(error).__mro__):
             raise
@@ -118,10 +125,10 @@ def _reader(hint: Any) -> dict[str, Any]:
 def _value(hint: Any, given: Any) -> Any:
     if typing.get_origin(hint) is list:
         (item,) = typing.get_args(hint)
-        return [_value(item, one) for one in given if one != ""]
+        return [_value(item, one) for one in told_files(given) if one != ""]
     if isinstance(hint, types.UnionType):
         kept = [one for one in given if one != ""]
         return _value(typing.get_args(hint)[0], kept[0]) if kept else None
     if hint is Callable:
         return _function(given[0] if isinstance(given, list) else given)
-    return json.loads(given) if hint is dict else hint(given)
+    return json.loads(told(given)) if hint is dict else hint(given)

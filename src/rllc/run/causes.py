@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 END = 2**16  # bytes of a log that are searched
-# Of slurmstepd, of the kernel, of Python and torch; memory of a GPU is not what `mem_mb` asks for.
+# Of slurmstepd, of the kernel, of Python and torch, of libraries in Rust and C++; memory of a GPU is not what
+# `mem_mb` asks for.
 MEMORY = re.compile(
     r"oom.?kill|(?<!cuda )out of memory|(?<!OutOf)MemoryError|can(not|'t) allocate memory"
-    r"|exceeded \w*\s*memory limit",
+    r"|exceeded \w*\s*memory limit|memory allocation (of \d+ bytes |still )?failed|std::bad_alloc",
     re.IGNORECASE,
 )
 ASKED = {"memory": ("mem_mb", "MB"), "time": ("runtime", "minutes")}

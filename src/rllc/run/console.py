@@ -9,6 +9,8 @@ from typing import Any
 SAID = re.compile(r"^ +shell:\n.*?\(command exited with non-zero exit code\)\n?", re.MULTILINE | re.DOTALL)
 RAISED = re.compile(r"Command '.*' returned non-zero", re.DOTALL)
 FIRST = re.compile(r"(Reason: Missing output files: [^;\n]*); Input files updated by another job: .*")
+# Thousands of files of a job that failed.
+LISTED = re.compile(r"^( +(?:input|output): .{300}).{700}.*$", re.MULTILINE)
 PROGRESS = re.compile(r"\d+ of \d+ steps \(.*\) done")
 # Of no use to who runs a study; or, the second, advice that would leave results that other code made.
 UNSAID = re.compile(
@@ -32,6 +34,7 @@ class Readable(logging.Formatter):
         if self.to_go and PROGRESS.fullmatch(text):
             return f"{text}{self.to_go()}"
         text = FIRST.sub(r"\1", SAID.sub("", text))
+        text = LISTED.sub(r"\1 ... (all of them are in the complete log)", text)
         return RAISED.sub("The command (--printshellcmds shows it) returned non-zero", text)
 
 

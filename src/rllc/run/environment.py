@@ -21,6 +21,7 @@ def prepare(root: Path, *, threads: int) -> None:
         "PATH": path if path.split(os.pathsep)[0] == first else f"{first}{os.pathsep}{path}",
         "PYTHONPATH": str(root / "src"),
         "TOKENIZERS_PARALLELISM": "false",
+        "RUST_BACKTRACE": "0",  # of tokenizers without memory; what it says first is to be the end of the log
         "NUMBA_DISABLE_JIT": "1",  # clustering a few dozen curves takes less time than compiling its loops
         "MALLOC_MMAP_THRESHOLD_": str(2**25),
         "MALLOC_TRIM_THRESHOLD_": str(10**9),

@@ -70,11 +70,12 @@ def _module_file(root: Path, name: str) -> Path | None:
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
     """Hash of the file's syntax tree without docstrings, and the modules it imports."""
     stat = path.stat()
-    return _read_reduced(path, stat.st_mtime_ns, stat.st_size)
+    # No tool can set the time of the last change of status (ctime), so no replacement goes unseen.
+    return _read_reduced(path, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
 
 
 @cache
-def _read_reduced(path: Path, _mtime_ns: int, _size: int) -> tuple[str, tuple[str, ...]]:
+def _read_reduced(path: Path, _status: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     imported: set[str] = set()
     digest = hashlib.sha256(_canonical(tree, imported).encode()).hexdigest()

@@ -35,7 +35,7 @@ def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
 COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "read_corpus": lambda study, w: cost.corpus(study, w.distribution),
     "mix_corpora": lambda study, w: cost.corpus(study, w.distribution),
-    "make_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
+    "make_blocks": lambda study, w: cost.blocks(study, w.tokenizer, w.distribution),
     "generate_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
     "train": lambda study, w: cost.training(study, study.experiments[w.experiment], int(w.start)),
     "validate": lambda study, w: cost.validation(study, w.family),

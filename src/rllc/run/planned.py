@@ -21,6 +21,7 @@ FOLDER = Path(".snakemake/rllc")
 # What turns a config into the command lines of jobs.
 MODULES = (
     "rllc.run.command",
+    "rllc.run.long_settings",
     "rllc.study.layout",
     "rllc.study.parameters",
     "rllc.study.datasets",

@@ -6,11 +6,13 @@ would be found out minutes later.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rllc.study import parameters, texts
 from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files, Hub, TextTokens
 from rllc.study.imported import planned_files
+from rllc.study.inputs import is_utf8
 from rllc.study.local import tokenizer_files, tokenizer_size
 from rllc.study.study import Experiment, Study
 from rllc.study.transformer_lens import described, differences
@@ -19,8 +21,13 @@ PADDED = 0.75  # an embedding may have more rows than there are tokens, up to a 
 
 
 def missing_files(study: Study) -> list[str]:
-    """What is wrong with the files of used distributions and tokenizers, and with imported checkpoints."""
-    problems = [*_of_texts(study), *_of_tokenizers(study)]
+    """What is wrong with the files of used distributions and tokenizers, and with imported checkpoints.
+
+    Also where the folder that all paths start at has a name that Snakemake cannot write.
+    """
+    here = str(Path.cwd())
+    problems = [] if is_utf8(here) else [f"the working directory {here!r} is not UTF-8: rename it"]
+    problems += [*_of_texts(study), *_of_tokenizers(study)]
     for name, experiment in study.experiments.items():
         if experiment.checkpoints.source == "import":
             problems += _of_imports(study, f"experiments.{name}", experiment)

@@ -7,9 +7,11 @@ Counted matrix products divided by a measured speed, what goes on between them, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rllc.study.distributions import TextTokens
+from rllc.study import texts
+from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import Load, family_of
 from rllc.study.steps import chunks
 
@@ -17,12 +19,14 @@ if TYPE_CHECKING:
     from rllc.study.study import Experiment, Study
 
 GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
-DOCUMENT = 5.0e3  # characters of a document of the hub
 START = 2.5  # CPU seconds until a job that imports torch computes
 HEAD = 0.17  # share of a full forward and backward pass that one head costs, next to the others
 MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
 CASE = 0.3  # CPU seconds of the diagnostics of one estimate
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
+# Megabytes per byte of text, of the largest document and of all (benchmarks/large_text.md). Python may keep a
+# text with four bytes per character.
+OF_LARGEST, OF_ALL = 16e-6, 8e-6
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,26 @@ def heads(experiment: Experiment) -> int:
 
 
 def corpus(study: Study, distribution: str) -> Cost:
-    """Reading one distribution of text."""
+    """Reading or mixing one distribution of text."""
+    size, largest = text(study, distribution)
+    return Cost(2 + size / READ, 1500 + OF_LARGEST * largest + OF_ALL * size, size)
+
+
+@lru_cache(maxsize=256)
+def text(study: Study, distribution: str) -> tuple[float, float]:
+    """Return about how many bytes a distribution of text has, and how many its largest document has."""
     entry = study.distributions[distribution]
-    size = DOCUMENT * entry.documents if entry.source == "hub" else 1e6 * getattr(entry, "megabytes", 8.0)
-    return Cost(2 + size / READ, 1500 + 4e-6 * size, size)
+    if isinstance(entry, Mixture):
+        total, largest = zip(*(text(study, part) for part in entry.weights), strict=True)
+        return sum(total), max(largest)
+    return texts.sizes(entry) if isinstance(entry, Installed | Files | Hub) else text(study, entry.contexts)
+
+
+def blocks(study: Study, tokenizer: str, distribution: str) -> Cost:
+    """Blocks of one distribution of text, whose documents are tokenized as a whole."""
+    asked, (size, largest) = tokens(study, tokenizer), text(study, distribution)
+    seconds = asked.cpu_seconds + 3 * largest / READ
+    return Cost(seconds, 1500 + OF_LARGEST * largest + OF_ALL * size, asked.disk_bytes)
 
 
 def tokens(study: Study, tokenizer: str) -> Cost:

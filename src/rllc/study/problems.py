@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rllc.study.families import FAMILIES
+from rllc.study.inputs import is_utf8
 from rllc.study.section import nearest
 from rllc.study.tasks import TASKS, TOKENS
 
@@ -25,7 +26,7 @@ TRIED = re.compile(r"((constrained-)?(str|int)|list\[str\]|function-after\[.*)$"
 
 
 def unstorable(config: Any) -> Iterator[str]:
-    """Values that no key takes: integers beyond 64 bits, tables without end, keys that are no text."""
+    """Values that no key takes: integers beyond 64 bits, tables without end, what is no text or not UTF-8."""
     waiting, count = [((), config)], 0
     while waiting:
         loc, value = waiting.pop()
@@ -40,9 +41,15 @@ def unstorable(config: Any) -> Iterator[str]:
             for name, entry in value.items():
                 if not isinstance(name, str):
                     yield f"{place or 'config'}: the key {name!r} is no text; put it in quotes, or correct it"
-                waiting.append(((*loc, str(name)), entry))
+                elif not is_utf8(name):
+                    yield f"{place or 'config'}: the key {name!r} is not UTF-8; give it another name"
+                waiting.append(
+                    ((*loc, name if isinstance(name, str) and is_utf8(name) else ascii(name)), entry)
+                )
         elif isinstance(value, list | tuple):
             waiting += [((*loc, str(i)), entry) for i, entry in enumerate(value)]
+        elif isinstance(value, str) and not is_utf8(value):
+            yield f"{place}: {value!r} is not UTF-8; rename the file or folder, or correct the text"
         elif isinstance(value, int) and abs(value) > LARGEST:
             yield f"{place}: {value} is beyond 64 bits; give at most {LARGEST}"
 

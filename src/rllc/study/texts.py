@@ -13,6 +13,8 @@ from rllc.study.inputs import as_input
 from rllc.study.local import data_set_files
 
 STDLIB = "stdlib"  # as a package: the standard library
+DOCUMENT = 5.0e3  # bytes of a document of the hub
+LONG = 20  # times as long documents may be in a local data set, of which some are read
 
 
 def source(entry: Installed | Files | Hub) -> dict[str, Any]:
@@ -31,6 +33,25 @@ def files(entry: Installed | Files | Hub) -> list[str]:
         return []
     patterns = [entry.path] if isinstance(entry.path, str) else entry.path
     return list(dict.fromkeys(file for pattern in patterns for file in _matching(pattern)))
+
+
+def sizes(entry: Installed | Files | Hub) -> tuple[float, float]:
+    """Return about how many bytes of text a source has, and how many its largest document has.
+
+    Of the user's own files that is their size; of a data set of the hub a guess.
+    """
+    if isinstance(entry, Installed):
+        return 1e6 * entry.megabytes, DOCUMENT
+    try:
+        each = {file: float(Path(file).stat().st_size) for file in files(entry)}
+    except (ValueError, OSError):  # what reads them says so
+        each = {}
+    total = sum(each.values())
+    if isinstance(entry, Hub):
+        asked = DOCUMENT * entry.documents
+        return min(total or asked, LONG * asked), DOCUMENT
+    largest = [size for file, size in each.items() if not file.lower().endswith(".jsonl")]
+    return total, max(largest, default=DOCUMENT)
 
 
 def _matching(pattern: str) -> list[str]:

@@ -1,12 +1,20 @@
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import datasets
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from rllc.tasks.arrow import as_array, read_manifest, read_table, write_table
+from rllc.tasks.language import blocks as blocks_module
 from rllc.tasks.language.blocks import blocks
 from rllc.tasks.language.documents import Document, collect
 from rllc.tasks.language.mixture import mix
+from rllc.tasks.language.pieces import pieces
 from rllc.tasks.language.tokenizer import bos_id, train
 
 CONTEXT = 16
@@ -142,3 +150,48 @@ def test_a_file_that_is_no_table_is_refused(tmp_path):
         read_table(tmp_path / "blocks.arrow")
     with pytest.raises(ValueError, match="carries no manifest"):
         read_manifest(pa.table({"a": [1]}))
+
+
+MEMORY = """
+import re, sys
+from pathlib import Path
+from rllc.tasks.language.blocks import blocks
+from rllc.tasks.language.documents import Document, collect
+from rllc.tasks.language.tokenizer import learnt
+words = "the head attends, to a token (that came before) and copies\\nwhat followed it."
+documents = [Document(f"{i} {words} " * (int(sys.argv[1]) // 80 if i == 3 else 3), f"{i}") for i in range(40)]
+table = collect(documents, held_out_fraction=0.3)
+held_out = table["held_out"].to_pylist()[table["name"].to_pylist().index("3")]
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+before = most()
+tokenizer = learnt([documents[3].text], 300)
+made = blocks(table, tokenizer, context=16, held_out=held_out, seed=0)
+print(most() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux says it so")
+def test_large_text_takes_less_than_thirty_bytes_of_memory_per_character():
+    """As a whole, 10 million characters took 140 bytes each, in each of two stages."""
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
+    command = [sys.executable, "-c", MEMORY, str(10**7)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert 10**4 < int(done.stdout) < 0.3 * 10**6  # kB
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_blocks_of_a_divided_text_equal_those_of_the_whole(tables, tokenizer, monkeypatch, limit):
+    table = tables["english"]
+    whole = make(table, tokenizer, limit=limit)
+    monkeypatch.setattr(blocks_module, "pieces", partial(pieces, size=40))
+    divided = make(table, tokenizer, limit=limit)
+    assert divided.equals(whole)
+    assert read_manifest(divided) == read_manifest(whole)
+
+
+def test_text_that_cannot_be_divided_is_encoded_whole_and_said(tokenizer, monkeypatch, caplog):
+    monkeypatch.setattr(blocks_module, "BATCH_CHARACTERS", 100)
+    unbroken = [Document("中" * 150 + str(i), str(i)) for i in range(20)]
+    make(collect(unbroken, held_out_fraction=0.3), tokenizer)
+    assert "of one text are encoded as a whole" in caplog.text

@@ -108,3 +108,20 @@ def test_half_a_surrogate_pair_is_replaced():
 def test_what_cannot_be_split_is_refused(texts, fraction, message):
     with pytest.raises(ValueError, match=message):
         collect(documents(texts), held_out_fraction=fraction)
+
+
+def test_documents_left_out_are_counted_and_named(caplog):
+    caplog.set_level("INFO", logger="rllc")
+    twice = [Document(TEXTS[5], "a copy"), Document(TEXTS[7], "folder/copy"), Document(" \n", "blank")]
+    collect([*documents(), *twice], held_out_fraction=0.3)
+    assert "2 documents" in caplog.text
+    assert "'folder/5'" in caplog.text
+    assert "'a copy'" in caplog.text
+    assert "1 document has" in caplog.text
+    assert "'blank'" in caplog.text
+
+
+def test_documents_that_differ_leave_no_word(caplog):
+    caplog.set_level("INFO", logger="rllc")
+    collect(documents(), held_out_fraction=0.3)
+    assert caplog.text == ""

@@ -1,6 +1,7 @@
 import gzip
 import json
 import re
+import tracemalloc
 
 import pytest
 
@@ -208,3 +209,16 @@ def test_small_corpora_have_two_sides_or_are_refused(folder, contents, expected)
     assert table.num_rows == expected
     assert 0 < sum(table["held_out"].to_pylist()) < expected
     assert ("a?" in table["text"].to_pylist()) == lines
+
+
+def test_lines_are_read_one_by_one(tmp_path):
+    """A file of JSON lines may be larger than memory."""
+    line = json.dumps({"body": "word " * 200}) + "\n"
+    (tmp_path / "large.jsonl").write_text(line * 10_000)
+    found = documents(path=str(tmp_path / "large.jsonl"), field="body")
+    tracemalloc.start()
+    try:
+        assert sum(len(each.text) for each in found) == 10_000 * 1000
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

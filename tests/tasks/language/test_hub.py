@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import subprocess
@@ -114,3 +115,34 @@ def test_a_filter_that_lets_nothing_through_is_refused(folder, where, message):
     rows(folder, [1, 2])
     with pytest.raises(ValueError, match="neither text nor a list of texts in 'topic'"):
         list(documents(name=str(folder), where={"field": "topic", "matches": "1"}))
+
+
+def replaced(file, text):
+    """Replace a file as an archive that unpacks with fixed times does."""
+    status = file.stat() if file.exists() else None
+    file.write_text(text) if isinstance(text, str) else file.write_bytes(text)
+    if status:
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def line(text):
+    return json.dumps({"text": text}) + "\n"
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("packed", [str.encode, lambda text: gzip.compress(text.encode())])
+def test_file_replaced_with_its_time_kept_is_read_anew(folder, packed, streaming):
+    """The cache of ``datasets`` knows files by their names and times; packed ones are also unpacked into one."""
+    file = folder / ("train.jsonl" if packed is str.encode else "train.jsonl.gz")
+    (folder / "train.jsonl").unlink()
+    for text in ("first", "other"):
+        replaced(file, packed(line(text)))
+        found = [each.text for each in documents(name=str(folder), streaming=streaming)]
+        assert found == [text]
+
+
+def test_nothing_of_a_local_folder_stays_in_the_cache(folder, tmp_path):
+    list(documents(name=str(folder), field="body"))
+    with pytest.raises(ValueError, match="has no text"):
+        list(documents(name=str(folder), field="other"))
+    assert not [file for file in (tmp_path / "cache").rglob("*") if file.suffix in (".arrow", ".json")]

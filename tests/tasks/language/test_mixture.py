@@ -111,3 +111,12 @@ def test_a_part_without_text_of_its_own_is_refused(tables):
     same = {"a": tables["english"], "b": with_manifest(tables["english"], {})}
     with pytest.raises(ValueError, match="part 'b' of the mixture has no training text of its own"):
         mix(same, {"a": 0.5, "b": 0.5}, seed=0)
+
+
+def test_documents_of_several_parts_are_counted_and_named(tables, caplog):
+    caplog.set_level("INFO", logger="rllc")
+    shared, other = tables["english"]["text"].to_pylist()[:20], tables["code"]["text"].to_pylist()
+    own = collect((Document(text, f"{i}") for i, text in enumerate(shared + other)), held_out_fraction=0.2)
+    mix({"english": tables["english"], "own": own}, {"english": 0.5, "own": 0.5}, seed=0)
+    assert "20 documents" in caplog.text
+    assert "'own'" in caplog.text

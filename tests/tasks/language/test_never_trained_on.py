@@ -23,3 +23,12 @@ def test_a_document_trained_on_elsewhere_is_no_longer_held_out():
 def test_its_own_held_out_side_stays():
     table = corpus([f"document number {i}" for i in range(100)], 0.3)
     assert never_trained_on(table, [table]).num_rows == table.num_rows
+
+
+def test_documents_left_out_are_counted_and_named(caplog):
+    caplog.set_level("INFO", logger="rllc")
+    texts = [f"document number {i}" for i in range(200)]
+    training, measured = corpus(texts[:120], 0.1), corpus(texts[60:], 0.9)
+    left_out = measured.num_rows - never_trained_on(measured, [training]).num_rows
+    assert f"{left_out} documents" in caplog.text
+    assert ".txt'" in caplog.text

@@ -1,6 +1,8 @@
 import os
+import random
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from rllc.tasks.arrow import write_table
 from rllc.tasks.language.documents import Document, collect
-from rllc.tasks.language.tokenizer import BOS, bos_id, load, pretrained, save, train, vocabulary_size
+from rllc.tasks.language.tokenizer import BOS, bos_id, learnt, load, pretrained, save, train, vocabulary_size
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,7 @@ def test_the_first_merge_is_the_most_frequent_pair():
 
 TRAIN = """
 import sys
+import time
 from rllc.tasks.arrow import read_table
 from rllc.tasks.language.tokenizer import train
 tokenizer = train(read_table(sys.argv[1]), vocabulary_size=300)
@@ -127,3 +130,13 @@ def test_without_a_network_the_error_names_the_tokenizer():
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "ValueError: tokenizer 'no-such-owner/no-such-tokenizer' could not be loaded" in result.stderr
+
+
+def test_long_unbroken_run_is_learnt_from_in_seconds_and_said(caplog):
+    """As a whole, 500,000 letters took over a minute."""
+    letters = "".join(random.Random(0).choices("acgt", k=500_000))
+    begun = time.process_time()
+    tokenizer = learnt([letters, "and a word"], 2048)
+    assert time.process_time() - begun < 20
+    assert vocabulary_size(tokenizer) == 2048
+    assert "500000 characters" in caplog.text

@@ -1,17 +1,23 @@
 """Blocks of exactly ``context`` tokens, the form in which a language model sees its text."""
 
+import logging
 from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from tokenizers import Tokenizer
 
 from rllc.seeds import generator
 from rllc.tasks.arrow import as_lists, read_manifest, with_manifest
 from rllc.tasks.language import tokenizer as tokenizers
+from rllc.tasks.language.documents import texts_of
+from rllc.tasks.language.pieces import boundary, pieces
+
+log = logging.getLogger("rllc")
 
 BATCH_CHARACTERS = 2_000_000
+BYTES_PER_CHARACTER = 140  # of memory, while a piece is encoded
 
 
 def blocks(
@@ -58,13 +64,12 @@ def blocks(
         )
     opening = tokenizers.bos_id(tokenizer, bos)
     dtype = np.uint16 if size <= 2**16 else np.int32
-    side = table.filter(table["held_out"] if held_out else pc.invert(table["held_out"]))
     wanted = None if limit is None else limit * (context - 1)
-    pieces: list[np.ndarray] = []
+    found: list[np.ndarray] = []
     tokens = documents = characters = 0
-    for text, ids in _encoded(side, tokenizer, wanted):
-        pieces += [np.asarray(ids, dtype), np.asarray([opening], dtype)]
-        documents, characters, tokens = documents + 1, characters + len(text), tokens + len(ids) + 1
+    for length, ids in _encoded(texts_of(table, held_out=held_out), tokenizer, wanted, dtype):
+        found += [ids, np.asarray([opening], dtype)]
+        documents, characters, tokens = documents + 1, characters + length, tokens + len(ids) + 1
         if wanted is not None and tokens > wanted:
             break
     tokens = max(tokens - 1, 0)  # nothing follows the last document
@@ -75,7 +80,7 @@ def blocks(
             f"{context - 1} of one block: give more text, "
             f"{'a larger held_out_fraction, ' if held_out else ''}or a shorter context"
         )
-    rows = np.concatenate(pieces)[: count * (context - 1)].reshape(count, context - 1)
+    rows = np.concatenate(found)[: count * (context - 1)].reshape(count, context - 1)
     order = generator(seed, "blocks").permutation(count)
     ids = np.concatenate([np.full((count, 1), opening, dtype), rows[order]], axis=1)
     about = {
@@ -93,21 +98,44 @@ def blocks(
     return with_manifest(pa.table({"input_ids": as_lists(ids)}), about)
 
 
-def _encoded(table: pa.Table, tokenizer: Tokenizer, wanted: int | None) -> Iterator[tuple[str, list[int]]]:
-    """Each text and its tokens, encoded in batches that are smaller where few tokens are wanted."""
+def _encoded(
+    texts: Iterator[str], tokenizer: Tokenizer, wanted: int | None, dtype: type
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the length of each text and its tokens; batches are smaller where few are wanted."""
+    where = boundary(tokenizer)
+    divided = ((number, piece) for number, text in enumerate(texts) for piece in pieces(text, where))
     allowed = BATCH_CHARACTERS if wanted is None else min(BATCH_CHARACTERS, 3 * wanted)
-    batch: list[str] = []
+    batches = _batches(divided, allowed)
+    encoded = (each for batch in batches for each in _encode(batch, tokenizer, dtype))
+    for _, parts in groupby(encoded, key=lambda each: each[0]):
+        _, lengths, ids = zip(*parts, strict=True)
+        yield sum(lengths), np.concatenate(ids)
+
+
+def _batches(divided: Iterator[tuple[int, str]], allowed: int) -> Iterator[list[tuple[int, str]]]:
+    """Yield pieces in lists of about so many characters."""
+    batch: list[tuple[int, str]] = []
     size = 0
-    for value in table["text"]:
-        text = value.as_py()
-        batch.append(text)
-        size += len(text)
+    for number, piece in divided:
+        if len(piece) > BATCH_CHARACTERS:
+            log.warning(
+                "%d characters of one text are encoded as a whole, which takes about %d MB of memory: either "
+                "they hold no white space after a letter, or the tokenizer may look across it",
+                len(piece), BYTES_PER_CHARACTER * len(piece) / 1e6,
+            )  # fmt: skip
+        batch.append((number, piece))
+        size += len(piece)
         if size >= allowed:
-            yield from _encode(batch, tokenizer)
+            yield batch
             batch, size = [], 0
-    yield from _encode(batch, tokenizer)
+    if batch:
+        yield batch
 
 
-def _encode(texts: list[str], tokenizer: Tokenizer) -> Iterator[tuple[str, list[int]]]:
-    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    yield from zip(texts, (encoding.ids for encoding in encodings), strict=True)
+def _encode(
+    batch: list[tuple[int, str]], tokenizer: Tokenizer, dtype: type
+) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield the number of its text, the length and the tokens of each piece."""
+    encodings = tokenizer.encode_batch_fast([piece for _, piece in batch], add_special_tokens=False)
+    for (number, piece), encoding in zip(batch, encodings, strict=True):
+        yield number, len(piece), np.asarray(encoding.ids, dtype)

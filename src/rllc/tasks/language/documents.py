@@ -1,13 +1,16 @@
 """Documents of one distribution: deduplicated, ordered and split by the hash of their text."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rllc.tasks.arrow import with_manifest
+
+log = logging.getLogger("rllc")
 
 SCHEMA = pa.schema(
     {"text": pa.large_string(), "name": pa.string(), "sha256": pa.string(), "held_out": pa.bool_()}
@@ -42,7 +45,8 @@ def collect(
 
     Columns ``text``, ``name``, ``sha256`` and ``held_out``; of equal texts the first name in alphabetical
     order stays. Rows are in the order of their hash, so the table does not depend on the order in which
-    the documents came, and any run of rows on one side of the split is a random sample of that side.
+    the documents came, and any run of rows on one side of the split is a random sample of that side. How
+    many documents are left out, and an example, is logged.
 
     held_out_fraction  expected share of the documents to hold out, in (0, 1)
     about              what else the manifest should say (source settings, versions)
@@ -52,13 +56,22 @@ def collect(
     if not 0 < held_out_fraction < 1:
         raise ValueError(f"held_out_fraction is {held_out_fraction}; expected a number between 0 and 1")
     kept: dict[str, Document] = {}
+    equal: list[tuple[str, str]] = []
+    blank: list[str] = []
     for document in documents:
-        if not document.text.strip():
+        if not document.text or document.text.isspace():
+            blank.append(document.name)
             continue
-        text = document.text.encode(errors="replace").decode()  # half a surrogate pair has no UTF-8
+        text = _storable(document.text)
         sha256 = digest(text)
+        if sha256 in kept:
+            equal.append((document.name, kept[sha256].name))
         if sha256 not in kept or document.name < kept[sha256].name:
             kept[sha256] = Document(text, document.name)
+    if equal:
+        log.info("%s another's text and count once, such as %r and %r", _have(equal), *equal[0])
+    if blank:
+        log.info("%s no text and are left out, such as %r", _have(blank), blank[0])
     if not kept:
         raise ValueError(
             "the source yielded no text: every document was empty, or the source's filters left none; "
@@ -77,17 +90,44 @@ def collect(
     return with_manifest(table, manifest(table, held_out_fraction=held_out_fraction, **(about or {})))
 
 
+def _storable(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which have no UTF-8; one that has none as it is."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _have(left_out: Sized) -> str:
+    return "1 document has" if len(left_out) == 1 else f"{len(left_out)} documents have"
+
+
+def texts_of(table: pa.Table, *, held_out: bool) -> Iterator[str]:
+    """Yield the texts of one side of the split, in order, without a copy of the whole side."""
+    for text, out in zip(table["text"], table["held_out"], strict=True):
+        if out.as_py() == held_out:
+            yield text.as_py()
+
+
 def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
     """``table`` without the held-out documents that are on the training side of another table.
 
     Where two distributions hold out different fractions, a document of both may be held out in one and
     trained on in the other. Rows of the training side stay.
     """
-    seen = [other.filter(pc.invert(other["held_out"]))["sha256"].combine_chunks() for other in training]
+    seen = [
+        other["sha256"].filter(pc.invert(other["held_out"])).combine_chunks() for other in training
+    ]  # no text is copied
     if not seen:
         return table
-    trained_on = pc.is_in(table["sha256"], pa.concat_arrays(seen))
-    return table.filter(pc.invert(pc.and_(table["held_out"], trained_on)))
+    left_out = pc.and_(table["held_out"], pc.is_in(table["sha256"], pa.concat_arrays(seen)))
+    if names := table["name"].filter(left_out).to_pylist():
+        log.info(
+            "%d documents held out here are trained on in another distribution and left out, such as %r",
+            len(names), names[0],
+        )  # fmt: skip
+    return table.filter(pc.invert(left_out))
 
 
 def manifest(table: pa.Table, **about: object) -> dict:
@@ -97,7 +137,7 @@ def manifest(table: pa.Table, **about: object) -> dict:
     and UTF-8 bytes by the first element of their names (a package, a folder), the largest ones first and
     the rest as ``(others)``. ``about`` is added as it is.
     """
-    texts = table["text"].to_pylist()
+    lengths = pc.utf8_length(table["text"]).to_pylist()
     held_out = table["held_out"].to_pylist()
     names = table["name"].to_pylist()
     sizes = pc.binary_length(table["text"]).to_pylist()
@@ -106,10 +146,10 @@ def manifest(table: pa.Table, **about: object) -> dict:
     for row in zip(*(table[column].to_pylist() for column in columns), strict=True):
         whole.update(repr(row).encode())
     return {
-        "documents": len(texts),
+        "documents": len(lengths),
         "held_out_documents": sum(held_out),
-        "characters": sum(map(len, texts)),
-        "held_out_characters": sum(len(text) for text, out in zip(texts, held_out, strict=True) if out),
+        "characters": sum(lengths),
+        "held_out_characters": sum(length for length, out in zip(lengths, held_out, strict=True) if out),
         "bytes": sum(sizes),
         "sha256": whole.hexdigest(),
         "sources": _by_source(names, sizes),

@@ -100,12 +100,25 @@ def _read(file: Path) -> str:
     return text
 
 
+def _lines_of(file: Path) -> Iterator[str]:
+    """Yield the lines of a file, which may be larger than memory. Raises ValueError where ``_read`` does."""
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            for line in lines:
+                if "\0" in line:
+                    raise UnicodeError
+                yield line
+    except (UnicodeError, OSError):
+        _read(file)  # says where
+        raise
+
+
 def _lines(
     file: Path, name: str, field: str | None, chosen: Callable[[Mapping[str, object], str], bool]
 ) -> Iterator[Document]:
     if field is None:
         raise ValueError(f"{file} has JSON lines: say in `field` which key of a line holds its text")
-    for number, line in enumerate(_read(file).split("\n"), start=1):
+    for number, line in enumerate(_lines_of(file), start=1):
         if not line.strip():
             continue
         try:

@@ -1,6 +1,8 @@
 """Documents from a data set of the Hugging Face hub, or a local folder in a form ``datasets`` reads."""
 
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -50,8 +52,10 @@ def documents(
 def _rows(name: str, config: str | None, split: str, revision: str | None, streaming: bool) -> Iterator[dict]:
     import datasets
 
+    asked = {"split": split, "revision": revision, "streaming": streaming}
     try:  # a stream opens its files only when it is read
-        yield from datasets.load_dataset(name, config, split=split, revision=revision, streaming=streaming)
+        with _cache_of(name) as cache:
+            yield from datasets.load_dataset(name, config, cache_dir=cache, **asked)
     except Exception as error:  # whatever the network, the hub and the builders raise, in their many types
         reason = str(error).strip().splitlines()
         raise ValueError(
@@ -60,3 +64,22 @@ def _rows(name: str, config: str | None, split: str, revision: str | None, strea
             "a network, download it first on a machine that has one (the cache folder HF_HOME can be "
             "copied), or use a source `files` or `installed`"
         ) from error
+
+
+@contextmanager
+def _cache_of(name: str) -> Iterator[str | None]:
+    """Yield where ``datasets`` keeps what it makes of a local folder: a folder that is removed afterwards.
+
+    Its own cache knows a local file by name and time of change, so it would give the text of a file that was
+    replaced since by one with the same time. None stands for its own cache, which knows a data set of the hub
+    by its commit.
+    """
+    import datasets
+
+    if not Path(name).exists():
+        yield None
+        return
+    usual = Path(datasets.config.HF_DATASETS_CACHE)  # where the user has space for such
+    usual.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rllc-", dir=usual, ignore_cleanup_errors=True) as folder:
+        yield folder

@@ -1,5 +1,6 @@
 """A training mixture: the documents of several distributions, interleaved in given shares of characters."""
 
+import logging
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,6 +10,8 @@ import pyarrow.compute as pc
 from rllc.seeds import generator
 from rllc.tasks.arrow import with_manifest
 from rllc.tasks.language.documents import SCHEMA, manifest
+
+log = logging.getLogger("rllc")
 
 
 def mix(tables: Mapping[str, pa.Table], weights: Mapping[str, float], *, seed: int) -> pa.Table:
@@ -63,6 +66,11 @@ def _distinct(tables: Mapping[str, pa.Table], weights: Mapping[str, float]) -> d
         hashes = tables[name]["sha256"].to_pylist()
         new = pa.array([sha256 not in seen for sha256 in hashes], pa.bool_())
         table = tables[name].select(SCHEMA.names).filter(new)
+        if shared := tables[name]["name"].filter(pc.invert(new)).to_pylist():
+            log.info(
+                "%d documents of %r are also in a part before it and count for that, such as %r",
+                len(shared), name, shared[0],
+            )  # fmt: skip
         parts[name] = table.append_column("part", pa.array([name] * table.num_rows, pa.string()))
         seen.update(hashes)
     return parts

@@ -5,13 +5,19 @@ number of threads are; setting that variable to ``false`` keeps the library to o
 """
 
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from rllc.tasks.language.documents import texts_of
+from rllc.tasks.language.pieces import BOUNDARY, UNBROKEN, pieces, without_long_runs
+
+log = logging.getLogger("rllc")
 
 BOS = "<|bos|>"
 # How pretrained tokenizers spell the token that opens a text, most specific first.
@@ -32,14 +38,17 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
             f"a vocabulary of {vocabulary_size} cannot hold the 256 bytes and {BOS}: "
             f"expected at least {SMALLEST_VOCABULARY}"
         )
-    training = table.filter(pc.invert(table["held_out"]))
-    if training.num_rows == 0:
+    if not pc.any(pc.invert(table["held_out"])).as_py():
         raise ValueError("the table has no training document to learn a tokenizer from")
-    return learnt((text.as_py() for text in training["text"]), vocabulary_size)
+    return learnt(texts_of(table, held_out=False), vocabulary_size)
 
 
 def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
-    """The same of texts: byte-level BPE, tokens in the order in which they were learnt."""
+    """The same of texts: byte-level BPE, tokens in the order in which they were learnt.
+
+    Letters, digits, signs or white space that go on for more than 10,000 characters are learnt from in pieces
+    of 10,000: to merge pairs in a longer run takes minutes.
+    """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -49,8 +58,24 @@ def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(_to_learn_from(texts), trainer)
     return _plain(tokenizer)
+
+
+def _to_learn_from(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts in pieces; say where one has runs that are cut."""
+    for text in texts:
+        cut = 0
+        for piece in pieces(text, BOUNDARY):
+            found, runs = without_long_runs(piece)
+            cut += runs
+            yield from found
+        if cut:
+            log.warning(
+                "a text of %d characters (%r ...) has %d runs of more than %d letters, digits, signs or "
+                "spaces without a break: the tokenizer is learnt from pieces of them",
+                len(text), text[:40], cut, UNBROKEN,
+            )  # fmt: skip
 
 
 def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
