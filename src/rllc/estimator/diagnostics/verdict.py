@@ -135,7 +135,8 @@ def judge_against_controls(
         ahead = abs(estimate - means["centred"]) * (1 / gone - 1)
         reasons["still_walking"] = ahead > LIMITS.walking_share * abs(estimate)
     verdict = judged["verdict"]
-    there = ", ".join(name for name, chains in controls.items() if bool(chains.notnull().any()))
+    none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, and was made all the same
+    there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
     attributes = {**verdict.attrs, JUDGED_AGAINST: there or NO_CONTROL}
     before = verdict & ~np.int16(BY_CONTROLS)
     return (before | _bits(reasons) if reasons else before).assign_attrs(attributes)
