@@ -3,6 +3,7 @@
 Heads, the whole model and other components differ only in the estimator that is handed in.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -61,9 +62,8 @@ def with_control(
     if name == "rllc":
         for variable in dataset.data_vars.values():
             long_name = variable.attrs.get("long_name", "")
-            variable.attrs["long_name"] = long_name.replace(
-                "local learning", "refined local learning"
-            ).replace("LLC", "rLLC")
+            refined = long_name.replace("local learning", "refined local learning").replace("LLC", "rLLC")
+            variable.attrs["long_name"] = re.sub(r"\bllc(?=_|\b)", name, refined)
     return describe(dataset, TRACES).drop_attrs(deep=False)
 
 

@@ -26,6 +26,7 @@ from rllc.figures.claims_row import (
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
+from rllc.vocabulary import in_full
 
 TALLEST, HEADING = 20.0, 0.36  # inches: of all rows before they stand side by side; a group's heading
 MEANING = {
@@ -135,7 +136,7 @@ def _in_words(data: xr.Dataset, claims: xr.Dataset) -> xr.Dataset:
     for name in data["statistic"].values.tolist():
         attrs = claims[name].attrs if name in claims else {"long_name": name.replace("_", " ")}
         unit = attrs.get("units", "1")
-        text = attrs.get("long_name", name)
+        text = in_full(attrs, name)
         texts.append(text if unit in ("1", "steps", "regions", "heads") else f"{text} ({unit})")
     return data.assign(statistic=("claim", texts))
 
