@@ -13,6 +13,7 @@ from rllc.analysis.columns import INTERVAL
 from rllc.figures import captions, style
 from rllc.figures.claims_row import (
     BOLD,
+    MISSING,
     NOT_REACHED,
     PLAIN,
     VERDICTS,
@@ -126,7 +127,7 @@ def _of_experiments(claims: xr.Dataset, group: str, patterns: Sequence[str]) -> 
     if not chosen:
         raise ValueError(f"no claim is about an experiment that is called {' or '.join(patterns)}: {named}")
     some = claims.isel(claim=chosen)
-    reached = (some["value"].notnull() | (some["passes"] != NOT_REACHED)).any("claim")
+    reached = (some["value"].notnull() | ~some["passes"].isin((NOT_REACHED, MISSING))).any("claim")
     return some.isel(seed=np.flatnonzero(reached)) if reached.any() else some
 
 
