@@ -1,7 +1,7 @@
 """What is generated in the documents: keys of the config, files of results, figures, the graph of rules.
 
-``python -m rllc.study.document`` (``make docs``) writes them. With the name of a part, as ``figures``, it prints
-that part alone. Tests compare them with sections, rows and the workflow.
+``python -m rllc.study.document`` (``make docs``) writes them. With the name of a part, as ``figures``, it
+prints that part alone. Tests compare them with sections, rows and the workflow.
 """
 
 import re
