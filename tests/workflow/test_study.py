@@ -166,6 +166,15 @@ def test_estimates_of_heads_are_described_as_refined(finished):
         assert not re.search(r"\bllc|\bLLC", in_full(variable.attrs, name)), name
 
 
+def test_training_loss_is_kept_for_every_update_of_trainings_alone(finished):
+    loss = opened(finished, "training_loss")["loss"]
+    assert loss.dims == ("seed", "step") and loss.dtype == np.float32
+    assert loss["step"].values.tolist() == list(range(60))
+    assert np.isfinite(loss).all()
+    assert loss[0, -5:].mean() < loss[0, :5].mean()
+    assert not (finished.root / "results/ci/language_1layer/training_loss.nc").exists()
+
+
 def test_what_a_notebook_does(finished):
     dataset = opened(finished, "rllc")
     curve = dataset.rllc.sel(head="1:1", distribution="code").isel(seed=0)

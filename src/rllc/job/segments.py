@@ -1,9 +1,9 @@
 """Training in segments: one job per chunk of checkpoints, each resuming where the one before it ended.
 
-Beside a segment's manifest lie its checkpoints and the training state of its last step, and, while it
-runs, the newest state kept against a kill. All carry the recipe they were made by (data, model,
-optimisation, seed, code) and are used again only under the same one: a segment that was killed goes on
-from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
+Beside a segment's manifest lie its checkpoints, the training state of its last step, the loss of every update
+up to there, and, while it runs, the newest state kept against a kill. All carry the recipe they were made by
+(data, model, optimisation, seed, code) and are used again only under the same one: a segment that was killed
+goes on from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
 """
 
 import hashlib
@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rllc.models.training import Checkpoint
 from rllc.store import manifest as manifests
@@ -28,6 +30,22 @@ def weights_file(folder: Path, step: int) -> Path:
 
 def state_file(folder: Path, step: int) -> Path:
     return folder / f"state{step:07d}.safetensors"
+
+
+def losses_file(folder: Path, step: int) -> Path:
+    return folder / f"losses{step:07d}.safetensors"
+
+
+def training_losses(manifest: Path) -> np.ndarray:
+    """Return the minibatch loss of every update up to the last step of a segment: float32 [step].
+
+    Raises ValueError where the manifest names none, as that of imported checkpoints, and UnreadableResult
+    where the file is not what the manifest says.
+    """
+    entry = manifests.read(manifest).get("training_loss")
+    if entry is None:
+        raise ValueError(f"{manifest} has no training loss: expected checkpoints that were trained here")
+    return load(manifests.verified(manifest, entry))["losses"].numpy()
 
 
 def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
@@ -87,7 +105,8 @@ def train_segment(
             f"job finds). Set compute.device to cpu or cuda, or delete {folder} to train anew"
         )
     missing = missing_steps(folder, steps, recipe)
-    if last not in missing and not _made_by(state_file(folder, last), recipe):
+    ends = (state_file(folder, last), losses_file(folder, last))
+    if last not in missing and not all(_made_by(file, recipe) for file in ends):
         missing.append(last)
     if missing:
         state = newest_state(folder, recipe, at_most=missing[0])
@@ -98,12 +117,21 @@ def train_segment(
             now = {**facts, "step": checkpoint.step}
             if checkpoint.step in missing:
                 save(checkpoint.weights, weights_file(folder, checkpoint.step), now)
+            if checkpoint.step == last:
+                save({"losses": checkpoint.state["losses"]}, losses_file(folder, last), now)
             if checkpoint.step in kept or checkpoint.step == last:
                 save(checkpoint.state, state_file(folder, checkpoint.step), now)
                 _drop_states(folder, after=before, keep={checkpoint.step, last})
         _drop_states(folder, after=before, keep={last})
     entries = [manifests.file_entry(weights_file(folder, step), step=step) for step in steps]
-    manifests.write(segment.checkpoints, model=segment.model, seed=segment.seed, checkpoints=entries)
+    losses = manifests.file_entry(losses_file(folder, last), step=last)
+    manifests.write(
+        segment.checkpoints,
+        model=segment.model,
+        seed=segment.seed,
+        checkpoints=entries,
+        training_loss=losses,
+    )
 
 
 def _made_by(file: Path, recipe: str) -> bool:
@@ -116,8 +144,9 @@ def _made_by(file: Path, recipe: str) -> bool:
 
 
 def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
-    """Of this segment's states only the newest and the last step's are kept."""
-    for file in folder.glob("state*.safetensors"):
-        step = int(file.stem.removeprefix("state"))
-        if after < step <= max(keep) and step not in keep:
-            file.unlink()
+    """Of this segment's states, and losses, only the newest and the last step's are kept."""
+    for kind in ("state", "losses"):
+        for file in folder.glob(f"{kind}*.safetensors"):
+            step = int(file.stem.removeprefix(kind))
+            if after < step <= max(keep) and step not in keep:
+                file.unlink()

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
+from rllc.study.datasets import TRAINING_LOSS
 from rllc.study.figures import ANIMATIONS, FIGURES, listed
 from rllc.study.figures import about as drawn
 from rllc.study.measures.table import ANALYSES, MEASURES
@@ -30,6 +31,7 @@ BOUNDS = {
     "min_length": "entries: at least",
     "max_length": "at most",
 }
+IMPORTS = "where training is done here"
 BEFORE_DISTRIBUTION = ("component", "head", "later_head")  # dims that stand before it; all others after it
 
 
@@ -58,6 +60,8 @@ def files() -> str:
     for row in ANALYSES:
         about = "; ".join(_by_dims(row.variables, ("seed",))) or row.about
         lines.append(f"| {_file(row.name)} | {about} | `{row.name}` |")
+    loss = f"`loss` of every update, at the weights after `step` updates {IMPORTS} (seed, step)"
+    lines.append(f"| {_file(TRAINING_LOSS)} | {loss} | `{TRAINING_LOSS}` |")
     return "\n".join(lines)
 
 
