@@ -9,9 +9,9 @@ from rllc.job.segments import (
     newest_state,
     state_file,
     train_segment,
-    training_losses,
     weights_file,
 )
+from rllc.job.training_loss import training_losses
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rllc.models.training import Checkpoint
 from rllc.store import manifest as manifests
 from rllc.store.blocks import side_digest
@@ -34,18 +32,6 @@ def state_file(folder: Path, step: int) -> Path:
 
 def losses_file(folder: Path, step: int) -> Path:
     return folder / f"losses{step:07d}.safetensors"
-
-
-def training_losses(manifest: Path) -> np.ndarray:
-    """Return the minibatch loss of every update up to the last step of a segment: float32 [step].
-
-    Raises ValueError where the manifest names none, as that of imported checkpoints, and UnreadableResult
-    where the file is not what the manifest says.
-    """
-    entry = manifests.read(manifest).get("training_loss")
-    if entry is None:
-        raise ValueError(f"{manifest} has no training loss: expected checkpoints that were trained here")
-    return load(manifests.verified(manifest, entry))["losses"].numpy()
 
 
 def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
