@@ -145,6 +145,14 @@ def test_with_controls_of_another_estimate_is_refused(changes, key):
         with_controls(found, estimate(**given(**{"gradient": False} | changes)))
 
 
+def test_with_controls_of_fewer_components_is_refused():
+    found = estimate(**given())
+    call = given(gradient=False)
+    some = {"flat": call["components"]["flat"]}
+    with pytest.raises(ValueError, match="components"):
+        with_controls(found, estimate(**call | {"components": some}, control_of=found))
+
+
 def test_with_controls_at_other_weights_is_refused():
     found = estimate(**given())
     call = given(gradient=False) | {"weights": {"w": torch.ones(60)}}
