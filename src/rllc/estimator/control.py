@@ -74,11 +74,9 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
                 f"{name} has {key} {control.attrs.get(key)}, expected was {value}: make it with "
                 f"control_of=estimate and {'centred=True' if name == 'centred' else 'gradient=False'}"
             )
-    if control["component"].values.tolist() != estimate["component"].values.tolist():
-        raise ValueError(
-            f"{name} has the components {control['component'].values.tolist()}: expected those of the estimate, "
-            f"{estimate['component'].values.tolist()}"
-        )
+    own, its = (each["component"].values.tolist() for each in (estimate, control))
+    if its != own:
+        raise ValueError(f"{name} has the components {its}: expected those of the estimate, {own}")
     if not np.allclose(control["loss_at_center"], estimate["loss_at_center"], rtol=TOLERANCE, atol=0.0):
         raise ValueError(
             f"{name} has other losses at the centre than the estimate: expected the same loss, weights and "
