@@ -38,9 +38,8 @@ setting = {
     "n_beta": 1000, "localization": 200, "step_size": 1e-4, "chains": 8, "draws": 600, "burn_in": 200,
     "components": components, "vectorize": True,
 }  # fmt: skip
-estimates = estimate(loss, weights, batches, **setting)
-control = estimate(loss, weights, batches, **setting, gradient=False, control_of=estimates)
-table = estimates.assign(control=control["llc"])
+estimates = estimate(loss, weights, batches, **setting, report_control=True)
+table = estimates.rename(llc_gradient_off="control")
 table = table[["llc", "llc_se", "control", "relaxed", "rhat", "ess", "verdict"]].to_dataframe().round(2)
 table["verdict"] = [", ".join(reasons(value)) or "sound" for value in table["verdict"]]
 print(table.to_string())

@@ -5,6 +5,7 @@ and unit of a variable stand beside the code that computes it, in that module's 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -38,8 +39,14 @@ def describe(dataset: xr.Dataset, variables: Mapping[str, tuple[str, str]]) -> x
     """Give each variable found in ``dataset`` its ``(long_name, units)`` from ``variables``."""
     for name, (long_name, units) in variables.items():
         if name in dataset:
+            dataset[name].attrs.pop("comment", None)  # of what it was made of
             dataset[name].attrs.update(long_name=long_name, units=units)
     return dataset
+
+
+def in_full(attributes: Mapping[str, Any], name: str) -> str:
+    """What a variable is: its ``comment`` where the long name had to be short; ``name`` where it has none."""
+    return str(attributes.get("comment") or attributes.get("long_name") or name)
 
 
 def status_attributes() -> dict[str, object]:

@@ -73,7 +73,14 @@ def test_one_seed_that_passes_and_one_that_fails_are_half_whatever_the_third_is(
     flags = dict(
         zip(found["passes"].attrs["flag_meanings"].split(), found["passes"].attrs["flag_values"], strict=True)
     )
-    assert flags == {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2, "not_judged": -3}
+    assert flags == {
+        "fails": 0,
+        "passes": 1,
+        "not_reached": -1,
+        "undecided": -2,
+        "not_judged": -3,
+        "missing": -4,
+    }
 
 
 def test_estimates_most_of_which_cannot_be_trusted_decide_nothing():
@@ -108,6 +115,28 @@ def test_a_seed_that_is_not_reached_is_not_judged():
     assert found["passes"].values.tolist() == [[0, -1]]
     assert found["value"].values.tolist() == [[5, 1]]
     assert found["verdict"].item() == "does not"
+
+
+def test_seed_that_the_experiment_does_not_have_is_missing():
+    """The other experiment has three seeds, and one of them alone is also the claim's."""
+    summaries = {"a": summary(x=(5, 1)), "b": summary(last_step=(9.0,) * 3, seeds=(1, 2, 3), x=(1, 1, 1))}
+    found = judge({"c": claim(at_least=2, reached=50)}, summaries)
+    assert found["seed"].values.tolist() == [0, 1, 2, 3]
+    assert found["passes"].values.tolist() == [[1, 0, -4, -4]]
+    assert found["verdict"].item() == "half"
+
+
+def test_control_at_a_seed_that_the_experiment_does_not_have_is_missing():
+    summaries = {"a": summary(x=(5, 5), x_gradient_off=(1, 1)), "b": summary((9.0,), seeds=(2,), x=(1,))}
+    found = judge({"c": claim(at_least=2)}, summaries)
+    assert found["control_passes"].values.tolist() == [[0, 0, -4]]
+    assert (found["verdict"].item(), found["control_verdict"].item()) == ("holds", "does not")
+
+
+def test_seed_at_which_nothing_is_measured_is_not_judged_rather_than_not_reached():
+    found = verdict((5, NAN), last_step=(100.0, NAN), at_least=2, reached=50)
+    assert found["passes"].values.tolist() == [[1, -3]]
+    assert "seed 1" in found["reason"].item()
 
 
 def test_versus_is_the_mean_over_the_other_experiments_seeds():
@@ -170,7 +199,7 @@ def test_the_table_survives_a_netcdf_file(tmp_path):
     np.testing.assert_array_equal(found["y"], [[n, n, n, n], [n, 8, n, 9], [n, n, 4, n]])
     np.testing.assert_array_equal(found["value"], [[1, 2, n, n], [n, 8, n, 9]])
     assert found["passes"].dtype == np.int8
-    assert found["passes"].values.tolist() == [[0, 1, -1, -1], [-1, 0, -1, 0]]
+    assert found["passes"].values.tolist() == [[0, 1, -4, -4], [-4, 0, -4, 0]]
     assert found["text"].values.tolist() == ["a text", "a text"]
     assert found["experiment_of_claim"].values.tolist() == ["a", "b"]
     np.testing.assert_array_equal(found["at_least"], [1.5, n])

@@ -116,7 +116,7 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
         one = torch.ones((), dtype=torch.float64)
         weights = {"w": torch.zeros(12, dtype=torch.float64)}
         law = {**STRONG, "chains": 4, "draws": 60, "burn_in": 40, "seed": seed}
-        how = {"pairs": pairs, "report_control": report_control}
+        how = {"pairs": pairs, "report_control": report_control and pairs > 0}
         found = estimate(counted, weights, [one], components={"full": None}, **how, **law)
         return found.isel(component=0), len(calls)
 

@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.job.segments import Segment, newest_state, state_file, train_segment, weights_file
+from rllc.job.segments import (
+    Segment,
+    newest_state,
+    state_file,
+    train_segment,
+    weights_file,
+)
+from rllc.job.training_loss import training_losses
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
 from rllc.store import manifest
 from rllc.store.checkpoints import load, save
+from rllc.store.whole import UnreadableResult
 from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)
@@ -144,6 +152,57 @@ def test_only_the_states_that_are_needed_are_kept(run):
     assert sorted(path.name for path in folder.glob("state*")) == [
         "state0000005.safetensors", "state0000020.safetensors",
     ]  # fmt: skip
+
+
+def losses(folder, start=10):
+    return training_losses(folder / f"from{start}.json")
+
+
+def test_every_segment_keeps_the_loss_of_every_update_so_far(run):
+    whole, _ = run("whole", {0: [0, 3, 5, 11, 20]})
+    parts, _ = run("parts", CHUNKS)
+    every = losses(whole, 0)
+    assert (every.shape, every.dtype) == ((20,), np.float32)
+    assert np.isfinite(every).all() and len(set(every.tolist())) == 20
+    assert np.array_equal(losses(parts), every)
+    assert np.array_equal(losses(parts, 0), every[:5])
+    contexts = np.random.default_rng(0).integers(0, 10, (40, 6))
+    first = shuffled_batches(Examples(contexts), batch_size=4, seed=5)(0)
+    at_start = next_token_loss(MODEL)(initial_weights(MODEL, seed=5), first)
+    assert every[0] == pytest.approx(float(at_start))
+
+
+@pytest.mark.parametrize("kill_at", [3, 9, 15, 19])
+def test_losses_of_a_killed_training_are_those_of_one_that_was_not(run, kill_at):
+    whole, _ = run("whole", CHUNKS)
+    with pytest.raises(Killed):
+        run("killed", CHUNKS, kill_at=kill_at)
+    killed, _ = run("killed", CHUNKS)
+    assert np.array_equal(losses(killed), losses(whole))
+
+
+def test_losses_that_are_lost_are_made_again_without_training(run):
+    folder, _ = run("a", CHUNKS)
+    before = losses(folder)
+    (entry,) = [manifest.read(folder / "from10.json")["training_loss"]]
+    (folder / entry["file"]).unlink()
+    _, trained = run("a", CHUNKS, which=[10])
+    assert trained == []
+    assert np.array_equal(losses(folder), before)
+
+
+def test_losses_that_were_changed_are_refused(run):
+    folder, _ = run("a", CHUNKS)
+    file = folder / manifest.read(folder / "from10.json")["training_loss"]["file"]
+    file.write_bytes(file.read_bytes()[:-4] + b"abcd")
+    with pytest.raises(UnreadableResult, match=file.name):
+        losses(folder)
+
+
+def test_manifest_of_imported_checkpoints_has_no_losses(tmp_path):
+    manifest.write(tmp_path / "from0.json", model={}, seed=0, checkpoints=[])
+    with pytest.raises(ValueError, match=r"from0\.json"):
+        training_losses(tmp_path / "from0.json")
 
 
 def test_a_spoilt_state_is_not_used(run):

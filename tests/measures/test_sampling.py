@@ -69,6 +69,10 @@ def alone(*, draws=6, seed=None, component="full", **changes):
             {"step_size": 4e-2, "localization": 2.5},
         ),
         ({"sampler": "rmsprop", "seeded": True}, {"sampler": "rmsprop", "seed": 7}),
+        (
+            {"sampler": "rmsprop", "sampler_options": {"decay": 0.5}},
+            {"sampler": "rmsprop", "sampler_options": {"decay": 0.5}},
+        ),
     ],
 )
 def test_every_option_is_that_of_the_estimate(section, changes):

@@ -62,7 +62,7 @@ IMPORTS = {
     "another vocabulary": ({"d_vocab": 999}, "tokenizers.mine.vocabulary: 300, config.json 999, in "),
     "rotary": ({"positional_embedding_type": "rotary"}, "experiments.mine.checkpoints.path: the model of "),
     "incomplete": ({"n_ctx": None}, "config.json lacks n_ctx: add them"),
-    "of Hugging Face": ({"n_heads": None, "model_type": "gpt2"}, "is a config of Hugging Face (model_type 'gpt2')"),
+    "of Hugging Face": ({"n_heads": None, "model_type": "gpt2"}, "a Hugging Face checkpoint (model_type 'gpt2')"),
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from rllc.store.datasets import read_dataset, write_dataset
+from rllc.store.labels import labelled
 from rllc.store.whole import UnreadableResult, whole, write_text
 
 DATA = xr.Dataset({"a": ("step", np.arange(3.0))}, coords={"step": [0, 1, 2]})
@@ -16,7 +17,7 @@ DATA = xr.Dataset({"a": ("step", np.arange(3.0))}, coords={"step": [0, 1, 2]})
 
 def test_what_is_written_is_read(tmp_path):
     write_dataset(DATA, tmp_path / "new" / "a.nc")
-    xr.testing.assert_identical(read_dataset(tmp_path / "new" / "a.nc"), DATA)
+    xr.testing.assert_identical(read_dataset(tmp_path / "new" / "a.nc"), labelled(DATA))
 
 
 def test_equal_datasets_give_equal_bytes(tmp_path):
@@ -76,6 +77,7 @@ def test_files_get_the_users_permissions(tmp_path):
 WRITER = """
 import resource, signal, sys, time
 from pathlib import Path
+from rllc.store.labels import labelled
 from rllc.store.whole import whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 if sys.argv[2] == "full":

@@ -4,6 +4,7 @@ import pytest
 
 from rllc.study import defaults
 from rllc.study.datasets import (
+    TRAINING_LOSS,
     datasets,
     distributions,
     judged,
@@ -59,6 +60,21 @@ def test_traces_are_a_dataset_where_a_kind_keeps_them(config, kinds):
     ]
     assert ("traces" in datasets(experiment)) == bool(kinds)
     assert "traces" not in datasets(experiment, "calibrate")
+
+
+def test_training_loss_is_a_dataset_of_trainings_that_are_measured(config, tmp_path):
+    (tmp_path / "step_0.pt").touch()
+    theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
+    config["experiments"]["theirs"] = {
+        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None,
+        "classification": None, "hessian_rank": None,
+    }  # fmt: skip
+    study = read(config)
+    having = {name for name, each in study.experiments.items() if TRAINING_LOSS in datasets(each)}
+    measuring = {name for name, each in study.experiments.items() if set(datasets(each)) - {TRAINING_LOSS}}
+    assert "language" in having and "theirs" in measuring
+    assert having == measuring - {"theirs"}
+    assert not any(TRAINING_LOSS in datasets(each, "calibrate") for each in study.experiments.values())
 
 
 def test_a_dataset_without_distributions_has_those_of_its_experiment(config):

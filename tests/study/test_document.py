@@ -6,11 +6,12 @@ import yaml
 
 from rllc.run import lock
 from rllc.study import document
+from rllc.study.figures import ANIMATIONS, FIGURES, options
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["config/README.md", "results/README.md"])
+@pytest.mark.parametrize("name", ["config/README.md", "results/README.md", "docs/figures.md"])
 def test_tables_are_generated(name):
     text = (ROOT / name).read_text()
     assert text == document.generated(name, text), "run `make docs`"
@@ -45,3 +46,23 @@ def test_every_direct_dependency_is_locked():
     ]
     locked = {pin.split("==")[0].lower() for pin in lock.pins((ROOT / lock.LOCK).read_text())}
     assert set(wanted) <= locked
+
+
+def test_figures_lists_every_option_with_its_kind_and_default(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["document", "figures"])
+    document.main()
+    rows = {
+        line.split("`")[1]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")
+    }
+    assert set(rows) == {*FIGURES, *ANIMATIONS}
+    for name, row in (FIGURES | ANIMATIONS).items():
+        assert [f"`{option}`: " in rows[name] for option in options(row)] == [True] * len(options(row)), name
+    assert "`layer`: a whole number, `null`" in rows["rllc_by_distribution"]
+    assert '`reference`: text, `"code"`' in rows["rllc_by_distribution"]
+    assert "[1.0, 3.0, 5.0, 10.0]" in rows["stage_fig6a"]
+
+
+def test_a_part_that_is_not_generated_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["document", "figure"])
+    with pytest.raises(SystemExit, match="figures"):
+        document.main()

@@ -135,7 +135,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(language) == [
         "rllc", "rllc.likelihood", "rllc.scaled", "llc", "hessian", "fisher", "hessian_rank", "ablation", "heads", "tokens",
         "brackets", "icl", "metrics",
-        "ngrams", "positions", "clusters", "refinement", "kcomposition", "classification", "path_patching", "staggered", "stages",
+        "ngrams", "positions", "training_loss", "clusters", "refinement", "kcomposition", "classification", "path_patching", "staggered", "stages",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

@@ -54,7 +54,7 @@ def test_components_come_after_heads_where_one_is_a_type_of_heads_and_are_told_t
         told = row.settings(Work(None, experiment, section, []))
         thresholds = {"thresholds": experiment.head_types.model_dump()} if after else {}
         assert row.before(section) == after
-        assert told == section.model_dump(exclude=EXTENT) | thresholds
+        assert told == section.plain(exclude=EXTENT) | thresholds
 
 
 def test_what_is_added_is_told_the_section_that_asks_for_it(config):

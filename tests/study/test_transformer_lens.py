@@ -87,8 +87,8 @@ WRONG = {
 }  # fmt: skip
 CONTENTS = {
     "attn_only not given": (SIZES, "attn_only is not given (supported: True)"),
-    "GPT-2": (GPT2, "is a config of Hugging Face (architectures ['GPT2LMHeadModel'], model_type 'gpt2')"),
-    "Pythia": (PYTHIA, "expected an attention-only HookedTransformer of TransformerLens; README.md"),
+    "GPT-2": (GPT2, "is a config of Hugging Face (model_type 'gpt2', architectures ['GPT2LMHeadModel'])"),
+    "Pythia": (PYTHIA, "expected an attention-only HookedTransformer of TransformerLens: its fields"),
     "Hugging Face, nameless": ({"transformers_version": "4.40"}, "is a config of Hugging Face (transformers_version)"),
     "empty": (b"", "is not JSON"),
     "cut short": (b'{"n_layers": 2, ', "is not JSON"),

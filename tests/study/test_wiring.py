@@ -81,6 +81,8 @@ def test_a_key_changes_what_the_kernel_is_told_in_one_place_and_to_its_value(row
     given = {"random_seed": 0} if row in ANALYSES else {}
     inspect.signature(getattr(importlib.import_module(module), name)).bind({}, **given, **before)
     for place, value in leaves(section).items():
+        if place == ("sampler_options",):  # none given: they are left out, as where there was no such key
+            continue
         after = leaves(told(row, experiment, put(section, place, other(value))))
         changed = {at[-1]: leaf for at, leaf in after.items() if leaf != leaves(before).get(at)}
         whence = {} if place[0] in ELSEWHERE.get(row.name, EXTENT) else {place[-1]: other(value)}

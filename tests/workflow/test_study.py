@@ -1,12 +1,15 @@
 """The CI study, end to end: every dataset of the contract, read by plain xarray."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.store.labels import COORDINATES, LONGEST
 from rllc.study.measures.table import ANALYSES
+from rllc.vocabulary import in_full
 
 CELL = ("seed", "step", "distribution")
 
@@ -142,6 +145,34 @@ def test_every_variable_of_an_analysis_has_its_words(finished):
     for name in made:
         without = [each for each, data in opened(finished, name).items() if not data.attrs.get("long_name")]
         assert not without, name
+
+
+def test_every_dataset_has_short_names_and_units_on_all_variables_and_coordinates(finished):
+    """In every file but parts, which are no results; those of figures too."""
+    files = [file for file in (finished.root / "results/ci").rglob("*.nc") if "parts" not in file.parts]
+    assert {"claims.nc", "corpus.nc", "summary.nc", "rllc.nc", "traces.nc"} <= {file.name for file in files}
+    for file in files:
+        with xr.open_dataset(file) as dataset:
+            for name, variable in dataset.variables.items():
+                words = variable.attrs.get("long_name", "")
+                assert 0 < len(words) <= LONGEST, (file.name, name, words)
+                assert variable.attrs.get("units"), (file.name, name)
+            named = set(map(str, dataset.coords)) - set(COORDINATES)
+            assert not named, (file.name, "coordinates without words of their own", named)
+
+
+def test_estimates_of_heads_are_described_as_refined(finished):
+    for name, variable in opened(finished, "rllc").data_vars.items():
+        assert not re.search(r"\bllc|\bLLC", in_full(variable.attrs, name)), name
+
+
+def test_training_loss_is_kept_for_every_update_of_trainings_alone(finished):
+    loss = opened(finished, "training_loss")["loss"]
+    assert loss.dims == ("seed", "step") and loss.dtype == np.float32
+    assert loss["step"].values.tolist() == list(range(60))
+    assert np.isfinite(loss).all()
+    assert loss[0, -5:].mean() < loss[0, :5].mean()
+    assert not (finished.root / "results/ci/language_1layer/training_loss.nc").exists()
 
 
 def test_what_a_notebook_does(finished):

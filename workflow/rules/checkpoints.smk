@@ -1,7 +1,7 @@
 """Checkpoints: trained here, or imported.
 
 Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one
-manifest per chunk of checkpoints; the safetensors lie beside it. A segment of a training goes on from the
+manifest per chunk of checkpoints; the safetensors lie beside it. Of trainings also `<experiment>/training_loss.nc`. A segment of a training goes on from the
 end state of the one before. Where a segment gains a checkpoint, the later ones start too, find all of
 theirs, and end; so do their measures (an `ancient` input would spare that, and would hide changed settings).
 """
@@ -49,6 +49,37 @@ rule train:
             params="family generator model initial training compute steps stream keep_every",
             output="checkpoints",
             watch=True,
+        )
+
+
+rule training_loss:
+    """The loss of every update, of all seeds."""
+    input:
+        checkpoints=last_checkpoints,
+    output:
+        output=AT.dataset(name=TRAINING_LOSS),
+    log:
+        AT.log("training_loss", "experiment"),
+    wildcard_constraints:
+        experiment=any_of(n for n, source in SOURCES.items() if source == "train"),
+    priority: 20
+    localrule: True
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        **fixed(megabytes=1000),
+    params:
+        code=code("training_loss"),
+        seeds=seeds_and_unit,
+    message:
+        "training loss of {wildcards.experiment}"
+    shell:
+        command(
+            "training_loss",
+            input="checkpoints",
+            params="seeds",
+            output="output",
         )
 
 

@@ -21,6 +21,7 @@ from rllc.study import parameters
 from rllc.study.cost import on_gpu
 from rllc.study.datasets import (
     TRACES,
+    TRAINING_LOSS,
     contexts,
     datasets,
     distributions,
@@ -41,7 +42,7 @@ from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
-from rllc.study.tasks import GENERATORS, settings as generator_settings
+from rllc.study.tasks import GENERATORS, TASKS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
 

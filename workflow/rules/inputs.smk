@@ -82,6 +82,22 @@ def blocks_for(wildcards, distribution):
     return AT.blocks().format(tokenizer=tokens, distribution=distribution)
 
 
+def last_checkpoints(wildcards):
+    """Manifest of the last chunk of checkpoints of every seed."""
+    return expand(
+        AT.checkpoints(),
+        experiment=wildcards.experiment,
+        seed=experiment(wildcards).seeds,
+        start=list(CHUNKS[wildcards.experiment])[-1],
+    )
+
+
+def seeds_and_unit(wildcards):
+    """The seeds of an experiment, and the unit of its task's losses."""
+    own = experiment(wildcards)
+    return as_json({"seeds": list(own.seeds), "unit": TASKS[own.task].unit})
+
+
 def imported_from(wildcards):
     """The folder of one seed's imported checkpoints."""
     return experiment(wildcards).checkpoints.folder(wildcards.seed)

@@ -22,8 +22,8 @@ from rllc.analysis.columns import (
 from rllc.vocabulary import describe
 
 NAN = float("nan")
-PASSES = {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2, "not_judged": -3}
-OPEN = [PASSES["not_reached"], PASSES["not_judged"]]  # of these no verdict is made
+PASSES = {"fails": 0, "passes": 1, "not_reached": -1, "undecided": -2, "not_judged": -3, "missing": -4}
+OPEN = [PASSES[name] for name in ("not_reached", "not_judged", "missing")]  # of these no verdict is made
 Claim = Mapping[str, Any]
 
 
@@ -43,8 +43,9 @@ def judge(
     labels     experiment -> its name in figures (default: its name), the coordinate ``experiment_label``
 
     Returns the columns of ``rllc.analysis.columns`` (claim, seed) or (claim), and every statistic and
-    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached, or have no
-    value (``reason`` says why), are in no verdict, and those of ``versus`` in no mean. ``control``,
+    ``last_step`` (experiment, seed), NaN where an experiment lacks it. Seeds that are not reached, that
+    have no value (``reason`` says why), or that the experiment does not have (``missing``) are in no verdict,
+    and those of ``versus`` in no mean. ``control``,
     ``control_passes`` and ``control_verdict`` are what the claim would come to by the control of its
     statistic, where that has one. To first order the error of a difference v - w is sqrt(s^2 + t^2), that of
     a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n for the mean w over n
@@ -168,6 +169,8 @@ def _outcome(
     passes = np.where(untrusted > DOUBTED, PASSES["undecided"], decide(values, errors, claim))
     passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
     passes = np.where(own["reached"].values, passes, PASSES["not_reached"])
+    has_seed = np.isin(own["seed"].values, summaries[claim["experiment"]]["seed"].values)
+    passes = np.where(has_seed, passes, PASSES["missing"])
     return _Outcome(values, errors, untrusted, mean, passes, own.attrs["exact"])
 
 
@@ -226,7 +229,7 @@ def _measured(
             "value": one[statistic],
             "error": xr.zeros_like(unknown) if exact else one[f"{statistic}{STANDARD_ERROR}"],
             "untrusted": one.get(f"{claim['statistic']}{UNTRUSTED}", unknown) if not suffix else unknown,
-            "reached": one["last_step"] >= (claim.get("reached") or 0),
+            "reached": (one["last_step"] >= (claim.get("reached") or 0)) | one["last_step"].isnull(),
         }
     )
     return measured.assign_attrs(exact=exact)

@@ -1,15 +1,87 @@
-"""A control and its estimate: they have the same setting, batches and loss at the centre, or are refused."""
+"""A control and its estimate: they have the same setting, batches and loss at the centre, or are refused.
+
+The controls of an estimate, and the verdict that they give, are added to it in one place: ``with_controls``.
+"""
 
 from typing import Any
 
+import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.estimator.diagnostics.verdict import judge_against_controls
 from rllc.estimator.samplers.deterministic import TOLERANCE
 from rllc.setting import Setting
+from rllc.vocabulary import describe
 
 FREE = {"chains", "gradient", "centred", "pairs"}  # what a control may have otherwise
+OF_CHAINS = "llc_gradient_off_chain"
+VARIABLES = {
+    "llc_gradient_off": (
+        "control: the same estimate without the gradient term in the sampler, same noise and batches", "1",
+    ),
+    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    OF_CHAINS: ("control: the same chain without the gradient", "1"),
+    "llc_centred": (
+        "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift", "1",
+    ),
+    "llc_centred_se": ("Monte Carlo standard error of the centred control", "1"),
+}  # fmt: skip
+
+
+def with_controls(
+    estimate: xr.Dataset, gradient_off: xr.Dataset | None = None, centred: xr.Dataset | None = None
+) -> xr.Dataset:
+    """Return an estimate with its controls and the ``verdict`` that they give.
+
+    estimate      as the estimators return it
+    gradient_off  its control without the gradient, made with ``control_of=estimate``. None: that which the
+                  estimate has made itself (``pairs``, ``report_control``), if any
+    centred       its centred control, likewise; None: nothing is said of the drift
+
+    Adds ``llc_gradient_off``, ``llc_gradient_off_se`` (component), ``llc_gradient_off_chain`` (component,
+    chain) and ``llc_centred``, ``llc_centred_se`` (component) of the controls given. ``verdict`` gains
+    ``prior_dominated``, ``drift_dominated`` and ``still_walking``; its attribute ``judged_against`` names the
+    controls, or says "no control": then nothing is said of the prior.
+
+    Raises ValueError where a control is not of this estimate's setting, or is another kind of control.
+    """
+    made, chains = {}, {"gradient_off": estimate.get(OF_CHAINS), "centred": None}
+    for name, control in (("gradient_off", gradient_off), ("centred", centred)):
+        if control is not None:
+            _check_control(name, control, estimate)
+            chains[name] = control["llc_chain"]
+            made |= {f"llc_{name}": control["llc"], f"llc_{name}_se": control["llc_se"]}
+    if gradient_off is not None:
+        made[OF_CHAINS] = gradient_off["llc_chain"].reindex(chain=estimate["chain"])
+    dataset = estimate.assign({**made, "verdict": judge_against_controls(estimate, **chains)})
+    return describe(dataset, {name: VARIABLES[name] for name in made})
+
+
+def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
+    """Raises ValueError where it is not that control of the estimate."""
+    if not isinstance(control, xr.Dataset) or not {"llc_chain", "loss_at_center"} <= set(control):
+        raise ValueError(f"{name} is a {type(control).__name__}: expected what the estimator returned")
+    expected = {key: value for key, value in estimate.attrs.items() if key not in FREE}
+    for key, value in {
+        **expected,
+        "gradient": int(name == "centred"),
+        "centred": int(name == "centred"),
+    }.items():
+        if control.attrs.get(key) != value:
+            raise ValueError(
+                f"{name} has {key} {control.attrs.get(key)}, expected was {value}: make it with "
+                f"control_of=estimate and {'centred=True' if name == 'centred' else 'gradient=False'}"
+            )
+    own, its = (each["component"].values.tolist() for each in (estimate, control))
+    if its != own:
+        raise ValueError(f"{name} has the components {its}: expected those of the estimate, {own}")
+    if not np.allclose(control["loss_at_center"], estimate["loss_at_center"], rtol=TOLERANCE, atol=0.0):
+        raise ValueError(
+            f"{name} has other losses at the centre than the estimate: expected the same loss, weights and "
+            "batches"
+        )
 
 
 def known_at_center(control_of: Any, setting: Setting) -> tuple[Tensor, float]:

@@ -99,15 +99,19 @@ def estimate(
     control_of    an estimate whose control this is: the same arguments, but without the gradient or
                   ``centred``, and with any number of chains. What it found at w* is not computed again;
                   without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
-    report_control  with ``pairs``: the control also of components that it does not help; else, where a look
-                  at few of its draws says so, it is not made
+    report_control  also make the gradient-off control of every component, at a third of the estimate's cost,
+                  and judge the estimate by it. False: with ``pairs`` only of components that it helps, by a
+                  look at few of its draws; without, no control
 
     Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``,
     ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
     (component); ``llc_chain``, ``status``, ``geweke``, ``heidelberger_welch_start``, ``_p`` and
     ``_halfwidth``, ``raftery_lewis_factor`` (component, chain); ``loss`` (component, chain, draw; burn-in
     included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``summary.VARIABLES``
-    says what each is. Attributes are the setting.
+    says what each is. Attributes are the setting. With ``report_control`` also ``llc_gradient_off``,
+    ``llc_gradient_off_se`` (component) and ``llc_gradient_off_chain`` (component, chain).
+    ``verdict`` says ``prior_dominated`` only where the control was made; its attribute ``judged_against``
+    names the control, or says "no control". ``control.with_controls`` judges by controls made later.
     With ``pairs`` also ``reduced.VARIABLES``: ``llc_se_control``, ``llc_se_data``, ``llc_gradient_off``,
     ``llc_gradient_off_se``, ``coupling``, ``variance_removed`` (component), ``llc_gradient_off_chain``,
     ``llc_reduced_chain`` (component, chain).
@@ -117,7 +121,8 @@ def estimate(
     to sample; where the loss is not a finite scalar at w*, is a sum over the batch instead of a mean, is
     another number when evaluated again (twice on the first batch), changes what it reads (found before it
     does), or does not read the weights of a component (found by its gradients: not without them); where
-    ``control_of`` has another setting, or another loss of the first batch at w*; where ``pairs`` is odd, is
+    ``control_of`` has another setting, or another loss of the first batch at w*; where ``report_control`` is
+    asked of a control; where ``pairs`` is odd, is
     asked of a control, of another sampler or of fewer than four chains, or has too few ``pair_batches``.
     """
     options = {} if sampler_options is None else sampler_options

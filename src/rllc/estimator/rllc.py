@@ -3,12 +3,13 @@
 Heads, the whole model and other components differ only in the estimator that is handed in.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import judge_against_controls
+from rllc.estimator.control import with_controls
 from rllc.models.weights import Weights, weight_norm
 from rllc.setting import Setting
 from rllc.vocabulary import NATS, describe, head_coords
@@ -46,41 +47,24 @@ def with_control(
     (``reduced.VARIABLES``).
     """
     on = estimate(setting=setting, **({"report_control": True} if setting.pairs else {}))
-    controls, chains = {}, []
-    if setting.pairs:  # the estimate has made it, of all its chains
-        chains.append(on["llc_gradient_off_chain"])
-    else:
+    controls = {}
+    if not setting.pairs:  # else the estimate has made it, of all its chains
         changed = replace(setting, chains=control_chains)
         controls["gradient_off"] = estimate(setting=changed, control_of=on)
     if centred_chains:
         changed = replace(setting, chains=centred_chains, centred=True, pairs=0)
         controls["centred"] = estimate(setting=changed, control_of=on)
-    dataset = on.drop_dims("draw").drop_vars("llc_gradient_off_chain", errors="ignore")
+    dataset = with_controls(on, **controls).drop_dims("draw").drop_vars("llc_gradient_off_chain")
     dataset = dataset.rename({each: each.replace("llc", name) for each in dataset if each.startswith("llc")})
-    for control, estimated in controls.items():
-        dataset[f"{name}_{control}"], dataset[f"{name}_{control}_se"] = estimated["llc"], estimated["llc_se"]
-    chains += [control["llc_chain"] for control in controls.values()]
-    dataset["verdict"] = judge_against_controls(on, *chains)
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]
-    same = "control: the same estimate without the gradient term in the sampler, same noise and batches"
-    centre = "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift"
-    off = {
-        f"{name}_gradient_off": (same, "1"),
-        f"{name}_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
-    }
-    words = ({} if setting.pairs else off) | {
-        f"{name}_centred": (centre, "1"),
-        f"{name}_centred_se": ("Monte Carlo standard error of the centred control", "1"),
-    }
     if name == "rllc":
         for variable in dataset.data_vars.values():
             long_name = variable.attrs.get("long_name", "")
-            variable.attrs["long_name"] = long_name.replace(
-                "local learning", "refined local learning"
-            ).replace("LLC", "rLLC")
-    return describe(dataset, {**words, **TRACES}).drop_attrs(deep=False)
+            refined = long_name.replace("local learning", "refined local learning").replace("LLC", "rLLC")
+            variable.attrs["long_name"] = re.sub(r"\bllc(?=_|\b)", name, refined)
+    return describe(dataset, TRACES).drop_attrs(deep=False)
 
 
 def step_at(weights: Weights, *, step_size: float, reference_norm: float | None) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from rllc.estimator.control import known_at_center
+from rllc.estimator.control import known_at_center, with_controls
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.drift import drift, growth
 from rllc.estimator.diagnostics.geweke import geweke
@@ -101,12 +101,17 @@ def estimated(
         at_center, init_loss = known_at_center(control_of, setting)
         if not setting.centred:
             setting, unread = replace(setting, gradient=False), setting.burn_in
+    if report_control and (control_of is not None or setting.centred or not setting.gradient):
+        raise ValueError(
+            "report_control asks for the control of a control: expected gradient=True, centred=False and no "
+            "control_of, or report_control=False"
+        )
     run, pairs, sizes = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
     traces = run(list(sizes), setting=setting, max_memory=max_memory)
     estimate = summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
-    if not setting.pairs:
+    if not (setting.pairs or report_control):
         return estimate
 
     def control(names: Sequence[str], setting: Setting) -> Traces:
@@ -118,10 +123,14 @@ def estimated(
         own = {"sizes": {name: sizes[name] for name in names}, "init_loss": init_loss}
         return summarise(traces, setting=looked_at(setting, 1), unread=setting.burn_in, **own)
 
-    return reduced(
+    if not setting.pairs:
+        names = list(sizes)
+        return with_controls(estimate, summarised(names, control(names, looked_at(setting, 1))))
+    estimate = reduced(
         estimate, control, summarised, partial(pairs, setting=setting, further=pair_batches), setting=setting,
         own_minibatch=len(batches) > setting.moves, report_control=report_control,
     )  # fmt: skip
+    return with_controls(estimate)
 
 
 def summarise(

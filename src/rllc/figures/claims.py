@@ -13,6 +13,7 @@ from rllc.analysis.columns import INTERVAL
 from rllc.figures import captions, style
 from rllc.figures.claims_row import (
     BOLD,
+    MISSING,
     NOT_REACHED,
     PLAIN,
     VERDICTS,
@@ -26,6 +27,7 @@ from rllc.figures.claims_row import (
 from rllc.figures.drawing import Datasets, Drawing, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
+from rllc.vocabulary import in_full
 
 TALLEST, HEADING = 20.0, 0.36  # inches: of all rows before they stand side by side; a group's heading
 MEANING = {
@@ -125,7 +127,7 @@ def _of_experiments(claims: xr.Dataset, group: str, patterns: Sequence[str]) -> 
     if not chosen:
         raise ValueError(f"no claim is about an experiment that is called {' or '.join(patterns)}: {named}")
     some = claims.isel(claim=chosen)
-    reached = (some["value"].notnull() | (some["passes"] != NOT_REACHED)).any("claim")
+    reached = (some["value"].notnull() | ~some["passes"].isin((NOT_REACHED, MISSING))).any("claim")
     return some.isel(seed=np.flatnonzero(reached)) if reached.any() else some
 
 
@@ -135,7 +137,7 @@ def _in_words(data: xr.Dataset, claims: xr.Dataset) -> xr.Dataset:
     for name in data["statistic"].values.tolist():
         attrs = claims[name].attrs if name in claims else {"long_name": name.replace("_", " ")}
         unit = attrs.get("units", "1")
-        text = attrs.get("long_name", name)
+        text = in_full(attrs, name)
         texts.append(text if unit in ("1", "steps", "regions", "heads") else f"{text} ({unit})")
     return data.assign(statistic=("claim", texts))
 

@@ -21,7 +21,7 @@ VERDICTS = {
     "not reached": ("#6E6E6E", "–"),
     "not judged": ("#8C8C8C", "·"),
 }
-NOT_REACHED = -1  # of ``passes``, whose values are:
+NOT_REACHED, MISSING = -1, -4  # of ``passes``: missing is a seed that the experiment does not have
 OF_SEED = {
     1: "holds",
     0: "does not",
@@ -78,6 +78,8 @@ def draw_row(ax: Axes, left: float, top: float, words: Words, columns: Mapping[s
     for seed in claim["seed"].values.tolist():
         one = claim.sel(seed=seed)
         value, passed = float(one["value"]), float(one["passes"])
+        if passed == MISSING:
+            continue
         known = np.isfinite(value)
         color, sign = VERDICTS[OF_SEED[int(passed)] if known or passed < 0 else "not reached"]
         doubted = "†" if float(one.get("untrusted", 0)) > DOUBTED else ""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 
 from rllc.analysis.columns import DOUBTED
+from rllc.vocabulary import in_full
 
 DOUBT = "A value read from estimates that cannot be trusted says how estimates under this setting behave."
 
@@ -30,7 +31,7 @@ def averaged(claims: xr.Dataset, statistics: Sequence[str]) -> str:
     windows = sorted({int(attributes["window"]) for attributes in known if attributes.get("window")})
     parts = [
         f"means over {window} neighbouring checkpoints, since a maximum of noisy ones lies too high: "
-        + ", ".join(a["long_name"] for a in known if a.get("window") == window)
+        + ", ".join(in_full(a, "") for a in known if a.get("window") == window)
         for window in windows
     ]
     own = "Curves are of single checkpoints, peaks and falls in their captions of such means"

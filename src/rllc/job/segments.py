@@ -1,9 +1,9 @@
 """Training in segments: one job per chunk of checkpoints, each resuming where the one before it ended.
 
-Beside a segment's manifest lie its checkpoints and the training state of its last step, and, while it
-runs, the newest state kept against a kill. All carry the recipe they were made by (data, model,
-optimisation, seed, code) and are used again only under the same one: a segment that was killed goes on
-from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
+Beside a segment's manifest lie its checkpoints, the training state of its last step, the loss of every update
+up to there, and, while it runs, the newest state kept against a kill. All carry the recipe they were made by
+(data, model, optimisation, seed, code) and are used again only under the same one: a segment that was killed
+goes on from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
 """
 
 import hashlib
@@ -21,7 +21,6 @@ from rllc.store.blocks import side_digest
 from rllc.store.checkpoints import CheckpointError, intact, load, read_metadata, save
 
 log = logging.getLogger(__name__)
-STATE = re.compile(r"state(\d{7})[.]safetensors")
 
 
 def weights_file(folder: Path, step: int) -> Path:
@@ -32,6 +31,10 @@ def state_file(folder: Path, step: int) -> Path:
     return folder / f"state{step:07d}.safetensors"
 
 
+def losses_file(folder: Path, step: int) -> Path:
+    return folder / f"losses{step:07d}.safetensors"
+
+
 def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
     """The steps whose checkpoint is not there, or was made by another recipe."""
     return [step for step in steps if not _made_by(weights_file(folder, step), recipe)]
@@ -39,7 +42,7 @@ def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
 
 def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] | None:
     """The latest sound training state under this recipe that is not past ``at_most``; None: start anew."""
-    for step, file in sorted(_states(folder).items(), reverse=True):
+    for step, file in sorted(_of_steps(folder, "state").items(), reverse=True):
         if step <= at_most and _made_by(file, recipe):
             try:
                 return load(file)
@@ -89,7 +92,8 @@ def train_segment(
             f"job finds). Set compute.device to cpu or cuda, or delete {folder} to train anew"
         )
     missing = missing_steps(folder, steps, recipe)
-    if last not in missing and not _made_by(state_file(folder, last), recipe):
+    ends = (state_file(folder, last), losses_file(folder, last))
+    if last not in missing and not all(_made_by(file, recipe) for file in ends):
         missing.append(last)
     if missing:
         state = newest_state(folder, recipe, at_most=missing[0])
@@ -100,12 +104,21 @@ def train_segment(
             now = {**facts, "step": checkpoint.step}
             if checkpoint.step in missing:
                 save(checkpoint.weights, weights_file(folder, checkpoint.step), now)
+            if checkpoint.step == last:
+                save({"losses": checkpoint.state["losses"]}, losses_file(folder, last), now)
             if checkpoint.step in kept or checkpoint.step == last:
                 save(checkpoint.state, state_file(folder, checkpoint.step), now)
                 _drop_states(folder, after=before, keep={checkpoint.step, last})
         _drop_states(folder, after=before, keep={last})
     entries = [manifests.file_entry(weights_file(folder, step), step=step) for step in steps]
-    manifests.write(segment.checkpoints, model=segment.model, seed=segment.seed, checkpoints=entries)
+    losses = manifests.file_entry(losses_file(folder, last), step=last)
+    manifests.write(
+        segment.checkpoints,
+        model=segment.model,
+        seed=segment.seed,
+        checkpoints=entries,
+        training_loss=losses,
+    )
 
 
 def _made_by(file: Path, recipe: str) -> bool:
@@ -118,15 +131,17 @@ def _made_by(file: Path, recipe: str) -> bool:
 
 
 def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
-    """Of this segment's states only the newest and the last step's are kept."""
-    for step, file in _states(folder).items():
-        if after < step <= max(keep) and step not in keep and _has_recipe(file):
-            file.unlink()
+    """Keep of this segment's states, and losses, only the newest and the last step's."""
+    for kind in ("state", "losses"):
+        for step, file in _of_steps(folder, kind).items():
+            if after < step <= max(keep) and step not in keep and _has_recipe(file):
+                file.unlink()
 
 
-def _states(folder: Path) -> dict[int, Path]:
-    """Return step -> file of every training state in a folder. Files of other names are somebody else's."""
-    found = {file: STATE.fullmatch(file.name) for file in folder.glob("state*.safetensors")}
+def _of_steps(folder: Path, kind: str) -> dict[int, Path]:
+    """Return step -> file of every training state, or losses. Files of other names are somebody else's."""
+    named = re.compile(rf"{kind}(\d{{7,}})[.]safetensors")
+    found = {file: named.fullmatch(file.name) for file in folder.glob(f"{kind}*.safetensors")}
     return {int(match[1]): file for file, match in found.items() if match}
 
 

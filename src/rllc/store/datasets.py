@@ -6,13 +6,17 @@ import numpy as np
 import xarray as xr
 
 from rllc.seal import seal, unsealed
+from rllc.store.labels import labelled
 from rllc.store.whole import UnreadableResult, whole
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF-4 file, sealed, whole or not at all; the same dataset always gives the same bytes."""
+    """Write a netCDF-4 file, sealed, whole or not at all; the same dataset always gives the same bytes.
+
+    Every variable and coordinate gets a short ``long_name`` and ``units`` (``rllc.store.labels``).
+    """
     with whole(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4")
+        labelled(dataset).to_netcdf(temporary, engine="netcdf4")
         seal(temporary)
 
 
@@ -41,7 +45,7 @@ def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:
         {name: dataset[name].astype(object) for name in text if name in dataset.data_vars}
     ).assign_coords(
         {
-            name: (dataset[name].dims, np.asarray(dataset[name].values, dtype=object))
+            name: (dataset[name].dims, np.asarray(dataset[name].values, dtype=object), dataset[name].attrs)
             for name in text
             if name in dataset.coords
         }

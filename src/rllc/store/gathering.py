@@ -76,6 +76,7 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
         if own != set(dims):
             raise ValueError(f"'{name}' has the dims {sorted(own)}; the measure's row declares {list(dims)}")
         if long_name:
+            dataset[name].attrs.pop("comment", None)
             dataset[name].attrs.update(long_name=long_name, units=unit)
     unknown = [str(name) for name in dataset.data_vars if name not in variables]
     if variables and unknown:

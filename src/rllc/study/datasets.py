@@ -12,6 +12,7 @@ from rllc.study.tasks import GENERATORS, TASKS, Distribution
 from rllc.units import NATS
 
 TRACES = "traces"
+TRAINING_LOSS = "training_loss"
 
 
 class Dataset(NamedTuple):
@@ -68,7 +69,10 @@ def traced(experiment: Experiment) -> list[str]:
 def datasets(experiment: Experiment, target: str = "all") -> list[str]:
     """Names of the datasets of an experiment that a target asks for."""
     names = [name for name, dataset in measured(experiment).items() if dataset.row.target == target]
-    names += [TRACES] if target == "all" and traced(experiment) else []
+    if target == "all":
+        # of a training that nothing measures, as a teacher's, it is made where it is asked for by name
+        names += [TRAINING_LOSS] if names and experiment.checkpoints.source == "train" else []
+        names += [TRACES] if traced(experiment) else []
     return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
 
 

@@ -1,7 +1,7 @@
-"""What is generated in the documents: keys of the config, files of results, the graph of rules.
+"""What is generated in the documents: keys of the config, files of results, figures, the graph of rules.
 
-``python -m rllc.study.document`` (``make docs``) writes them; tests compare them with sections, rows and the
-workflow.
+``python -m rllc.study.document`` (``make docs``) writes them. With the name of a part, as ``figures``, it
+prints that part alone. Tests compare them with sections, rows and the workflow.
 """
 
 import re
@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
+from rllc.study.datasets import TRAINING_LOSS
+from rllc.study.figures import ANIMATIONS, FIGURES, listed
+from rllc.study.figures import about as drawn
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Variable
 from rllc.study.section import Section
@@ -28,6 +31,7 @@ BOUNDS = {
     "min_length": "entries: at least",
     "max_length": "at most",
 }
+IMPORTS = "where training is done here"
 BEFORE_DISTRIBUTION = ("component", "head", "later_head")  # dims that stand before it; all others after it
 
 
@@ -56,7 +60,24 @@ def files() -> str:
     for row in ANALYSES:
         about = "; ".join(_by_dims(row.variables, ("seed",))) or row.about
         lines.append(f"| {_file(row.name)} | {about} | `{row.name}` |")
+    loss = f"`loss` of every update, at the weights after `step` updates {IMPORTS} (seed, step)"
+    lines.append(f"| {_file(TRAINING_LOSS)} | {loss} | `{TRAINING_LOSS}` |")
     return "\n".join(lines)
+
+
+def figures() -> str:
+    """Markdown tables of figures and animations: name, what they show, datasets, options with defaults."""
+    tables = {"Figures": FIGURES, "Animations": ANIMATIONS}
+    parts = []
+    for title, rows in tables.items():
+        lines = ["| name | what it draws | reads | options: values, default |", "|---|---|---|---|"]
+        for name, row in rows.items():
+            about = drawn(row).replace("|", "\\|")
+            needs = ", ".join(f"`{needed}.nc`" for needed in row.needs)
+            given = [f"`{each.name}`: {each.kind}, `{each.default}`" for each in listed(row)]
+            lines.append(f"| `{name}` | {about} | {needs} | {'<br>'.join(given) or 'none'} |")
+        parts.append(f"## {title}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def _file(pattern: str) -> str:
@@ -91,6 +112,7 @@ GENERATED: dict[str, tuple[str, Callable[[], str]]] = {
     "config/README.md": ("keys", keys),
     "results/README.md": ("files", files),
     "docs/development.md": ("rules", rules),
+    "docs/figures.md": ("figures", figures),
 }
 
 
@@ -157,7 +179,13 @@ def _type(annotation: Any) -> str:
 
 
 def main() -> None:
-    """Write the generated parts."""
+    """Write the generated parts; with the name of one as argument (keys, files, figures), print it."""
+    makers = dict(GENERATED.values())
+    if len(sys.argv) > 1:
+        if sys.argv[1] not in makers:
+            sys.exit(f"{sys.argv[1]!r} is no generated part: expected one of {', '.join(makers)}")
+        print(makers[sys.argv[1]]())
+        return
     for document in GENERATED:
         path = Path(document)
         path.write_text(generated(document, path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -6,10 +6,11 @@ Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the
 """
 
 import ast
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -55,6 +56,38 @@ def misfit(row: FigureRow, option: str, value: object) -> str:
     except ValidationError:
         return words
     return ""
+
+
+class Option(NamedTuple):
+    """An option of a drawing function: what its values are, in words, and its default as it is written."""
+
+    name: str
+    kind: str
+    default: str
+
+
+def listed(row: FigureRow) -> list[Option]:
+    """Return a drawing function's options in order, as a config gives them."""
+    arguments = _function(row).args
+    found = []
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        annotation = ast.unparse(argument.annotation)
+        _, words = KINDS[annotation.removesuffix(" | None")]
+        found.append(Option(argument.arg, words, _in_config(default)))
+    return found
+
+
+def about(row: FigureRow) -> str:
+    """Return the first sentence of a drawing function's docstring."""
+    return (ast.get_docstring(_function(row)) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _in_config(default: ast.expr | None) -> str:
+    """A default as YAML has it; the name of a constant as it is."""
+    try:
+        return json.dumps(ast.literal_eval(default))
+    except ValueError:
+        return ast.unparse(default)
 
 
 def options(row: FigureRow) -> dict[str, object]:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from rllc.study.foreign import foreign
 from rllc.study.inputs import as_input
+from rllc.study.transformer_lens import described
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 LARGEST = 2**53  # steps are also read as floating-point numbers
@@ -16,12 +18,17 @@ BEFORE, AFTER = re.compile(r"[0-9](?:[.,]|[eE][+-]?)$"), re.compile(r"[kKmM](?![
 def imported_files(folder: Path) -> dict[int, Path]:
     """The state dict of every step in a folder, ascending: the step is the last number of the name.
 
-    Hidden files are left out. Raises ValueError where the folder is missing or holds no state dict, a name
-    has no number or one that is no whole number, or two have the same.
+    Hidden files are left out. Raises ValueError where the folder is missing, holds a model of another kind
+    (said before anything of names) or no state dict, where a name has no number or one that is no whole
+    number, or two have the same.
     """
     if not folder.is_dir():
         found = f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}"
         raise ValueError(f"imported checkpoints: {found}")
+    if problem := foreign(folder):
+        raise ValueError(f"imported checkpoints: {problem}")
+    if (folder / "config.json").is_file():
+        described(folder / "config.json")
     files: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):

@@ -114,7 +114,7 @@ class Figure(Section):
     beside: Distinct[Name] = key(
         "further experiments, which a figure of several experiments draws too", min_length=1, default=[]
     )
-    options: Options = key("options of the drawing function", default={})
+    options: Options = key("options of the drawing function: docs/figures.md lists them", default={})
 
 
 class Animation(Section):
@@ -123,7 +123,7 @@ class Animation(Section):
     draws: str = key("which animation of the table in rllc.study.figures")
     experiment: Name = key("whose datasets it reads")
     rate: Positive = key("checkpoints per second", unit="frames/s", default=2.0)
-    options: Options = key("options of the drawing function", default={})
+    options: Options = key("options of the drawing function: docs/figures.md lists them", default={})
 
 
 class Study(Section):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")
+from rllc.study.foreign import EXPECTED, SIZES, hugging_face
+
 POSITIONS = ("standard", "shortformer")
 NORMALIZATIONS = ("LN", "LNPre", None)
 # Settings that change the function computed, and the values under which it is the one we compute.
@@ -29,7 +30,6 @@ REQUIRED: dict[str, tuple[Any, ...]] = {
     "attn_scores_soft_cap": (-1.0, 0.0, None),
     "output_logits_soft_cap": (-1.0, 0.0, None),
 }
-HUGGING_FACE = ("architectures", "model_type", "transformers_version")  # fields that only their configs have
 
 
 class Described(NamedTuple):
@@ -52,12 +52,9 @@ def described(path: Path) -> Described:
     config = _fields(path)
     sizes = {name: config.get(name) for name in SIZES}
     absent = [name for name, size in sizes.items() if size is None]
-    if absent and any(name in config for name in HUGGING_FACE):
-        kind = [f"{name} {config[name]!r}" for name in HUGGING_FACE[:2] if name in config]
+    if said := hugging_face(config):
         raise ValueError(
-            f"{path} is a config of Hugging Face ({', '.join(kind) or HUGGING_FACE[2]}), whose "
-            "models cannot be imported: expected an attention-only HookedTransformer of TransformerLens; "
-            "README.md ('Your own checkpoints') has the lines that export one"
+            f"{path} is a config of Hugging Face ({said}), whose models rllc cannot read yet: {EXPECTED}"
         )
     if absent:
         raise ValueError(f"{path} lacks {', '.join(absent)}: add them, as whole numbers")
@@ -90,7 +87,8 @@ def _problems(config: Mapping[str, Any], sizes: Mapping[str, Any]) -> Iterator[s
     for name, values in REQUIRED.items():
         if name in config and config[name] not in values:
             expected = " or ".join(map(repr, dict.fromkeys(values)))
-            yield f"{name} is {_short(config[name])} (supported: {expected})"
+            mlps = ": the model has MLPs" if name == "attn_only" else ""
+            yield f"{name} is {_short(config[name])} (supported: {expected}){mlps}"
     if "attn_only" not in config:
         yield "attn_only is not given (supported: True)"
     positions = config.get("positional_embedding_type", "standard")

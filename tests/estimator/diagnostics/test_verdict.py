@@ -104,6 +104,8 @@ def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     found = judge_against_controls(given, xr.full_like(given["llc_chain"], off))
     assert reasons(found.item()) == expected
     assert found.dtype == np.int16
+    against = {verdict.attrs.pop("judged_against"), found.attrs.pop("judged_against")}
+    assert against == ({"no control"} if np.isnan(off) else {"no control", "gradient_off"})
     assert found.attrs == verdict.attrs
     assert found.attrs["limit_prior_share"] == 0.1
     assert found.attrs["flag_meanings"].startswith("chain_failed ")

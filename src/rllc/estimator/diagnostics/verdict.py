@@ -67,6 +67,8 @@ class Limits:
 
 
 LIMITS = Limits()
+JUDGED_AGAINST, NO_CONTROL = "judged_against", "no control"  # attribute of ``verdict``: by which controls
+BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated", "still_walking"))
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
@@ -100,35 +102,44 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "not_relaxed": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
-    attributes = {**verdict_attributes(), **{f"limit_{key}": value for key, value in asdict(LIMITS).items()}}
-    return _bits(reasons).assign_attrs(attributes)
+    limits = {f"limit_{key}": value for key, value in asdict(LIMITS).items()}
+    return _bits(reasons).assign_attrs({**verdict_attributes(), **limits, JUDGED_AGAINST: NO_CONTROL})
 
 
 def judge_against_controls(
-    judged: xr.Dataset, gradient_off: xr.DataArray, centred: xr.DataArray | None = None
+    judged: xr.Dataset, gradient_off: xr.DataArray | None, centred: xr.DataArray | None = None
 ) -> xr.DataArray:
-    """``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, by the controls.
+    """Return ``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, by controls.
 
-    Means are over the chains that all have, whose noise is the same.
+    Means are over the chains that all have, whose noise is the same. What earlier controls said is replaced.
+    Of a control that is None or NaN, nothing is said. The attribute ``judged_against`` names the controls.
 
     A mean that has gone the share s of its way, by which the estimate moved ``estimate - centred``, has at
     most (1 - s)/s of that before it, s = ``relaxed_mean``. This is asked where the localization vouches for
     the variance; elsewhere the trace has been asked for both.
 
     judged                 ``verdict``, ``relaxed``, ``relaxed_mean`` (component); ``llc_chain`` (.., chain)
-    gradient_off, centred  ``llc_chain`` of the controls; without the centred one nothing is said of the drift
+    gradient_off, centred  ``llc_chain`` of the controls; None: there is no such control
     """
-    every = [chains for chains in (judged["llc_chain"], gradient_off, centred) if chains is not None]
-    shared = sum(every).notnull()
-    estimate, gradient_off, *rest = (chains.where(shared).mean("chain") for chains in every)
-    reasons = {"prior_dominated": abs(_excess(estimate, gradient_off)) < LIMITS.prior_share}
-    for centred in rest:
-        reasons["drift_dominated"] = abs(_excess(estimate, centred)) > LIMITS.walked_share
+    controls = {"gradient_off": gradient_off, "centred": centred}
+    controls = {name: chains for name, chains in controls.items() if chains is not None}
+    shared = sum([judged["llc_chain"], *controls.values()]).notnull()
+    estimate = judged["llc_chain"].where(shared).mean("chain")
+    means = {name: chains.where(shared).mean("chain") for name, chains in controls.items()}
+    reasons = {}
+    if "gradient_off" in means:
+        reasons["prior_dominated"] = abs(_excess(estimate, means["gradient_off"])) < LIMITS.prior_share
+    if "centred" in means:
+        reasons["drift_dominated"] = abs(_excess(estimate, means["centred"])) > LIMITS.walked_share
         gone = judged["relaxed_mean"].where(_localization_vouches(judged))
-        ahead = abs(estimate - centred) * (1 / gone - 1)
+        ahead = abs(estimate - means["centred"]) * (1 / gone - 1)
         reasons["still_walking"] = ahead > LIMITS.walking_share * abs(estimate)
     verdict = judged["verdict"]
-    return (verdict | _bits(reasons)).assign_attrs(verdict.attrs)
+    none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, and was made all the same
+    there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
+    attributes = {**verdict.attrs, JUDGED_AGAINST: there or NO_CONTROL}
+    before = verdict & ~np.int16(BY_CONTROLS)
+    return (before | _bits(reasons) if reasons else before).assign_attrs(attributes)
 
 
 def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rllc.study.checks.names import refer
 from rllc.study.datasets import datasets, distributions, validated
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, misfit, options
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.rows import FigureRow
 from rllc.study.section import nearest
@@ -102,6 +102,8 @@ def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str)
     for name, value in figure.options.items():
         if name not in known:
             hint = nearest(name, known) if known else "; it has none"
+            right = ", ".join(f"{option.name} ({option.kind})" for option in listed(row))
+            hint += f" Its options are {right}; docs/figures.md has those of all" if known else ""
             yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
         elif words := misfit(row, name, value):
             yield f"{place}.options.{name}: give {words}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 
 BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
 DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
+
+
+class SamplerOptions(Section):
+    """Constants of the sampler rmsprop, where they are not its defaults."""
+
+    decay: float | None = key(
+        "memory of the mean squared gradient; null: 0.99", ge=0, lt=1, default=None, source="arXiv 1512.07666"
+    )
+    stabilizer: Positive | None = key(
+        "what is added to the root mean squared gradient; null: 0.1", default=None
+    )
+
+    def given(self) -> dict[str, float]:
+        """Return those that are not left to the defaults, by name."""
+        return self.model_dump(exclude_none=True)
 
 
 class Sampling(Section):
@@ -49,6 +64,9 @@ class Sampling(Section):
         "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
         source="arXiv 1512.07666",
         default="sgld",
+    )
+    sampler_options: SamplerOptions | None = key(
+        "constants of the sampler; null: its defaults. sgld has none", default=None
     )
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key(
@@ -95,13 +113,13 @@ class Sampling(Section):
             raise ValueError(
                 f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
             )
-        if self.pairs:
-            if self.control_chains != self.chains:
-                raise ValueError(
-                    f"pairs need the control of every chain: control_chains {self.control_chains}, chains "
-                    f"{self.chains}; make them equal, or set pairs: 0"
-                )
-            Setting.of(self.model_dump())
+        if self.pairs and self.control_chains != self.chains:
+            raise ValueError(
+                f"pairs need the control of every chain: control_chains {self.control_chains}, chains "
+                f"{self.chains}; make them equal, or set pairs: 0"
+            )
+        if self.pairs or self.sampler_options:
+            Setting.of(self.plain())
         if self.scale_localization and self.reference_norm is None:
             raise ValueError(
                 "scale_localization is by the norm over reference_norm: give that, or leave it out"
@@ -112,6 +130,11 @@ class Sampling(Section):
                 f"step_size x localization = {curvature:g} is unstable even without a loss; keep it under 4"
             )
         return self
+
+    def plain(self, exclude: Collection[str] = ()) -> dict[str, Any]:
+        """Return the section as plain data; without ``sampler_options`` where none is given."""
+        own = self.model_dump(exclude={*exclude, "sampler_options"})
+        return own | ({"sampler_options": self.sampler_options.given()} if self.sampler_options else {})
 
 
 class Samplings(Section):
@@ -180,7 +203,7 @@ def _by_type(section: Sampling) -> bool:
 
 def _settings(work: Work) -> dict[str, Any]:
     """The section, and what types of heads are where it names one."""
-    own = work.section.model_dump(exclude=EXTENT)
+    own = work.section.plain(exclude=EXTENT)
     return {**own, **thresholds(work)} if _by_type(work.section) else own
 
 

@@ -1,0 +1,62 @@
+"""Checkpoints of other makers: what a folder holds that cannot be imported. No torch."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")  # of a HookedTransformerConfig
+HUGGING_FACE = ("architectures", "model_type", "transformers_version")  # fields that only their configs have
+WEIGHTS = re.compile(
+    r"(pytorch_|flax_|tf_)?model(-\d+-of-\d+)?\.(safetensors|bin|msgpack|h5)(\.index\.json)?"
+)
+ADAPTER = "adapter_config.json"  # of PEFT
+BELOW = ("*", "snapshots/*")  # checkpoint-500 of a Trainer, step1000 of a revision; the cache of the hub
+EXPECTED = (
+    "expected an attention-only HookedTransformer of TransformerLens: its fields in config.json and one "
+    "state dict per step; README.md ('Your own checkpoints') has the lines that write them"
+)
+
+
+def foreign(folder: Path) -> str:
+    """Return what a folder holds that rllc cannot read, and what is expected; "" where it is not known."""
+    own = (folder / "config.json").exists()  # then what lies below, as a tokenizer, is not the model
+    below = (path for pattern in BELOW for path in sorted(folder.glob(pattern)) if path.is_dir())
+    for place in (folder, *(() if own else below)):
+        if kind := _kind(place):
+            within = "" if place == folder else f" in {place.relative_to(folder)}"
+            return f"{folder} holds {kind}{within}, which rllc cannot read yet: {EXPECTED}"
+    return ""
+
+
+def hugging_face(config: Any) -> str:
+    """Return what a config of Hugging Face says of itself, as "model_type 'gpt2'"; "" where it is none."""
+    if not isinstance(config, dict) or not any(name in config for name in HUGGING_FACE):
+        return ""
+    if all(config.get(name) is not None for name in SIZES):
+        return ""
+    kinds = [f"{name} {config[name]!r}" for name in ("model_type", "architectures") if name in config]
+    return ", ".join(kinds) or "transformers_version"
+
+
+def _kind(folder: Path) -> str:
+    config = _json(folder / "config.json")
+    if said := hugging_face(config):
+        return f"a Hugging Face checkpoint ({said})"
+    if (adapter := _json(folder / ADAPTER)) is not None:
+        base = adapter.get("base_model_name_or_path") if isinstance(adapter, dict) else None
+        return f"an adapter of Hugging Face's PEFT (of {base!r})"
+    names = sorted(path.name for path in folder.iterdir() if WEIGHTS.fullmatch(path.name))
+    if config is None and names:
+        return (
+            f"files named as those of a Hugging Face checkpoint ({', '.join(names[:3])}) without config.json"
+        )
+    return ""
+
+
+def _json(path: Path) -> Any:
+    """The content of a JSON file; None where it is not there or not readable."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None

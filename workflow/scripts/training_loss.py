@@ -1,0 +1,21 @@
+"""The training loss of an experiment, of every update of every seed."""
+
+from pathlib import Path
+
+from rllc.job.stage import run
+from rllc.job.training_loss import by_step
+from rllc.store import manifest
+from rllc.store.datasets import write_dataset
+from rllc.store.provenance import attributes, stamp
+
+
+def main(checkpoints: list[Path], seeds: dict, code: str, output: Path) -> None:
+    """Read the losses that the last segment of each seed kept; ``seeds`` has their order, and the unit."""
+    last = dict(zip(seeds["seeds"], checkpoints, strict=True))
+    inputs = {str(seed): manifest.sha256(file) for seed, file in last.items()}
+    made = by_step(last, unit=seeds["unit"])
+    write_dataset(made.assign_attrs(attributes(code=code, inputs=inputs), **stamp()), output)
+
+
+if __name__ == "__main__":
+    run(main)
