@@ -9,8 +9,12 @@ DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
-if not workflow.output_settings.printshellcmds:
-    make_readable(workflow.logger_manager.logger)
+if workflow.is_main_process and not workflow.output_settings.verbose:
+    make_readable(
+        workflow.logger_manager.logger,
+        dry=DRY,
+        commands=workflow.output_settings.printshellcmds,
+    )
 
 PICTURES_AND_TOKENIZERS = [
     *(
@@ -54,7 +58,7 @@ for warning in SCARCE:
 
 
 onstart:
-    jobs = workflow._dag.needrun_jobs(exclude_finished=False)
+    jobs = list(workflow._dag.needrun_jobs(exclude_finished=False))
     problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
     if problem:
         raise WorkflowError(problem)
@@ -94,12 +98,14 @@ onstart:
         workflow.logger_manager.logger,
         ToGo(
             {
-                job: forecast.of(STUDY, job.rule.name, job.wildcards).cpu_seconds
+                workflow._dag.jobid(job): forecast.of(
+                    STUDY, job.rule.name, job.wildcards
+                ).cpu_seconds
                 for job in jobs
                 if job.output
-            },
-            lambda: workflow._dag.needrun_jobs(exclude_finished=True),
+            }
         ),
+        submits=on_slurm,
     )
 
 
