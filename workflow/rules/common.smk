@@ -1,5 +1,6 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
+import sys
 from functools import cache, partial
 
 from snakemake.exceptions import WorkflowError
@@ -13,6 +14,7 @@ from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
 from rllc.run.leftover import drop_leftover
+from rllc.run.options import repeated
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import broken_results
 from rllc.run.writable import unwritable
@@ -45,6 +47,9 @@ from rllc.study.steps import chunks, steps
 from rllc.study.tasks import GENERATORS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
+
+if workflow.is_main_process and (problems := repeated(sys.argv)):
+    raise WorkflowError("\n".join(problems))
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
