@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rllc.run.options import repeated
+from rllc.run.options import options
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
     ],
 )  # fmt: skip
 def test_a_list_that_is_given_twice_is_a_problem(arguments, option, advice):
-    (problem,) = repeated(["snakemake", "--cores", "2", *arguments.split()])
+    (problem,) = options(["snakemake", "--cores", "2", *arguments.split()]).repeated
     assert f"`{option}`" in problem
     assert advice in problem
 
@@ -45,14 +45,27 @@ def test_a_list_that_is_given_twice_is_a_problem(arguments, option, advice):
     ],
 )
 def test_what_is_given_once_or_may_be_repeated_is_no_problem(arguments):
-    assert repeated(["/some/where/snakemake", *arguments.split()]) == []
+    assert options(["/some/where/snakemake", *arguments.split()]).repeated == []
 
 
 def test_the_command_line_of_another_program_is_not_judged():
     """One that uses Snakemake's API."""
-    assert repeated(["plan.py", "--configfile=a", "--configfile=b", "--cores"]) == []
+    assert options(["plan.py", "--configfile=a", "--configfile=b", "--cores"]) == ([], [])
     module = str(Path("site-packages") / "snakemake" / "__main__.py")
-    assert len(repeated([module, "--configfile=a", "--configfile=b"])) == 1
+    assert len(options([module, "--configfile=a", "--configfile=b"]).repeated) == 1
+
+
+def test_targets_are_all_rules_and_files_that_are_named():
+    given = "a.png -R train --until=c.nc -n --omit-from d --configfile x.yaml --prioritize e -- b.png -x"
+    assert options(["snakemake", *given.split()]).targets == [
+        "-x",
+        "a.png",
+        "b.png",
+        "c.nc",
+        "d",
+        "e",
+        "train",
+    ]
 
 
 def test_snakemake_refuses_two_config_files_given_apart():

@@ -6,7 +6,7 @@ from functools import cache, partial
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import dag, forecast, leftover, planned, slurm
+from rllc.run import dag, forecast, leftover, planned, slurm, targets
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
@@ -14,7 +14,7 @@ from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
 from rllc.run.leftover import drop_leftover
-from rllc.run.options import repeated
+from rllc.run.options import options
 from rllc.run.presence import missing_files
 from rllc.run.sidecars import broken_results
 from rllc.run.writable import unwritable
@@ -33,6 +33,7 @@ from rllc.study.datasets import (
     trained_on,
     used_texts,
     validated,
+    with_curves,
     words,
 )
 from rllc.study.families import family_of
@@ -48,8 +49,9 @@ from rllc.study.tasks import GENERATORS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
 
-if workflow.is_main_process and (problems := repeated(sys.argv)):
-    raise WorkflowError("\n".join(problems))
+OPTIONS = options(sys.argv if workflow.is_main_process else ["job"])
+if OPTIONS.repeated:
+    raise WorkflowError("\n".join(OPTIONS.repeated))
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)

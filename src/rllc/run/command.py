@@ -6,7 +6,7 @@ def command(script: str, *, watch: bool = False, **flags: str) -> str:
 
     Where the script fails, the end of its log (the error, in one line) is shown on the terminal.
 
-    watch  also show on the terminal what the job writes to stderr (a progress bar); stdout is for the log alone
+    watch  also show on the terminal what the job writes to stderr (a progress bar), not what it prints
     flags  what the script is given, the names of each kind with spaces between: ``input="blocks teacher"``,
            ``wildcards="seed"``, ``output="dataset"``. Every value is quoted for the shell.
     """

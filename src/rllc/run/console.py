@@ -80,7 +80,9 @@ class Brief(logging.Formatter):
     def _count(self, record: logging.LogRecord) -> str:
         lines = []
         for job in self._finished:
-            count = self.progress(job) if self.progress else f"{vars(record)['done']} of {vars(record)['total']}"
+            count = (
+                self.progress(job) if self.progress else f"{vars(record)['done']} of {vars(record)['total']}"
+            )
             if job in self._jobs:
                 lines.append(f"{_clock(record)} done: {self._jobs[job]} ({count})")
         self._finished.clear()
