@@ -5,6 +5,7 @@ from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from rllc.run import console
+from rllc.run.causes import FINISHED
 
 INFO = {
     "event": LogEvent.JOB_INFO, "rule_msg": "drawing onset", "rule_name": "draw", "wildcards": {"figure": "onset"},
@@ -25,7 +26,7 @@ class Terminal(logging.Handler):
         self.lines, self.logger = [], logging.Logger("snakemake")
         self.setFormatter(DefaultFormatter())
         self.logger.addHandler(self)
-        console.make_readable(self.logger, **{"dry": False, "commands": False, **how})
+        console.make_readable(self.logger, **{"brief": True, "commands": False, **how})
 
     def emit(self, record):
         self.lines += self.format(record).splitlines()
@@ -47,8 +48,8 @@ def test_advice_to_skip_what_is_stale_and_what_tells_nothing_is_not_shown():
         advice,
         "Rules with provenance triggered jobs: draw\n",
     ]
-    for dry in (True, False):
-        terminal = Terminal(dry=dry)
+    for brief in (True, False):
+        terminal = Terminal(brief=brief)
         for text in [*noise, "something else"]:
             terminal.logger.info(text)
         assert terminal.lines == ["something else"]
@@ -114,6 +115,15 @@ def test_a_job_that_is_sent_to_a_cluster_has_a_line_once_the_cluster_has_it():
     assert "drawing onset" in terminal.lines[3]
 
 
+def test_the_log_of_a_job_on_a_cluster_holds_no_command_and_counts_steps_as_snakemake_does():
+    """``rllc.run.causes`` searches it for what Slurm and Python say, which a command could hold by chance."""
+    terminal = Terminal(brief=False)
+    terminal.logger.error("Error", extra=ERROR | {"jobid": 1})
+    terminal.logger.info(None, extra={"event": LogEvent.PROGRESS, "done": 1, "total": 1})
+    assert not any("--secret" in line for line in terminal.lines)
+    assert FINISHED in terminal.lines[-1]
+
+
 @pytest.mark.parametrize("commands", [False, True])
 def test_a_failed_job_is_named_with_its_log_and_its_command_on_request(commands):
     terminal = Terminal(commands=commands)
@@ -131,7 +141,7 @@ def test_a_failed_job_is_named_with_its_log_and_its_command_on_request(commands)
 
 def test_a_dry_run_says_of_what_is_made_for_the_first_time_no_other_reason():
     updated = "Input files updated by another job: b, c"
-    terminal = Terminal(dry=True)
+    terminal = Terminal(brief=False)
     terminal.start(1, reason=f"Missing output files: a.nc; {updated}")
     terminal.start(2, reason=updated)
     terminal.start(0, output=[], reason=updated)

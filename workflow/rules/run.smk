@@ -9,10 +9,10 @@ DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
-if workflow.is_main_process and not workflow.output_settings.verbose:
+if not workflow.output_settings.verbose:
     make_readable(
         workflow.logger_manager.logger,
-        dry=DRY,
+        brief=workflow.is_main_process and not DRY,
         commands=workflow.output_settings.printshellcmds,
     )
 

@@ -28,28 +28,34 @@ UNSAID_IN_A_RUN = re.compile(r"Using shell: |Rules claiming more threads|Conda e
 EVENTS_UNSAID_IN_A_RUN = {LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO}
 
 
-class Planned(logging.Formatter):
-    """Another formatter's text of a dry run; new inputs of what is made for the first time are no reason."""
+class Short(logging.Formatter):
+    """Another formatter's text without targets, which list every file again, and commands of failed jobs.
 
-    def __init__(self, formatter: logging.Formatter):
-        super().__init__()
-        self._whole = formatter
+    New inputs of what is made for the first time are no reason.
 
-    def format(self, record: logging.LogRecord) -> str:
-        if getattr(record, "event", None) == LogEvent.JOB_INFO and not getattr(record, "output", True):
-            return ""  # a target: it would list every file that was named before
-        return FIRST.sub(r"\1", str(self._whole.format(record)))
-
-
-class Brief(logging.Formatter):
-    """Two lines for each job of a run. Everything else is another formatter's text.
-
-    commands  whether the command of a failed job stays in the text
+    commands  whether commands stay
     """
 
     def __init__(self, formatter: logging.Formatter, *, commands: bool):
         super().__init__()
         self._whole, self._commands = formatter, commands
+
+    def format(self, record: logging.LogRecord) -> str:
+        if getattr(record, "event", None) == LogEvent.JOB_INFO and not getattr(record, "output", True):
+            return ""
+        return self._cut(FIRST.sub(r"\1", str(self._whole.format(record))))
+
+    def _cut(self, text: str) -> str:
+        if self._commands:
+            return text
+        return EXIT.sub(r"The command (--printshellcmds shows it) \1", SHELL.sub("", text))
+
+
+class Brief(Short):
+    """Two lines for each job of a run; of everything else the short text."""
+
+    def __init__(self, formatter: logging.Formatter, *, commands: bool):
+        super().__init__(formatter, commands=commands)
         self._jobs: dict[int, str] = {}  # Snakemake's number of a job -> what it does
         self._finished: list[int] = []  # since the last count of finished jobs
         self.progress: Callable[[int], str] | None = None
@@ -94,11 +100,8 @@ class Brief(logging.Formatter):
         return HEAD.sub(lambda _: f"{_clock(record)} failed: {what}", text)
 
     def _other(self, record: logging.LogRecord) -> str:
-        text = NUMBERED.sub(self._named, str(self._whole.format(record)), count=1)
-        text = SUBMITTED.sub(lambda job: f"{_clock(record)} {job[1][1:-1]}: submitted, ", text)
-        if self._commands:
-            return text
-        return EXIT.sub(r"The command (--printshellcmds shows it) \1", SHELL.sub("", text))
+        text = NUMBERED.sub(self._named, super().format(record), count=1)
+        return SUBMITTED.sub(lambda job: f"{_clock(record)} {job[1][1:-1]}: submitted, ", text)
 
     def _named(self, number: re.Match[str]) -> str:
         what = self._jobs.get(int(number[2]))
@@ -129,17 +132,17 @@ class ToGo:
         return f"{said}, {_about(left * (time.monotonic() - self._begun) / done)} left"
 
 
-def make_readable(logger: logging.Logger, *, dry: bool, commands: bool) -> None:
-    """Have the terminal be brief; Snakemake's own log holds everything.
+def make_readable(logger: logging.Logger, *, brief: bool, commands: bool) -> None:
+    """Have the terminal say less; Snakemake's own log holds everything.
 
-    dry       whether nothing runs: then every job is shown with the reason why it would
+    brief     whether jobs have two lines each; otherwise every job is shown with the reason why it runs
     commands  whether the commands of jobs were asked for
     """
     for handler in _terminal(logger):
-        whole = handler.formatter
-        handler.setFormatter(Planned(whole) if dry else Brief(whole, commands=commands))
-        handler.addFilter(_said_in_a_plan if dry else _said_in_a_run)
-        if not dry:
+        kind = Brief if brief else Short
+        handler.setFormatter(kind(handler.formatter, commands=commands))
+        handler.addFilter(_said_in_a_run if brief else _said_anywhere)
+        if brief:
             handler.addFilter(lambda record, handler=handler: _without_empty_line(handler))
 
 
@@ -157,14 +160,14 @@ def _terminal(logger: logging.Logger) -> list[logging.Handler]:
     return [each for each in logger.handlers if each.formatter and not isinstance(each, logging.FileHandler)]
 
 
-def _said_in_a_plan(record: logging.LogRecord) -> bool:
+def _said_anywhere(record: logging.LogRecord) -> bool:
     return not UNSAID.match(str(record.msg))
 
 
 def _said_in_a_run(record: logging.LogRecord) -> bool:
     if getattr(record, "event", None) in EVENTS_UNSAID_IN_A_RUN:
         return False
-    return _said_in_a_plan(record) and not UNSAID_IN_A_RUN.match(str(record.msg))
+    return _said_anywhere(record) and not UNSAID_IN_A_RUN.match(str(record.msg))
 
 
 def _without_empty_line(handler: logging.Handler) -> bool:
