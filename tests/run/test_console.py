@@ -100,6 +100,15 @@ def test_jobs_that_finish_together_have_a_line_each_and_targets_none():
     assert "2 of 2 jobs" in texts[3]
 
 
+def test_jobs_whose_start_was_not_to_be_said_are_counted_all_the_same():
+    """As with ``--quiet rules``; not so targets."""
+    terminal = Terminal()
+    console.say_how_long(terminal.logger, console.ToGo({1: 1.0, 2: 1.0}), submits=False)
+    terminal.finish(1, 0)
+    (line,) = terminal.lines
+    assert "1 of 2 jobs" in line
+
+
 def test_a_job_that_is_sent_to_a_cluster_has_a_line_once_the_cluster_has_it():
     """Where it runs on the cluster; other jobs of the same run have theirs when they start."""
     terminal = Terminal()

@@ -89,8 +89,8 @@ class Brief(Short):
             count = (
                 self.progress(job) if self.progress else f"{vars(record)['done']} of {vars(record)['total']}"
             )
-            if job in self._jobs:
-                lines.append(f"{_clock(record)} done: {self._jobs[job]} ({count})")
+            if job in self._jobs or (self.progress and count):  # not told of its start: --quiet rules
+                lines.append(f"{_clock(record)} done: {self._jobs.get(job, f'job {job}')} ({count})")
         self._finished.clear()
         return "\n".join(lines)
 
@@ -120,7 +120,9 @@ class ToGo:
         self._begun = time.monotonic()
 
     def __call__(self, finished: int) -> str:
-        """How many jobs are done, now that this one is, and about how long the others take."""
+        """How many jobs are done, now that this one is, and about how long the others take; "" of a target."""
+        if finished not in self._seconds:
+            return ""
         self._left.pop(finished, None)
         jobs, whole, left = len(self._seconds), sum(self._seconds.values()), sum(self._left.values())
         said = f"{jobs - len(self._left)} of {jobs} job{'' if jobs == 1 else 's'}"
