@@ -120,7 +120,7 @@ class ToGo:
         self._begun = time.monotonic()
 
     def __call__(self, finished: int) -> str:
-        """How many jobs are done, now that this one is, and about how long the others take; "" of a target."""
+        """How many jobs are done, now that this one is, and how long the others take; "" of a target."""
         if finished not in self._seconds:
             return ""
         self._left.pop(finished, None)
