@@ -113,7 +113,7 @@ def _makes(overlay: Path, target: Path, results: str, known: Collection[str]) ->
     known  experiments whose names say nothing: the study without the overlay has them
     """
     try:
-        config = yaml.load(overlay.read_text(encoding="utf-8"), Loader=defaults.LOADER)
+        config = defaults.LOADER(overlay.read_text(encoding="utf-8")).get_single_data()
     except (yaml.YAMLError, OSError, ValueError):
         return False
     if not isinstance(config, dict):
