@@ -1,8 +1,8 @@
-"""Whether an estimate can be trusted, as bits: what each reason is called and how to read them.
+"""The quality flags of an estimate: what each is called, and which make it not reliable.
 
-A fault says that the number cannot be trusted as an average over the localised posterior. A caution says
-that it can, and what it then is. An estimate is sound where it has no fault, whatever its cautions. How each
-is decided stands in ``estimator/diagnostics/verdict.py``.
+A fault says that the number is not reliable as an average over the localised posterior. A caution says
+what a reliable number is. An estimate is reliable where it has no fault, whatever its cautions. How each is
+decided stands in ``estimator/diagnostics/verdict.py``.
 """
 
 from typing import NamedTuple
@@ -45,9 +45,9 @@ MISSING = MASKS["missing"]
 
 
 def verdict_attributes() -> dict[str, object]:
-    """CF flag attributes of a ``verdict`` variable (int16; every bit is a reason, sound without a fault)."""
+    """CF flag attributes of a ``verdict`` variable (int16; every bit is a quality flag)."""
     return {
-        "long_name": "reasons for doubt in the estimate, one bit each; sound without a fault",
+        "long_name": "quality flags of the estimate, one bit each; reliable without a fault",
         "units": "1",
         "flag_masks": np.asarray([reason.mask for reason in REASONS], dtype=np.int16),
         "flag_meanings": " ".join(reason.name for reason in REASONS),

@@ -494,8 +494,8 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets,
     drawing = drawn("rllc_fig2_wrllc_by_head")
     layers = "layer 0: training mixture", "layer 1: training mixture"
     assert sorted(rings(drawing)) == [(layers[0], [50]), (layers[0], [810, 1000]), (layers[1], [1250])]
-    assert "cannot be trusted:\ndrifting, chain failed,\nnot mixed" in legends(drawing)
-    assert "4 of 127 estimates cannot be trusted" in words(drawing)
+    assert "not reliable:\ndrifting, chain failed,\nnot mixed" in legends(drawing)
+    assert "4 of 127 estimates are not reliable" in words(drawing)
     assert "(drifting 3, chain failed 1, not mixed 1)" in words(drawing)
     assert "Not marked, but to be known: prior dominated 127." in words(drawing)
     y = next(line for line in drawing.figure.axes[0].get_lines() if line.get_xdata().tolist() == [50])
@@ -516,10 +516,10 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets,
 )
 def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(name, datasets, drawn):
     marked, plain = drawn(name), figure(name)(unjudged(datasets))
-    assert rings(marked) and "cannot be trusted" in words(marked)
-    assert any("cannot be trusted" in text for text in legends(marked))
-    assert not rings(plain) and "trusted" not in words(plain)
-    assert not any("trusted" in text for text in legends(plain))
+    assert rings(marked) and "not reliable" in words(marked)
+    assert any("not reliable" in text for text in legends(marked))
+    assert not rings(plain) and "reliable" not in words(plain)
+    assert not any("reliable" in text for text in legends(plain))
 
 
 def test_sound_estimates_have_no_ring_and_the_caption_says_so(datasets):
@@ -528,7 +528,7 @@ def test_sound_estimates_have_no_ring_and_the_caption_says_so(datasets):
     verdict = datasets["rllc"]["verdict"] & CAUTIONS
     drawing = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": datasets["rllc"].assign(verdict=verdict)})
     assert not rings(drawing)
-    assert "Of 127 estimates none is known to be wrong." in words(drawing)
+    assert "127 of 127 estimates are reliable" in words(drawing)
 
 
 def test_differences_between_distributions_are_the_paired_contrasts(datasets, drawn):

@@ -179,7 +179,7 @@ def test_faults_have_rings_and_gaps_are_told(two):
     assert ("LLC of the whole model, seed 0", [30]) in ringed
     assert len(ringed) == 3  # the LLC and both heads; never a control
     assert int(((two["llc"]["verdict"].values & FAULTS) > 0).sum()) == 2
-    assert "1 of 29 estimates cannot be trusted and have a ring (drifting 1)." in words(drawing)
+    assert "1 of 29 estimates are not reliable and have a ring (drifting 1)." in words(drawing)
     assert "LLC: 1 of 30 cells of llc are missing" in words(drawing)
     assert "Heads: 2 of 60 cells of rllc are missing" in words(drawing)
 

@@ -242,7 +242,7 @@ def test_a_ring_is_under_its_curve(datasets, misplaced):
             assert all(ring.get_zorder() < each.get_zorder() for ring in rings for each in curves)
         assert found >= len(STEPS)
         words = f"{drawing.caption} {drawing.details}"
-        assert f"of {found} estimates cannot be trusted and have a ring" in words
+        assert f"of {found} estimates are not reliable and have a ring" in words
 
 
 def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datasets, misplaced):

@@ -71,7 +71,7 @@ def test_flags_are_read_by_their_annotations(script):
     done = script(*flags(n=1.5))
     assert done.returncode == 0, done.stderr
     expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3, derive(1)]
-    assert done.stdout.strip() == repr(expected)
+    assert done.stdout.splitlines()[0] == repr(expected)
 
 
 def test_long_flags_are_read_from_the_files_that_the_workflow_wrote(script, monkeypatch):

@@ -1,3 +1,5 @@
+import subprocess
+
 from rllc.run.command import command
 
 
@@ -5,4 +7,17 @@ def test_only_what_is_watched_is_shown_while_it_runs():
     plain, watched = command("train", input="blocks"), command("train", watch=True, input="blocks")
     assert "python workflow/scripts/train.py --blocks {input.blocks:q} --code {params.code:q}" in plain
     assert "tee" not in plain and plain.endswith("exit 1; }}")
-    assert watched.endswith("2>&1 | tee {log:q}")
+    assert "| tee" in watched
+
+
+def test_a_watched_job_shows_its_progress_alone_and_its_log_has_both(tmp_path):
+    """What it writes to stdout is for the log; the log of an earlier attempt is gone."""
+    log = tmp_path / "a b.log"
+    log.write_text("of an earlier attempt\n")
+    program = 'python() { echo "for the log"; echo progress >&2; return $FAILS; }\n'
+    text = command("train", watch=True).replace("{log:q}", f"'{log}'").replace("{params.code:q}", "1")
+    for fails in (0, 3):
+        strict = f"set -euo pipefail\nFAILS={fails}\n{program}{text}"
+        done = subprocess.run(["bash", "-c", strict], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr, done.returncode) == ("progress\n", "", fails)
+        assert sorted(log.read_text().splitlines()) == ["for the log", "progress"]

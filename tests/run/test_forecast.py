@@ -44,7 +44,7 @@ def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(chunked):
 def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
     study = read(config)
     one = cost.Cost(cpu_seconds=3600)
-    assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [181, 362, 543]
+    assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [301, 602, 903]
     assert one.minutes(study, "train", 100) == study.compute.longest_job
 
 
@@ -197,11 +197,11 @@ def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, ti
     assert (twice.cpu_seconds > once.cpu_seconds, twice.megabytes > once.megabytes) == (time, memory)
 
 
-@pytest.mark.parametrize(("count", "said"), [(23, "under a CPU minute"), (25, "about 1 CPU minutes")])
+@pytest.mark.parametrize(("count", "said"), [(29, "under a CPU minute"), (31, "about 1 CPU minute")])
 def test_little_work_is_under_a_minute(config, count, said):
-    """A job that nothing is known of takes 2.5 s."""
+    """A job that nothing is known of takes 2 s."""
     jobs = [("draw", SimpleNamespace())] * count
-    assert forecast.forecast(read(config), jobs).startswith(f"{count} jobs to run: {said} and 5 MB of disk")
+    assert forecast.forecast(read(config), jobs).startswith(f"{count} jobs to run: {said} and 6 MB of disk")
 
 
 @pytest.mark.parametrize(
@@ -309,8 +309,15 @@ def test_a_family_of_the_validation_costs_what_its_models_and_settings_do(config
 
 
 def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
-    """Of every rule by its CPU seconds: never too little by a third, nor five times as much; memory by twos."""
+    """Of every rule by its CPU seconds: within a factor of two; all of training and measuring within a fifth.
+
+    CPU seconds as Snakemake samples them are up to 30 s too few for each job; those with start and imports are
+    not, and are by experiment or dataset.
+    """
     text = (Path(__file__).parents[2] / "benchmarks" / "default_study.md").read_text()
+    whole = text.partition("| CPU seconds |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    whole = [[cell.strip() for cell in line.split("|")[1:-1]] for line in whole]
+    measured_seconds = sum(float(cpu) for what, _, cpu in whole if what.startswith(("train ", "measure ")))
     lines = text.partition("| CPU seconds |")[2].partition("\n\n")[0].splitlines()[2:]
     watched = {
         rule: (float(cpu), float(mb)) for _, rule, _, _, cpu, _, mb, _ in (x.split("|") for x in lines[:-1])
@@ -326,9 +333,12 @@ def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
                 jobs += [(made.row.name, SimpleNamespace(**where, dataset=dataset))] * parts
     rows = forecast.by_rule(study, [job for job in jobs if job[0] in watched])
     assert len(rows) >= 12
+    assert sum(row.cpu_hours for row in rows.values()) * 3600 == pytest.approx(measured_seconds, rel=0.2)
     for rule, row in rows.items():
         cpu, megabytes = watched[rule]
-        assert 2 / 3 <= row.cpu_hours * 3600 / cpu <= 5, rule
+        seconds = row.cpu_hours * 3600
+        assert cpu / 2 <= seconds, rule
+        assert seconds <= max(2 * cpu, cpu + 30 * row.jobs), rule
         most = max(forecast.of(study, *job).megabytes for job in jobs if job[0] == rule)
         assert 0.5 <= most / megabytes <= 4, rule
     for family in validated(study):  # toy models are no larger than a whole model's chains

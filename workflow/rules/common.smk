@@ -1,11 +1,21 @@
 """What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
 
+import sys
 from functools import cache, partial
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
-from rllc.run import dag, early_cutoff, forecast, orphans, planned, slurm, trash
+from rllc.run import (
+    dag,
+    early_cutoff,
+    forecast,
+    orphans,
+    planned,
+    slurm,
+    targets,
+    trash,
+)
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
@@ -13,6 +23,7 @@ from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import fingerprint
 from rllc.run.held_out import scarce
 from rllc.run.long_settings import LongSettings
+from rllc.run.options import options
 from rllc.run.presence import missing_files
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
@@ -32,6 +43,7 @@ from rllc.study.datasets import (
     trained_on,
     used_texts,
     validated,
+    with_curves,
     words,
 )
 from rllc.study.families import family_of
@@ -45,6 +57,10 @@ from rllc.study.steps import chunks, steps
 from rllc.study.tasks import GENERATORS, TASKS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
+
+OPTIONS = options(sys.argv if workflow.is_main_process else ["job"])
+if OPTIONS.repeated:
+    raise WorkflowError("\n".join(OPTIONS.repeated))
 
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)

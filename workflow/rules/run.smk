@@ -10,8 +10,12 @@ SCARCE = scarce(STUDY) if workflow.is_main_process else []
 UNUSABLE = Unusable(Path(STUDY.results))
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
-if not workflow.output_settings.printshellcmds:
-    make_readable(workflow.logger_manager.logger)
+if not workflow.output_settings.verbose:
+    make_readable(
+        workflow.logger_manager.logger,
+        brief=workflow.is_main_process and not DRY,
+        commands=workflow.output_settings.printshellcmds,
+    )
 
 if workflow.is_main_process:
     # What rules ask for by wildcards: the plan is named by every fingerprint there is.
@@ -25,7 +29,20 @@ if workflow.is_main_process:
         UNUSABLE.hide()
         orphans.serve()
     early_cutoff.install(
-        ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"]
+        ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"],
+        lambda jobs: spare(jobs),
+    )
+
+
+TO_GO = []  # once a run has begun: what its jobs will take
+
+
+def spare(jobs):
+    """Count jobs no more that turned out not to be needed."""
+    for to_go in TO_GO:
+        to_go.spare(workflow._dag.jobid(job) for job in jobs)
+    logger.info(
+        f"Not needed any more, since a text that was made again is the same: {len(jobs)} jobs."
     )
 
 
@@ -55,7 +72,7 @@ for warning in SCARCE:
 
 
 onstart:
-    jobs = [*workflow._dag.needrun_jobs(exclude_finished=False)]
+    jobs = list(workflow._dag.needrun_jobs(exclude_finished=False))
     problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
     if problem:
         raise WorkflowError(problem)
@@ -97,17 +114,15 @@ onstart:
     except slurm.SlurmError as error:
         raise WorkflowError(str(error)) from None
     announce(whole_table=on_slurm)
-    say_how_long(
-        workflow.logger_manager.logger,
-        ToGo(
-            {
-                job: forecast.of(STUDY, job.rule.name, job.wildcards).cpu_seconds
-                for job in jobs
-                if job.output
-            },
-            lambda: workflow._dag.needrun_jobs(exclude_finished=True),
-        ),
-    )
+    seconds = {
+        workflow._dag.jobid(job): forecast.of(
+            STUDY, job.rule.name, job.wildcards
+        ).cpu_seconds
+        for job in jobs
+        if job.output
+    }
+    TO_GO.append(ToGo(seconds))
+    say_how_long(workflow.logger_manager.logger, TO_GO[0], submits=on_slurm)
 
 
 onsuccess:

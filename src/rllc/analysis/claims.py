@@ -53,7 +53,7 @@ def judge(
 
     A seed passes where the whole interval value ± ``INTERVAL`` errors lies within the bounds, and fails where
     all of it lies beyond one of them. Between the two it is undecided, and also where an error is not known,
-    where more than ``DOUBTED`` of the estimates behind the value cannot be trusted, and where the claim that
+    where more than ``DOUBTED`` of the estimates behind the value are not reliable, and where the claim that
     it presupposes does not pass. A statistic without errors (of what is not sampled) has an interval without
     length. The interval is that of one seed and one claim: it holds no bias of a maximum, and is not widened
     for the number of claims. ``verdict`` says how seeds are taken together.
@@ -143,8 +143,8 @@ def _row(
 
 
 class _Outcome(NamedTuple):
-    """What a claim comes to: values [seed], their errors and the share of estimates in doubt, the mean that
-    they are compared with, ``PASSES``, and whether the statistic has no errors."""
+    """What a claim comes to: values [seed], their errors and the share of estimates that are not
+    reliable, the mean that they are compared with, ``PASSES``, and whether the statistic has no errors."""
 
     values: np.ndarray
     errors: np.ndarray

@@ -31,10 +31,10 @@ PER_SEED = {
         "standard error of the value, from those of the estimates; NaN: no such",
         "as the statistic",
     ),
-    "untrusted": ("share of the estimates behind the value that cannot be trusted, NaN: not judged", "1"),
+    "untrusted": ("share of the estimates behind the value that are not reliable, NaN: not judged", "1"),
     "passes": (
         f"whether the claim passes in a seed; undecided where value ± {INTERVAL:g} value_se crosses a bound, "
-        f"more than {DOUBTED:.0%} of the estimates cannot be trusted, or the claim presupposed does not pass",
+        f"more than {DOUBTED:.0%} of the estimates are not reliable, or the claim presupposed does not pass",
         "1",
     ),
     "control": ("the value of the control without the loss gradient, NaN: there is none", "as the statistic"),

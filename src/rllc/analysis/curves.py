@@ -24,7 +24,7 @@ PEAK_WINDOW, PEAK_FROM = 3, 50
 class Curve(NamedTuple):
     """A quantity at ascending checkpoints, all finite, and where known its standard errors and faults.
 
-    ``step`` [step], the others [..., step]. A fault is 1 where the estimate cannot be trusted, else 0.
+    ``step`` [step], the others [..., step]. A fault is 1 where the estimate is not reliable, else 0.
     """
 
     step: np.ndarray

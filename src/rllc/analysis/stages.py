@@ -67,7 +67,7 @@ def stages(
 
     Returns ``VARIABLES`` along ``CELL`` and ``step``, those named boundary_ and ``support`` along ``CELL``
     and ``boundary``, ``at_boundary`` also along ``kind``. NaN where a checkpoint is left out or has none.
-    Estimates that cannot be trusted are read like others.
+    Estimates that are not reliable are read like others.
     """
     keys, cells = [], []
     for name, data in datasets.items():

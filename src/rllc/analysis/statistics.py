@@ -66,7 +66,7 @@ def summarise(statistics: Mapping[str, Entry], datasets: Datasets) -> xr.Dataset
             columns[name].attrs[NOT_JUDGED] = json.dumps(why)
         shares = {seed: each.untrusted for seed, each in found.items()}
         if np.isfinite([*shares.values()]).any():
-            words = f"share of its estimates that cannot be trusted: {label}"
+            words = f"share of its estimates that are not reliable: {label}"
             columns[name + UNTRUSTED] = _column(shares, words, "1")
         if table.controlled(name):
             words = f"{label}, of the control without the loss gradient"

@@ -170,15 +170,15 @@ def failures(dataset: xr.Dataset, *names: str) -> str:
 
 
 def trust(dataset: xr.Dataset, name: str) -> str:
-    """How many cells cannot be trusted, by reason; nothing without verdicts."""
+    """How many cells are not reliable, by quality flag; nothing without verdicts."""
     wrong = faulty(dataset, name)
     if wrong is None:
         return ""
     total, bad = int(dataset[name].notnull().sum()), int(wrong.sum())
     if not bad:
-        return f"Of {total} estimates none is known to be wrong."
+        return f"{total} of {total} estimates are reliable."
     reasons = _numbers(counted(dataset, name)[0])
-    return f"{bad} of {total} estimates cannot be trusted and have a ring ({reasons})."
+    return f"{bad} of {total} estimates are not reliable and have a ring ({reasons})."
 
 
 def cautions(dataset: xr.Dataset, name: str) -> str:

@@ -34,7 +34,7 @@ MEANING = {
     "holds": "every seed passes: the whole interval of value and error is within the thresholds",
     "half": "some seeds pass, some fail",
     "does not": "every seed fails: the whole interval is beyond a threshold",
-    "undecided": "an interval crosses a threshold, most estimates cannot be trusted (†), or what the claim "
+    "undecided": "an interval crosses a threshold, most estimates are not reliable (†), or what the claim "
     "presupposes does not pass",
     "not reached": "training stops before the step that the claim speaks of",
     "not judged": "there is no value, as where a seed has too few heads of a type; the row says why",
@@ -209,8 +209,8 @@ def _caption(data: xr.Dataset, errors: bool, means: str) -> tuple[str, str]:
     return captions.compose(
         f"{len(results)} claims: {', '.join(counts)}.",
         f"A seed passes if value ± {INTERVAL:g} standard errors is within the thresholds and fails if it is "
-        "beyond one; between, or with most estimates in doubt, it is undecided. A claim is what all seeds "
-        "say that came to its step, undecided where that hangs on undecided ones.",
+        "beyond one; between, or with most estimates not reliable, it is undecided. A claim is what all "
+        "seeds say that came to its step, undecided where that hangs on undecided ones.",
         conditions=[
             "Minus, or over, that of another experiment: of the mean over its seeds." if compared else "",
             "±: the standard error of the value by those of the estimates." if errors else "",

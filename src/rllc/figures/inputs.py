@@ -117,7 +117,7 @@ def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
 
 
 def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
-    """Where ``dataset[name]`` has a value that cannot be trusted; None without verdicts."""
+    """Where ``dataset[name]`` has a value that is not reliable; None without verdicts."""
     bits = verdicts(dataset, name)
     return None if bits is None else ((bits.astype(np.int64) & FAULTS) > 0).drop_attrs(deep=False)
 

@@ -30,7 +30,7 @@ BELOW = (0.55, 0.05)  # inches of width of an entry of the legend below all pane
 
 
 class Curve(NamedTuple):
-    """Values over ``step``, the line's look, standard errors, and where the values cannot be trusted."""
+    """Values over ``step``, the line's look, standard errors, and where the values are not reliable."""
 
     values: xr.DataArray
     look: Mapping[str, Any]

@@ -226,7 +226,7 @@ def crosses(ax: Axes, x: np.ndarray, height: float, **look: Any) -> None:
 
 
 def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> None:
-    """A ring around each of ``values`` (step) that cannot be trusted."""
+    """A ring around each of ``values`` (step) that is not reliable."""
     where = faulty.values & np.isfinite(values.values)
     if where.any():
         ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
@@ -262,7 +262,7 @@ def key(label: str, **line) -> Line2D:
 def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
     """The legend entry of the rings, with the reasons found; none without a reason."""
     lines = ",\n".join(", ".join(named[i : i + 2]) for i in range(0, len(named), 2))
-    return [key(f"cannot be trusted:\n{lines}", **(DISTRUST | look))] if named else []
+    return [key(f"not reliable:\n{lines}", **(DISTRUST | look))] if named else []
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:

@@ -7,7 +7,7 @@ import xarray as xr
 from rllc.analysis.columns import DOUBTED
 from rllc.vocabulary import in_full
 
-DOUBT = "A value read from estimates that cannot be trusted says how estimates under this setting behave."
+DOUBT = "A value read from estimates that are not reliable says how estimates under this setting behave."
 
 
 def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
@@ -18,9 +18,9 @@ def experiment_titles(claims: xr.Dataset, titles: Mapping[str, str] | None) -> d
 
 
 def doubts(sign: str) -> str:
-    """A caption's sentence on values that are read from estimates most of which cannot be trusted."""
+    """A caption's sentence on values that are read from estimates most of which are not reliable."""
     return (
-        f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from cannot be trusted "
+        f"{sign}: more than {DOUBTED:.0%} of the estimates that the value is read from are not reliable "
         "(rings in the curves)."
     )
 

@@ -52,7 +52,8 @@ def run(main: Callable[..., None]) -> None:
         started = time.monotonic()
         with freed_memory_kept():
             main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
-        log.info("done in %.1f s", time.monotonic() - started)
+        took = time.monotonic() - started
+        print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # for the log alone: see rllc.run.command
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
     except MemoryError as error:

@@ -1,85 +1,201 @@
-"""What the terminal shows of a run: why a job failed, its command on request, how long is left, no more."""
+"""What the terminal shows of a run: a line where a job starts, one where it ends, and why one failed.
+
+Snakemake's own log in ``.snakemake/log`` holds everything.
+"""
 
 import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
-SAID = re.compile(r"^ +shell:\n.*?\(command exited with non-zero exit code\)\n?", re.MULTILINE | re.DOTALL)
-RAISED = re.compile(r"Command '.*' returned non-zero", re.DOTALL)
+from snakemake_interface_logger_plugins.common import LogEvent
+
+SHELL = re.compile(r"^ +shell:\n.*?\(command exited with non-zero exit code\)\n?", re.MULTILINE | re.DOTALL)
+EXIT = re.compile(
+    r"RuleException:\nCalledProcessError in file .*\nCommand '.*' (returned non-zero|died with)", re.DOTALL
+)
 FIRST = re.compile(r"(Reason: Missing output files: [^;\n]*); Input files updated by another job: .*")
 # Thousands of files of a job that failed.
-LISTED = re.compile(r"^( +(?:input|output): .{300}).{700}.*$", re.MULTILINE)
-PROGRESS = re.compile(r"\d+ of \d+ steps \(.*\) done")
+LONG_LIST = re.compile(r"^( +(?:input|output): .{300}).{700}.*$", re.MULTILINE)
+LISTED = re.compile(r"^    (message: None|jobid: \d+|input: .*|output: .*)\n", re.MULTILINE)
+HEAD = re.compile(r"^(\[.*\]\n)?Error in rule \w+:")
+NUMBERED = re.compile(r"(Job|Trying to restart job) (\d+)\b")
+SUBMITTED = re.compile(r"Job \d+ (\(.*\)) has been submitted with ")
 # Of no use to who runs a study; or, the second, advice that would leave results that other code made.
 UNSAID = re.compile(
     r"Select jobs to execute|Some jobs were triggered by provenance|Rules with provenance|Execute \d+ jobs"
 )
+# Of no use where a run begins: the forecast says how many jobs there are and what they cost.
+UNSAID_IN_A_RUN = re.compile(r"Using shell: |Rules claiming more threads|Conda environments: ignored")
+EVENTS_UNSAID_IN_A_RUN = {LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO}
 
 
-class Readable(logging.Formatter):
-    """Another formatter's text with how long is left, and without the command of a failed job.
+class Short(logging.Formatter):
+    """Another formatter's text without targets, which list every file again, and commands of failed jobs.
 
-    It would hold the command twice. New inputs of what is made for the first time are no reason.
+    New inputs of what is made for the first time are no reason.
+
+    commands  whether commands stay
     """
 
-    def __init__(self, formatter: logging.Formatter):
+    def __init__(self, formatter: logging.Formatter, *, commands: bool):
         super().__init__()
-        self._whole = formatter
-        self.to_go: Callable[[], str] | None = None
+        self._whole, self._commands = formatter, commands
 
     def format(self, record: logging.LogRecord) -> str:
-        text = str(self._whole.format(record))
-        if self.to_go and PROGRESS.fullmatch(text):
-            return f"{text}{self.to_go()}"
-        text = FIRST.sub(r"\1", SAID.sub("", text))
-        text = LISTED.sub(r"\1 ... (all of them are in the complete log)", text)
-        return RAISED.sub("The command (--printshellcmds shows it) returned non-zero", text)
+        if getattr(record, "event", None) == LogEvent.JOB_INFO and not getattr(record, "output", True):
+            return ""
+        return self._cut(FIRST.sub(r"\1", str(self._whole.format(record))))
+
+    def _cut(self, text: str) -> str:
+        if self._commands:
+            return text
+        text = LONG_LIST.sub(r"\1 ... (all of them are in the complete log)", text)
+        return EXIT.sub(r"The command (--printshellcmds shows it) \1", SHELL.sub("", text))
+
+
+class Brief(Short):
+    """Two lines for each job of a run; of everything else the short text."""
+
+    def __init__(self, formatter: logging.Formatter, *, commands: bool):
+        super().__init__(formatter, commands=commands)
+        self._jobs: dict[int, str] = {}  # Snakemake's number of a job -> what it does
+        self._finished: list[int] = []  # since the last count of finished jobs
+        self.progress: Callable[[int], str] | None = None
+        self.submits = False  # whether jobs are sent to a cluster, which is said once it has taken them
+
+    def format(self, record: logging.LogRecord) -> str:
+        texts = {
+            LogEvent.JOB_INFO: self._start,
+            LogEvent.JOB_FINISHED: self._finish,
+            LogEvent.PROGRESS: self._count,
+            LogEvent.JOB_ERROR: self._failure,
+        }
+        text_of = texts.get(getattr(record, "event", None), self._other)  # type: ignore[arg-type]
+        return text_of(record)
+
+    def _start(self, record: logging.LogRecord) -> str:
+        job = vars(record)
+        if not job["output"]:  # a target
+            return ""
+        wildcards = ", ".join(map(str, job["wildcards"].values()))
+        what = self._jobs[job["jobid"]] = job["rule_msg"] or f"{job['rule_name']} {wildcards}".strip()
+        return "" if self.submits and not job["local"] else f"{_clock(record)} {what}"
+
+    def _finish(self, record: logging.LogRecord) -> str:
+        self._finished.append(vars(record)["job_id"])
+        return ""
+
+    def _count(self, record: logging.LogRecord) -> str:
+        lines = []
+        for job in self._finished:
+            count = (
+                self.progress(job) if self.progress else f"{vars(record)['done']} of {vars(record)['total']}"
+            )
+            if job in self._jobs or (self.progress and count):  # not told of its start: --quiet rules
+                lines.append(f"{_clock(record)} done: {self._jobs.get(job, f'job {job}')} ({count})")
+        self._finished.clear()
+        return "\n".join(lines)
+
+    def _failure(self, record: logging.LogRecord) -> str:
+        what = self._jobs.get(vars(record)["jobid"], vars(record)["rule_name"])
+        text = LISTED.sub("", self._other(record))
+        return HEAD.sub(lambda _: f"{_clock(record)} failed: {what}", text)
+
+    def _other(self, record: logging.LogRecord) -> str:
+        text = NUMBERED.sub(self._named, super().format(record), count=1)
+        return SUBMITTED.sub(lambda job: f"{_clock(record)} {job[1][1:-1]}: submitted, ", text)
+
+    def _named(self, number: re.Match[str]) -> str:
+        what = self._jobs.get(int(number[2]))
+        return f"{number[0]} ({what})" if what and not number.start() else number[0]
 
 
 class ToGo:
     """What the jobs that are not finished will take, by what was forecast and by how the others went.
 
-    seconds     job -> CPU seconds that were forecast
-    unfinished  the jobs that are not finished yet
+    seconds  Snakemake's number of each job that makes something -> CPU seconds that were forecast
     """
 
-    def __init__(self, seconds: Mapping[Any, float], unfinished: Callable[[], Iterable[Any]]):
-        self._seconds, self._unfinished = seconds, unfinished
-        self._begun, self._all = time.monotonic(), sum(seconds.values())
+    def __init__(self, seconds: Mapping[int, float]):
+        self._seconds = dict(seconds)
+        self._left = dict(seconds)
+        self._begun = time.monotonic()
 
-    def __call__(self) -> str:
-        if self._all < 60:
+    def __call__(self, finished: int) -> str:
+        """How many jobs are done, now that this one is, and how long the others take; "" of a target."""
+        if finished not in self._seconds:
             return ""
-        left = sum(self._seconds.get(job, 0.0) for job in self._unfinished())
-        done = self._all - left
-        said = f"; {_minutes(left)} of {self._all / 60:,.0f} CPU minutes to go"
-        if not left or done < 0.05 * self._all:
+        self._left.pop(finished, None)
+        jobs, whole, left = len(self._seconds), sum(self._seconds.values()), sum(self._left.values())
+        said = f"{jobs - len(self._left)} of {jobs} job{'' if jobs == 1 else 's'}"
+        if not self._left:
             return said
-        return (
-            f"{said}, {_minutes(left * (time.monotonic() - self._begun) / done)} minutes at the pace so far"
-        )
+        done = whole - left
+        if done < 0.05 * whole:
+            return f"{said}, {_about(left, 'CPU ')} left"
+        return f"{said}, {_about(left * (time.monotonic() - self._begun) / done)} left"
+
+    def spare(self, jobs: Iterable[int]) -> None:
+        """Leave out jobs that turned out not to be needed."""
+        for job in jobs:
+            self._seconds.pop(job, None)
+            self._left.pop(job, None)
 
 
-def make_readable(logger: logging.Logger) -> None:
-    """Have what writes to the terminal be brief; Snakemake's own log holds everything."""
+def make_readable(logger: logging.Logger, *, brief: bool, commands: bool) -> None:
+    """Have the terminal say less; Snakemake's own log holds everything.
+
+    brief     whether jobs have two lines each; otherwise every job is shown with the reason why it runs
+    commands  whether the commands of jobs were asked for
+    """
     for handler in _terminal(logger):
-        handler.setFormatter(Readable(handler.formatter))
-        handler.addFilter(lambda record: not UNSAID.match(str(record.msg)))
+        kind = Brief if brief else Short
+        handler.setFormatter(kind(handler.formatter, commands=commands))
+        handler.addFilter(_said_in_a_run if brief else _said_anywhere)
+        if brief:
+            handler.addFilter(lambda record, handler=handler: _without_empty_line(handler))
 
 
-def say_how_long(logger: logging.Logger, to_go: Callable[[], str]) -> None:
-    """Have the terminal say ``to_go()`` behind each count of finished jobs."""
+def say_how_long(logger: logging.Logger, progress: Callable[[int], str], *, submits: bool) -> None:
+    """Have the terminal say ``progress(number)`` where a job has finished.
+
+    submits  whether jobs are sent to a cluster
+    """
     for handler in _terminal(logger):
-        if isinstance(handler.formatter, Readable):
-            handler.formatter.to_go = to_go
+        if isinstance(handler.formatter, Brief):
+            handler.formatter.progress, handler.formatter.submits = progress, submits
 
 
 def _terminal(logger: logging.Logger) -> list[logging.Handler]:
     return [each for each in logger.handlers if each.formatter and not isinstance(each, logging.FileHandler)]
 
 
-def _minutes(seconds: float) -> str:
-    minutes = seconds / 60
-    return f"about {minutes:,.0f}" if minutes >= 1 else "less than 1"
+def _said_anywhere(record: logging.LogRecord) -> bool:
+    return not UNSAID.match(str(record.msg))
+
+
+def _said_in_a_run(record: logging.LogRecord) -> bool:
+    if getattr(record, "event", None) in EVENTS_UNSAID_IN_A_RUN:
+        return False
+    return _said_anywhere(record) and not UNSAID_IN_A_RUN.match(str(record.msg))
+
+
+def _without_empty_line(handler: logging.Handler) -> bool:
+    """Snakemake's handler writes an empty line before a job that starts, unless one started just before."""
+    handler.last_msg_was_job_info = True  # type: ignore[attr-defined]
+    return True
+
+
+def _clock(record: logging.LogRecord) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(record.created))
+
+
+def _about(seconds: float, kind: str = "") -> str:
+    """``about 12 minutes``; ``kind``: CPU minutes."""
+    minutes = round(seconds / 60)
+    if seconds < 60:
+        return f"less than a {kind}minute"
+    if minutes >= 120:
+        return f"about {seconds / 3600:,.1f} {kind}hours"
+    return f"about {minutes:,} {kind}minute{'' if minutes == 1 else 's'}"

@@ -12,7 +12,8 @@ from rllc.study.rows import Measure, Work
 from rllc.study.steps import chunks
 from rllc.study.study import Study
 
-SMALL = Cost(cpu_seconds=2.5)
+SMALL = Cost(cpu_seconds=2.0)  # imports matplotlib or scipy, and little else
+GATHER = Cost(cpu_seconds=0.5)
 
 
 @lru_cache(maxsize=8)
@@ -38,6 +39,7 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "make_blocks": lambda study, w: cost.blocks(study, w.tokenizer, w.distribution),
     "generate_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
     "train": lambda study, w: cost.training(study, study.experiments[w.experiment], int(w.start)),
+    "gather": lambda study, w: GATHER,
     "validate": lambda study, w: cost.validation(study, w.family),
     **{row.name: _measure(row) for row in MEASURES},
 }
@@ -87,7 +89,8 @@ def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
     """``N jobs to run: about H CPU hours, G GPU hours and D MB of disk, under results/.``"""
     rows = by_rule(study, jobs).values()
     count, cpu, gpu = (sum(row[field] for row in rows) for field in range(3))
-    hours = f"{60 * cpu:.0f} CPU minutes" if cpu < 2 else f"{cpu:,.1f} CPU hours"
+    minutes = round(60 * cpu)
+    hours = f"{minutes} CPU minute{'' if minutes == 1 else 's'}" if cpu < 2 else f"{cpu:,.1f} CPU hours"
     time = "under a CPU minute" if 60 * cpu < 1 else f"about {hours}"
     time += f", {gpu:,.1f} GPU hours (by a guessed speed)" if gpu else ""
     number = "1 job" if count == 1 else f"{count:,} jobs"

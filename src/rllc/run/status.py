@@ -106,5 +106,4 @@ def _newest(slurm_logs: Path, job: PlannedJob) -> Path | None:
 def _finished(log: Path) -> bool:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 400))
-        end = file.read().decode(errors="replace").strip()
-    return FINISHED in (end.splitlines() or [""])[-1]
+        return FINISHED in file.read().decode(errors="replace")

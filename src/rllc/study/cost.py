@@ -18,8 +18,8 @@ from rllc.study.steps import chunks
 if TYPE_CHECKING:
     from rllc.study.study import Experiment, Study
 
-GPU = 100.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
-START = 2.5  # CPU seconds until a job that imports torch computes
+GPU = 50.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
+START = 2.0  # CPU seconds until a job that imports torch computes
 HEAD = 0.17  # share of a full forward and backward pass that one head costs, next to the others
 MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
 CASE = 0.3  # CPU seconds of the diagnostics of one estimate
@@ -47,11 +47,11 @@ class Cost:
         return (gpu * study.compute.threads, gpu) if on_gpu(study, rule) else (self.cpu_seconds / 3600, 0.0)
 
     def minutes(self, study: Study, rule: str, attempt: int = 1) -> int:
-        """A wall-time limit with room to spare: three times the estimate, ten minutes to ``longest_job``.
+        """A wall-time limit with room to spare: five times the estimate, ten minutes to ``longest_job``.
 
         attempt  1, 2, ...: a job that ran out of time is given as many times as much
         """
-        limit = max(10, int(3 * self.seconds(study, rule) / 60) + 1)
+        limit = max(10, int(5 * self.seconds(study, rule) / 60) + 1)
         return min(attempt * limit, study.compute.longest_job)
 
 

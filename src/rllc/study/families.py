@@ -13,9 +13,9 @@ from rllc.study.section import Section, key, one_of
 from rllc.study.values import RLLC, STAGE, Count, Positive
 
 DEFAULT = "attention_only"  # of a `model` that says no family
-FLOPS = 5.0e10  # useful floating-point operations per second of one CPU thread
-PASS = 2.5e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
-ELEMENT = 8.0e-9  # ... and what they move, per element of the residual stream
+FLOPS = 1.0e11  # useful floating-point operations per second of one CPU thread
+PASS = 1.25e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
+ELEMENT = 4.0e-9  # ... and what they move, per element of the residual stream
 IN_CONTEXT_PASS = 3.5e-4  # as PASS, of a layer of vectors, which nothing is looked up for
 
 # What measures and others may ask of a family beyond the functions of Model -> why it cannot be done without.

@@ -121,7 +121,7 @@ def test_a_verdict_has_masks_and_not_the_values_of_the_statuses_that_it_comes_fr
     for each in (verdict, found):
         assert {name for name in each.attrs if name.startswith("flag_")} == {"flag_masks", "flag_meanings"}
         assert each.attrs["flag_masks"].dtype == each.dtype
-        assert each.attrs["long_name"].startswith("reasons for doubt")
+        assert each.attrs["long_name"].startswith("quality flags")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated",
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
-    """Verdict of each component: int16 bit field, sound without a fault.
+    """Verdict of each component: int16 bit field, reliable without a fault.
 
     estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``, ``growth_se``,
               ``relaxed``, ``acceptance``, ``acceptance_null`` (component); ``status``, ``geweke``,

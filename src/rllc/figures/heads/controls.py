@@ -98,7 +98,7 @@ def control_gradient_off(
             _confound(drawn),
             captions.when("curvature_prediction" not in present, NO_TRACE),
             captions.BANDS,
-            *(_by_setting(rung, captions.trust) or ["No estimate is known to be wrong."]),
+            *(_by_setting(rung, captions.trust) if rung else ["All estimates are reliable."]),
         ],
         details=[
             *_by_setting(settings, lambda rllc, _: f"sampled with {captions.chains(rllc)}."),

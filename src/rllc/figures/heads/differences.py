@@ -14,7 +14,7 @@ from rllc.figures.panels import Curve
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
     """The paired contrasts of ``reference`` with every other distribution; None where there is none.
 
-    ``faulty`` where either of the two estimates cannot be trusted.
+    ``faulty`` where either of the two estimates is not reliable.
     """
     names = data["distribution"].values.tolist()
     others = [name for name in names if name != reference]
@@ -54,7 +54,7 @@ def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
             f"{', '.join(at_end) or 'no head'})."
         )
         gains.append(f"{gain(one):.2f} for {labels[name]}")
-    trusted = "Counted are cells whose two estimates can be trusted. " if apart["faulty"].any() else ""
+    trusted = "Counted are cells whose two estimates are reliable. " if apart["faulty"].any() else ""
     return [
         *sentences,
         f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",

@@ -111,7 +111,7 @@ def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
 
 
 def _cells(datasets: Datasets, label: str, name: str) -> list[str]:
-    """Which estimates are missing or cannot be trusted, and then with which caution; nothing without them."""
+    """Which estimates are missing or not reliable, and then with which caution; nothing without them."""
     if name not in datasets:
         return []
     data = datasets[name]

@@ -249,7 +249,7 @@ def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) ->
     if statistic.name in ("llc", "rllc"):
         reasons = ring_reasons((datasets[statistic.name], statistic.name))
         if brief and reasons:
-            listed.append(style.key("cannot be trusted", **(style.DISTRUST | style.SMALL_RING)))
+            listed.append(style.key("not reliable", **(style.DISTRUST | style.SMALL_RING)))
         else:
             listed += style.ring_keys(reasons, **style.SMALL_RING)
     return listed

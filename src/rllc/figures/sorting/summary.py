@@ -63,7 +63,7 @@ def sort_summary(
     keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
     if doubted:
         hollow = {"markerfacecolor": "white", "markeredgecolor": "#444444", "markeredgewidth": 1.2}
-        keys.append(style.key("mostly not\nto be trusted", marker="o", **grey | hollow))
+        keys.append(style.key("mostly not\nreliable", marker="o", **grey | hollow))
     if shaded:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)

@@ -1,0 +1,66 @@
+"""Snakemake's command line: lists that are given twice, of which it takes the last alone; targets."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAMING = ("targets", "forcerun", "until", "omit_from", "prioritize")  # what names rules and files
+
+
+class _Given(argparse.Namespace):
+    """Keeps every value that an option is given, in order, the default first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["values"] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__["values"].setdefault(name, []).append(value)
+        super().__setattr__(name, value)
+
+
+class Options(NamedTuple):
+    """What was asked for.
+
+    repeated  what is wrong, a sentence for each list that is given more than once
+    targets   rules and files: those to make, and those that other options name
+    """
+
+    repeated: list[str]
+    targets: list[str]
+
+
+def options(command: Sequence[str]) -> Options:
+    """Return what a command line asks Snakemake for.
+
+    command  ``sys.argv``; that of another program, which uses Snakemake's API, asks for nothing here
+    """
+    program = Path(command[0])
+    if "snakemake" not in (program.name, program.parent.name):
+        return Options([], [])
+    from snakemake.cli import get_argument_parser
+
+    parser, given = get_argument_parser(), _Given()
+    arguments = list(command[1:])
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    parser.parse_args(arguments[:end], namespace=given)
+    values = given.__dict__["values"]
+    repeated = [
+        _problem(action.option_strings[0], values[action.dest][1:])
+        for action in parser._actions
+        if action.option_strings and action.nargs in ("+", "*") and len(values.get(action.dest, [])) > 2
+        if not isinstance(action, argparse._AppendAction)
+    ]
+    named = {name for option in NAMING for name in getattr(given, option, None) or ()}
+    return Options(repeated, sorted(named | set(arguments[end + 1 :])))
+
+
+def _problem(option: str, values: list[Any]) -> str:
+    every = "VALUE VALUE"
+    if all(isinstance(given, list) for given in values):
+        every = " ".join(str(value) for given in values for value in given)
+    return (
+        f"`{option}` is given {len(values)} times, and Snakemake takes the last alone. Give it once, with "
+        f"all its values, and `--` between them and targets: {option} {every} --"
+    )
