@@ -113,7 +113,7 @@ def _refuse_prefix(path: Path, names: Collection[str], expected: Collection[str]
     prefixes = {name.partition(".")[0] for name in names}
     if len(prefixes) == 1 and {name.partition(".")[2] for name in names} <= set(expected):
         raise CheckpointError(
-            f"{path} has names that all begin with '{prefixes.pop()}.': expected those of the model alone, as "
+            f"{path} has names that all begin with '{prefixes.pop()}.': expected those of the model, as "
             "embed.W_E. Save the state dict of the model within the module"
         )
 
