@@ -50,6 +50,7 @@ try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
     if not PLAN:
         defaults.refuse(workflow.configfiles)
+        defaults.read_values(config, workflow.config_settings.config_args)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
     Layout(STUDY.results).refuse_unusable(STUDY.experiments)
 except (ConfigError, planned.Changed) as error:
