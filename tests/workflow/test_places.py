@@ -66,3 +66,21 @@ def test_run_whose_results_are_behind_a_dangling_link_plans_nothing(fresh, resul
     assert done.returncode
     assert "link is a link to /mnt/nowhere" in said
     assert "Traceback" not in said and "to run: " not in said
+
+
+@pytest.mark.parametrize("how", ["from elsewhere", "--directory"])
+def test_run_in_another_folder_than_its_own_is_refused_with_both(fresh, tmp_path, how):
+    root = fresh().root
+    overlay, snakefile = root / "config/ci.yaml", ("--snakefile", str(root / "Snakefile"))
+    (tmp_path / "config").mkdir()
+    shutil.copy(overlay, tmp_path / "config")
+    where = tmp_path if how == "from elsewhere" else root
+    more = () if how == "from elsewhere" else ("--directory", str(tmp_path))
+    done = snakemake(where, *snakefile, *more, *TARGETS)
+    assert done.returncode
+    assert f"{tmp_path}:" in done.stderr and f"cd {root}" in done.stderr
+
+
+def test_run_through_a_link_to_its_folder_is_planned(fresh, tmp_path):
+    (tmp_path / "link").symlink_to(fresh().root)
+    assert snakemake(tmp_path / "link", "-n", *TARGETS).returncode == 0
