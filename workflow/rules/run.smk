@@ -5,6 +5,8 @@ Read last, when all fingerprints are known.
 
 import atexit
 
+from rllc.study.checks.labels import undrawable_labels
+
 DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
@@ -49,7 +51,10 @@ if workflow.is_main_process:
                     f"{error.filename} cannot be removed ({error.strerror})"
                 ) from None
 
-for warning in SCARCE:
+for warning in [
+    *SCARCE,
+    *(undrawable_labels(STUDY) if workflow.is_main_process else []),
+]:
     logger.warning(warning)
 
 

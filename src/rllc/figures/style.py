@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
+from rllc.figures.fonts import families
+
 # All of matplotlib's own defaults, so that a user's matplotlibrc has no part in a figure; and ours.
 RC = {
     **rcParamsDefault,
-    "font.family": "DejaVu Sans",
+    "font.family": list(families()),
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.labelsize": 8,
