@@ -56,6 +56,17 @@ def test_run_in_a_hostile_place_makes_what_a_plain_one_makes(fresh, tmp_path, wi
     assert not list((tmp_path / "home").iterdir())
 
 
+def test_status_without_a_home_is_reported(fresh, without_home):
+    root = fresh().root
+    before, variables = without_home["before"], {n: v for n, v in without_home.items() if n != "before"}
+    done = subprocess.run(
+        [*before, sys.executable, "workflow/status.py", "config/ci.yaml"], cwd=root,
+        env=os.environ | variables, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert "sample_heads" in done.stdout
+
+
 @pytest.mark.parametrize("results", ["link", "link/deep"])
 @pytest.mark.parametrize("dry", [("-n",), ()])
 def test_run_whose_results_are_behind_a_dangling_link_plans_nothing(fresh, results, dry):
