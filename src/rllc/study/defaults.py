@@ -81,7 +81,7 @@ def read_values(config: dict[str, Any], entries: Iterable[str] | None) -> None:
             continue
         try:
             problems = [*_ambiguous(value)]
-            found = yaml.load(value, Loader=LOADER)
+            found = LOADER(value).get_single_data()
         except yaml.YAMLError as error:
             problems = [_said(error)]
         if problems:
