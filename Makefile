@@ -9,6 +9,8 @@ CORES ?= all
 CONFIG ?=
 MINUTES ?= 30
 READY := $(VENV)/.ready
+# Packages of another Python that a shell or a module of a cluster names would come before those of the environment.
+unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help env run quick status partial chunks test unit workflow-test test-slurm check docs bench lock clean
 
@@ -16,6 +18,8 @@ help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 env: $(READY)  ## the locked environment, in .venv
+	@test -d slurm || \
+	  echo "The link slurm is a plain file here (git or the disk knows no links): call snakemake --profile profiles/slurm"
 
 $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \

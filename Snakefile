@@ -3,9 +3,15 @@
 import sys
 from pathlib import Path
 
+from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.27")
+if not Path.cwd().samefile(workflow.basedir):
+    raise WorkflowError(
+        f"rllc runs in its own folder, not in {Path.cwd()}: `cd {workflow.basedir}`, without --directory. "
+        "The key `results` in an overlay puts results elsewhere"
+    )
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
 
 from rllc.run.bytecode import check_by_content

@@ -9,11 +9,14 @@ Attributes are in none: they say when and from which commit a file is.
 
 import argparse
 import hashlib
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+
+os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")  # which some shared file systems refuse
 
 Values = dict[tuple[str, str], xr.Variable]  # (dataset, variable) -> values
 

@@ -1,7 +1,9 @@
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
+import lockless
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,10 +11,11 @@ import xarray as xr
 PROGRAM = Path(__file__).resolve().parents[1] / "benchmarks/digests.py"
 
 
-def digests(*arguments):
+def digests(*arguments, variables=None):
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        env=variables,
+    )  # fmt: skip
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
 
@@ -84,3 +87,8 @@ def test_a_folder_without_datasets_is_refused(tmp_path, name, said):
     (tmp_path / "empty").mkdir()
     code, lines = digests(tmp_path / name)
     assert code == 1 and len(lines) == 1 and said in lines[0]
+
+
+def test_digests_without_locks_are_the_same(tmp_path):
+    one = folder(tmp_path / "one", dataset())
+    assert digests(one) == digests(one, variables=lockless.variables(errno.ENOLCK))

@@ -444,3 +444,33 @@ def test_a_control_of_heads_on_other_batches_is_refused():
     other = Batch(TOKENS.flip(0), BATCH.positions, BATCH.targets)
     with pytest.raises(ValueError, match="expected the same loss, weights and batches"):
         heads_called(control_of=on, batches=[other])
+
+
+@pytest.mark.parametrize("more", [{}, {"vectorize": True}, {"centred": True}, RMSPROP], ids=str)
+def test_estimate_in_inference_mode_is_refused_with_its_name(more):
+    """No gradient is to be had there, whatever the loss reads."""
+    with torch.inference_mode(), pytest.raises(ValueError, match="inference_mode"):
+        called(**more)
+
+
+def test_estimate_of_heads_in_inference_mode_equals_that_outside():
+    """Its gradients are written out."""
+    with torch.inference_mode():
+        found = heads_called()
+    xr.testing.assert_identical(found, heads_called())
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_estimate_of_weights_made_in_inference_mode_equals_that_of_others(vectorize):
+    with torch.inference_mode():
+        weights = weights_of()
+        points = [point.clone() for point in POINTS]
+    masks = {"v": {"v": torch.tensor([True])}}  # "w" is then a constant of the graph
+    found = called(weights=weights, batches=points, components=masks, vectorize=vectorize)
+    xr.testing.assert_identical(found, called(components=masks, vectorize=vectorize))
+
+
+def test_estimate_in_no_grad_equals_that_outside():
+    with torch.no_grad():
+        found = called()
+    xr.testing.assert_identical(found, called())

@@ -30,4 +30,23 @@ def test_a_folder_that_cannot_be_written_to_is_named_with_a_cure(folder):
         said = unwritable([folder / "a.nc", folder / file])
         assert said.startswith(f"{folder}/ci cannot be written to")
         assert "set `results` in an overlay" in said
-    assert unwritable([folder / "file/a.nc"]).startswith(f"{folder}/file cannot be written to")
+    assert unwritable([folder / "file/a.nc"]).startswith(f"{folder}/file is no folder")
+
+
+def test_a_folder_behind_a_dangling_link_is_named_with_its_target(tmp_path):
+    (tmp_path / "language").symlink_to("/mnt/nowhere")
+    said = unwritable([tmp_path / "a.nc", tmp_path / "language/parts/a.nc"])
+    assert f"{tmp_path}/language " in said and "/mnt/nowhere" in said
+
+
+def test_a_folder_that_must_not_be_looked_into_is_named(folder):
+    """As the home of root is for others."""
+    closed = folder / "ci"
+    os.seteuid(os.getuid())
+    (closed / "inner").mkdir()
+    closed.chmod(0)
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    assert unwritable([closed / "inner/a.nc"]).startswith(f"{closed} cannot be written to")
+    os.seteuid(os.getuid())
+    closed.chmod(0o555)

@@ -109,7 +109,7 @@ def test_parts_of_other_settings_code_or_inputs_are_not_joined(name):
     for each in parts:
         each.attrs[name] = '{"a": 1}'
     parts[-1].attrs[name] = '{"a": 2}'
-    message = rf"parts of .* and of distribution english seed 0 from 0 differ in '{name}.*: delete"
+    message = rf"parts of .* and of distribution english seed 0 from 0 differ in '{name}.*: move"
     with pytest.raises(ValueError, match=message):
         gather(parts, labels=LABELS)
     if name != "inputs":

@@ -178,7 +178,6 @@ STATE_DICTS = {
     "rotary": (lambda: with_("blocks.0.attn.rotary_sin", torch.zeros(9, 4)), "rotary_sin is unknown"),
     "a layer more": (lambda: with_("blocks.2.attn.b_O", torch.zeros(12)), "blocks.2.attn.b_O is unknown"),
     "MLPs": (lambda: with_("blocks.0.mlp.W_in", torch.zeros(12, 8)), "has MLPs (blocks.0.mlp.W_in): only"),
-    "of DataParallel": (lambda: {f"module.{n}": w for n, w in sound().items()}, "embed.W_E is missing"),
     "of Hugging Face": (lambda: {"transformer.wte.weight": torch.zeros(17, 12)}, "embed.W_E is missing"),
 }  # fmt: skip
 PICKLED = {
@@ -291,3 +290,42 @@ def test_folded_norms_have_no_weights(tmp_path):
     save_file(sound(), path)
     with pytest.raises(CheckpointError, match=r"blocks.0.ln1.w is unknown"):
         imported_weights(path, MODEL, folded=True)
+
+
+def compiled_block(model):
+    model.blocks[0] = torch.compile(model.blocks[0])
+    return model
+
+
+WRAPPED = {
+    "compiled": torch.compile,
+    "parallel": torch.nn.DataParallel,
+    "compiled and parallel": lambda model: torch.nn.DataParallel(torch.compile(model)),
+    "parallel and compiled": lambda model: torch.compile(torch.nn.DataParallel(model)),
+    "a compiled block": compiled_block,
+}
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_state_dict_of_a_wrapped_model_is_that_of_the_model(tmp_path, wrap, suffix):
+    plain = imported_run(write(tmp_path / "plain", {0: hooked().state_dict()}, CONFIG)).weights(0)
+    wrapped = wrap(hooked()).state_dict()
+    assert any("_orig_mod." in name or "module." in name for name in wrapped)
+    found = imported_run(write(tmp_path / "wrapped", {0: wrapped}, CONFIG, suffix)).weights(0)
+    assert found.keys() == plain.keys()
+    assert all(torch.equal(found[name], plain[name]) for name in plain)
+
+
+def test_state_dict_with_a_weight_both_wrapped_and_not_is_refused_with_both(tmp_path):
+    twice = hooked().state_dict()
+    twice["_orig_mod.embed.W_E"] = twice["embed.W_E"] + 1
+    with pytest.raises(CheckpointError, match=r"embed.W_E.* _orig_mod.embed.W_E"):
+        imported_run(write(tmp_path / "run", {0: twice}, CONFIG)).weights(0)
+
+
+def test_state_dict_of_a_part_of_another_module_is_refused_with_its_prefix(tmp_path):
+    """As of a LightningModule whose ``model`` it is."""
+    inner = {f"model.{name}": tensor for name, tensor in hooked().state_dict().items()}
+    with pytest.raises(CheckpointError, match=r"'model\.'"):
+        imported_run(write(tmp_path / "run", {0: inner}, CONFIG)).weights(0)

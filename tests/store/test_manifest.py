@@ -34,7 +34,9 @@ def test_a_sound_file_is_verified(vouched):
 def test_a_spoilt_file_is_not_used(vouched, spoil, what):
     large, small = vouched
     large.write_bytes(spoil(large.read_bytes()))
-    with pytest.raises(UnreadableResult, match=f"{large} cannot be used: .*{what}.*Delete it and run again"):
+    with pytest.raises(
+        UnreadableResult, match=f"{large} cannot be used: .*{what}.*Move it away and run again"
+    ):
         manifest.verified(small, manifest.read(small)["documents"])
 
 

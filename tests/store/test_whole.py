@@ -48,7 +48,7 @@ def test_spoilt_datasets_are_refused_by_name(tmp_path, spoil):
     path = tmp_path / "a.nc"
     write_dataset(DATA, path)
     path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(UnreadableResult, match=f"{path} cannot be used: .*Delete it and run again"):
+    with pytest.raises(UnreadableResult, match=f"{path} cannot be used: .*Move it away and run again"):
         read_dataset(path)
 
 
@@ -59,7 +59,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path):
     sound = path.read_bytes()
     for place in [*range(0, len(sound), 97), len(sound) - 20, len(sound) - 1]:
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 4]) + sound[place + 1 :])
-        with pytest.raises(UnreadableResult, match="Delete it and run again"):
+        with pytest.raises(UnreadableResult, match="Move it away and run again"):
             read_dataset(path)
     path.write_bytes(sound)
     assert xr.open_dataset(path).attrs == read_dataset(path).attrs == {"a": "x"}

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 from rllc.study import defaults
 from rllc.study.section import ConfigError
@@ -61,3 +62,46 @@ def test_a_merged_config_is_an_overlay_of_the_same(tmp_path):
     assert again["experiments"].pop("mine", None) is None
     del merged["experiments"]["mine"]
     assert again == merged and again["experiments"]["sort_1head"] is None
+
+
+NESTED = (
+    "experiments={language: {seeds: [0, 2], sampling: {heads: {step_size: 1.0e-3, pairs: 2, centred: true}}}}",
+    "experiments={language: {label: '3', metrics: null}}",
+    "compute={threads: 2}",
+    "seed=7",
+    "results=results/mine",
+)
+
+
+def test_tables_on_the_command_line_equal_those_of_an_overlay(tmp_path):
+    """Snakemake reads every number in them as text."""
+    (tmp_path / "Snakefile").write_text(
+        "import json\nfrom rllc.study import defaults\n"
+        "defaults.read_values(config, workflow.config_settings.config_args)\n"
+        "print('CONFIG ' + json.dumps(config))\nrule all:\n"
+    )
+    base = tmp_path / "base.yaml"
+    base.write_text("experiments: {language: {seeds: [0, 1], label: a}, other: {}}\ncompute: {device: cpu}\n")
+    command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "all", "--cores", "1"]
+    done = subprocess.run(
+        [*command, "--configfile", base, "--config", *NESTED], cwd=tmp_path, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("CONFIG ")]
+    expected = yaml.safe_load(base.read_text())
+    for entry in NESTED:
+        key, _, value = entry.partition("=")
+        update_config(expected, {key: yaml.safe_load(value)})
+    assert json.loads(line.removeprefix("CONFIG ")) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "key"),
+    [
+        ("experiments={language: {seeds: [0], seeds: [1]}}", "language.seeds"),
+        ("experiments={language: {seeds: [0]", "line"),
+    ],
+)
+def test_a_table_on_the_command_line_that_says_two_things_or_none_is_refused(entry, key):
+    with pytest.raises(ConfigError, match=f"--config experiments.*{key}"):
+        defaults.read_values({"experiments": {}}, [entry])

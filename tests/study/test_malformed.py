@@ -11,7 +11,6 @@ import yaml
 
 from rllc.study import defaults
 from rllc.study.document import sections
-from rllc.study.layout import Layout
 from rllc.study.reading import read
 from rllc.study.section import ConfigError
 from rllc.study.study import Study
@@ -266,14 +265,6 @@ def test_a_file_that_says_two_things_or_none_is_refused(text, words, tmp_path):
     with pytest.raises(ConfigError) as caught:
         defaults.load([overlay], ROOT)
     assert f"{overlay}: " in str(caught.value) and words in str(caught.value)
-
-
-def test_results_are_no_file_and_in_none(tmp_path):
-    (tmp_path / "taken").touch()
-    Layout(f"{tmp_path}/new").refuse_file()
-    for results in "taken", "taken/deep/results":
-        with pytest.raises(ConfigError, match=f"results: {tmp_path}/taken is no folder; give another"):
-            Layout(f"{tmp_path}/{results}").refuse_file()
 
 
 def test_formulas_and_escaped_dollars_are_shown():

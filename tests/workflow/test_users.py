@@ -244,7 +244,7 @@ def test_a_corrupt_checkpoint_is_not_measured(checkout):
     done = checkout.snakemake("--", "results/ci/language/ablation.nc", check=False)
     assert done.returncode != 0
     assert "step0000008.safetensors cannot be used: its SHA-256" in done.stderr
-    assert "Delete it and run again" in done.stderr
+    assert "Move it away and run again" in done.stderr
     assert "--checkpoints" not in done.stdout + done.stderr, "commands only where they are asked for"
     (log,) = re.findall(r"Complete log\(s\): (.*)", done.stderr)
     assert "--checkpoints" in Path(log).read_text()

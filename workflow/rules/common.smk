@@ -66,14 +66,17 @@ try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
     if not PLAN:
         defaults.refuse(workflow.configfiles)
+        defaults.read_values(config, workflow.config_settings.config_args)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
-    Layout(STUDY.results).refuse_file()
+    Layout(STUDY.results).refuse_unusable(STUDY.experiments)
 except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 
 CODES = PLAN["codes"] if PLAN else {}
 
-ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"  # with --sdm conda; otherwise the running one
+# With --sdm conda; otherwise the running one. Snakemake takes braces in a path for wildcards.
+ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"
+ENVIRONMENT = ENVIRONMENT.replace("{", "{{").replace("}", "}}")
 problems = [] if PLAN else missing_files(STUDY)  # the main process looked
 if problems:
     raise WorkflowError(

@@ -5,6 +5,8 @@ Read last, when all fingerprints are known.
 
 import atexit
 
+from rllc.study.checks.labels import undrawable_labels
+
 DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 UNUSABLE = Unusable(Path(STUDY.results))
@@ -67,7 +69,10 @@ def move_away(files):
         ) from None
 
 
-for warning in SCARCE:
+for warning in [
+    *SCARCE,
+    *(undrawable_labels(STUDY) if workflow.is_main_process else []),
+]:
     logger.warning(warning)
 
 

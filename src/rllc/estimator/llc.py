@@ -151,6 +151,11 @@ def estimate_components(
     """``estimate`` at a setting; the rest are arguments of ``summary.estimated``."""
     if not callable(loss):
         raise ValueError(f"loss is {shown(loss)}: expected a function of the weights and a batch")
+    if setting.gradient and torch.is_inference_mode_enabled():
+        raise ValueError(
+            "the estimate needs gradients, and torch.inference_mode() allows none: call it outside of that "
+            "block (torch.no_grad() is no obstacle)"
+        )
     check_tensors(weights)
     if not isinstance(components, Mapping) or not components:
         raise ValueError(

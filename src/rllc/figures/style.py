@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib import colormaps, rc_context
+from matplotlib import colormaps, rc_context, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
@@ -16,8 +16,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
+from rllc.figures.fonts import families
+
+# All of matplotlib's own defaults, so that a user's matplotlibrc has no part in a figure; and ours.
 RC = {
-    "font.family": "DejaVu Sans",
+    **rcParamsDefault,
+    "font.family": list(families()),
     "font.size": 8,
     "axes.titlesize": 9,
     "axes.labelsize": 8,

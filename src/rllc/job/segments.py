@@ -89,7 +89,7 @@ def train_segment(
         raise ValueError(
             f"{weights_file(folder, before)} is of another training than the one that would go on here: made "
             "by other code or settings, or on another kind of device (compute.device: auto takes what each "
-            f"job finds). Set compute.device to cpu or cuda, or delete {folder} to train anew"
+            f"job finds). Set compute.device to cpu or cuda, or move {folder} away to train anew"
         )
     missing = missing_steps(folder, steps, recipe)
     ends = (state_file(folder, last), losses_file(folder, last))

@@ -240,7 +240,9 @@ def _check_state(state: Mapping[str, Tensor], weights: Weights) -> None:
     for part in ("weights", *MOMENTS):
         kept = {name: w.shape for name, w in state.items() if name.startswith(f"{part}/")}
         if kept != {f"{part}/{name}": w.shape for name, w in weights.items()}:
-            raise ValueError(f"the {part} in the state are not those of this model: delete it to train anew")
+            raise ValueError(
+                f"the {part} in the state are not those of this model: move it away to train anew"
+            )
 
 
 def _checkpoint(

@@ -19,12 +19,16 @@ def dag(overlays: Sequence[str | Path], targets: Collection[str] = ()) -> Iterat
     """
     from snakemake import api
     from snakemake.settings.enums import Quietness
+    from snakemake.settings.types import SharedFSUsage
 
     with api.SnakemakeApi(api.OutputSettings(dryrun=True, quiet={Quietness.ALL})) as snakemake:
         workflow = snakemake.workflow(
             resource_settings=api.ResourceSettings(cores=1),
             config_settings=api.ConfigSettings(configfiles=[Path(overlay) for overlay in overlays]),
-            storage_settings=api.StorageSettings(),
+            # without the source cache, which would lie in HOME
+            storage_settings=api.StorageSettings(
+                shared_fs_usage=SharedFSUsage.all() - {SharedFSUsage.SOURCE_CACHE}
+            ),
             workflow_settings=api.WorkflowSettings(),
             snakefile=Path("Snakefile"),
         )

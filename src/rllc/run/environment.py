@@ -5,11 +5,22 @@ import re
 import sys
 from pathlib import Path
 
+from rllc.run.planned import FOLDER
+from rllc.run.writable import closed
+
 SECRET = r"(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$"
+# Where threads run and how many there may be: bound threads share one core with those of all other jobs, and
+# with fewer threads than the config says a sum is taken in other pieces. PYTHONOPTIMIZE drops docstrings,
+# which hold the reasons why a statistic is undefined. NVIDIA's and torch's switches overrule the config's
+# `precision`. What picks a processor's instructions (ATEN_CPU_CAPABILITY, MKL_CBWR) is set on purpose.
+DROPPED = re.compile(
+    r"(OMP|GOMP|KMP)_|MKL_(DYNAMIC|DOMAIN_NUM_THREADS)$|PYTHON(OPTIMIZE|INSPECT)$"
+    r"|NVIDIA_TF32_OVERRIDE$|TORCH_ALLOW_TF32_CUBLAS_OVERRIDE$"
+)
 
 
 def prepare(root: Path, *, threads: int) -> None:
-    """This environment's Python, this checkout's package, and a fixed number of threads.
+    """Give jobs this environment's Python, this checkout's package, and a fixed number of threads.
 
     Results depend on the number of threads, so it is config and never what ``--cores`` happens to leave.
     Large temporaries stay with the allocator instead of going back to the system after every draw, which
@@ -25,9 +36,36 @@ def prepare(root: Path, *, threads: int) -> None:
         "NUMBA_DISABLE_JIT": "1",  # clustering a few dozen curves takes less time than compiling its loops
         "MALLOC_MMAP_THRESHOLD_": str(2**25),
         "MALLOC_TRIM_THRESHOLD_": str(10**9),
+        "HDF5_USE_FILE_LOCKING": "FALSE",  # some shared file systems have no locks; no file has two writers
+        "MPLBACKEND": "agg",
+        "OMP_PROC_BIND": "false",
     }
     variables |= {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}
-    os.environ.update(variables)
+    for name in [name for name in os.environ if DROPPED.match(name)]:
+        del os.environ[name]
+    os.environ.update(variables | _caches(Path.cwd() / FOLDER))
+
+
+def _caches(folder: Path) -> dict[str, str]:
+    """Return where libraries keep their caches in place of a home that cannot be written to.
+
+    A cache of the hub that is there can be read, and stays in use. Each variable that the user set does too.
+    """
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without name or HOME, in a container
+        home = Path(os.devnull)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    unusable = {
+        "MPLCONFIGDIR": closed([cache / "matplotlib/file", settings / "matplotlib/file"]) is not None,
+        "HF_HOME": not (cache / "huggingface").exists() and closed([cache / "huggingface/file"]) is not None,
+    }
+    return {
+        name: str(folder / "caches" / name.lower())
+        for name, so in unusable.items()
+        if so and name not in os.environ
+    }
 
 
 def forget_secrets() -> None:

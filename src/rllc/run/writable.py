@@ -4,20 +4,26 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from rllc.study.layout import no_folder
+
 
 def closed(files: Iterable[str | Path]) -> Path | None:
-    """The first folder, or what is in its place, where one of these files cannot be made; None: all can."""
+    """Return the first folder, or what is in its place, where one of these files cannot be made."""
     for folder in sorted({Path(file).parent for file in files}):
-        there = next(each for each in (folder, *folder.parents) if each.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
+        # `lexists`: a link that leads nowhere is in the way, and a closed folder hides what is in it.
+        there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+        if not os.access(there, os.W_OK | os.X_OK, effective_ids=True) or not there.is_dir():
             return there
     return None
 
 
 def unwritable(files: Iterable[str | Path]) -> str | None:
-    """What is in the way of making these files, in a sentence; None where nothing is."""
+    """Return what is in the way of making these files, and what to do; None where nothing is."""
     there = closed(files)
-    return there and (
-        f"{there} cannot be written to: it is no folder, read-only, or another user's. Mend that or set "
-        "`results` in an overlay to a folder of your own"
+    if there is None:
+        return None
+    problem = no_folder(there)
+    return problem or (
+        f"{there} cannot be written to: it is read-only or another user's. Mend that or set `results` in an "
+        "overlay to a folder of your own"
     )

@@ -1,5 +1,6 @@
 """Datasets on disk: small netCDF-4 files that plain xarray opens."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,9 @@ import xarray as xr
 from rllc.seal import seal, unsealed
 from rllc.store.labels import labelled
 from rllc.store.whole import UnreadableResult, whole
+
+# HDF5 asks for a lock, which many shared file systems refuse. Files appear whole (``whole``) and need none.
+os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> None:
@@ -27,15 +31,26 @@ def read_dataset(path: Path) -> xr.Dataset:
     """
     try:
         problem = unsealed(path)
-        if problem is None:
-            with xr.open_dataset(path, engine="netcdf4") as dataset:
-                return text_as_objects(dataset.load())
+    except FileNotFoundError as error:
+        raise UnreadableResult(f"{path} is missing: run again, and it is made") from error
+    except OSError as error:
+        raise UnreadableResult(
+            f"{path} cannot be read ({error.strerror}): mend that and run again"
+        ) from error
+    if problem:
+        raise UnreadableResult(
+            f"{path} cannot be used: {problem}. Move it away and run again: only it and what depends on it "
+            "are made again"
+        )
+    try:
+        with xr.open_dataset(path, engine="netcdf4") as dataset:
+            return text_as_objects(dataset.load())
     except (OSError, ValueError, RuntimeError) as error:
-        problem = str(error)
-    raise UnreadableResult(
-        f"{path} cannot be used: {problem}. Delete it and run again: only it and what depends on it are made "
-        "again"
-    )
+        raise UnreadableResult(
+            f"{path} has every byte that was written, and yet cannot be read here: {error}. Keep it. Where "
+            "its file system has no locks, start again with HDF5_USE_FILE_LOCKING=FALSE in the environment; "
+            "else compare xarray and netCDF4 with envs/requirements.lock"
+        ) from error
 
 
 def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:

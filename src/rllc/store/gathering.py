@@ -134,7 +134,7 @@ def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dic
             (one, *_), (other, *_), *_ = values.values()
             raise ValueError(
                 f"the parts of {one} and of {other} differ in '{name}', so they are of no one measurement: "
-                "delete those that are not of the present config and code, and run again"
+                "move those away that are not of the present config and code, and run again"
             )
     inputs = {name.removeprefix("inputs of "): json.loads(*said[name]) for name in said if " of " in name}
     rest = {name: _listed(list(values)) for name, values in said.items() if " of " not in name}

@@ -8,7 +8,7 @@ by name rather than ignored.
 """
 
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ from rllc.study.imported import imported_files
 from rllc.study.transformer_lens import described, differences
 
 BUFFERS = (".attn.mask", ".attn.IGNORE")
+# What torch.compile, DataParallel and FSDP put into the names of the model that they wrap.
+WRAPPERS = {"_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 NAMED = 4  # tensors in an error
 
@@ -71,23 +73,49 @@ def imported_weights(path: str | Path, model: AttentionOnly, *, folded: bool = F
 
     folded  layer norms have no weights in the file (LNPre); they get w = 1, b = 0
 
-    Causal masks and other buffers are dropped. Raises CheckpointError, naming file and tensors, where the
-    file is no flat dict of dense, finite, floating-point tensors, has MLPs, or does not fit.
+    Causal masks and other buffers are dropped, and so are the names of wrappers (``WRAPPERS``). Raises
+    CheckpointError, naming file and tensors, where the file is no flat dict of dense, finite, floating-point
+    tensors, has MLPs, or does not fit.
     """
     path = Path(path)
     content = _safetensors(path) if path.suffix.lower() == ".safetensors" else _unpickled(path)
-    weights = {name: w for name, w in content.items() if not name.endswith(BUFFERS)}
+    weights = {name: w for name, w in _unwrapped(content, path).items() if not name.endswith(BUFFERS)}
     extra = sorted(name for name in weights if ".mlp." in name or ".ln2." in name)
     if extra:
         raise CheckpointError(f"{path} has MLPs ({_list(extra)}): only attention-only models can be studied")
     _refuse(path, {name: _strange(w) for name, w in weights.items()}, "save dense floating-point weights")
     expected = model.shapes()
     norms = [name for name in expected if ".ln1." in name or name.startswith("ln_final.")] if folded else []
+    _refuse_prefix(path, weights.keys(), expected.keys())
     fitting(weights, {name: shape for name, shape in expected.items() if name not in norms}, path)
     weights = {name: w.detach().to(torch.float32) for name, w in weights.items()}
     _refuse(path, {name: _infinite(w) for name, w in weights.items()}, "leave this step out, or save it anew")
     fill = {"w": torch.ones, "b": torch.zeros}
     return weights | {name: fill[name.rpartition(".")[2]](expected[name]) for name in norms}
+
+
+def _unwrapped(content: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """Return the tensors by the names that they have without ``WRAPPERS``, wherever these stand in a name."""
+    found: dict[str, Tensor] = {}
+    origins: dict[str, str] = {}
+    for name, tensor in content.items():
+        plain = ".".join(part for part in name.split(".") if part not in WRAPPERS)
+        if plain in origins:
+            raise CheckpointError(
+                f"{path} has the weight {plain} twice, as {origins[plain]} and as {name}: save one of them"
+            )
+        found[plain], origins[plain] = tensor, name
+    return found
+
+
+def _refuse_prefix(path: Path, names: Collection[str], expected: Collection[str]) -> None:
+    """Raise CheckpointError where the names are the model's within another module, as ``model.embed.W_E``."""
+    prefixes = {name.partition(".")[0] for name in names}
+    if len(prefixes) == 1 and {name.partition(".")[2] for name in names} <= set(expected):
+        raise CheckpointError(
+            f"{path} has names that all begin with '{prefixes.pop()}.': expected those of the model, as "
+            "embed.W_E. Save the state dict of the model within the module"
+        )
 
 
 def _strange(w: Tensor) -> str:

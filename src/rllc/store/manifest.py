@@ -33,9 +33,13 @@ def read(manifest: Path) -> dict[str, Any]:
     """Read a manifest. Raises UnreadableResult where it is not one."""
     try:
         return json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise UnreadableResult(
-            f"{manifest} is not a readable manifest ({error}); delete it and run again"
+            f"{manifest} cannot be read ({error.strerror}): mend that and run again"
+        ) from error
+    except ValueError as error:
+        raise UnreadableResult(
+            f"{manifest} is not a readable manifest ({error}); move it away and run again"
         ) from error
 
 
@@ -53,6 +57,4 @@ def verified(manifest: Path, entry: dict[str, Any]) -> Path:
         found = "its SHA-256 is not the manifest's"
     else:
         return path
-    raise UnreadableResult(
-        f"{path} cannot be used: {found}. Delete it and run again: it is made anew, nothing else is lost"
-    )
+    raise UnreadableResult(f"{path} cannot be used: {found}. Move it away and run again: it is made anew")

@@ -1,11 +1,14 @@
 """What a result says of how it was made."""
 
 import json
+import os
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[3]  # of the repository, where this runs from one
 PACKAGES = ("rllc", "torch", "numpy", "xarray", "netCDF4")
 
 
@@ -30,14 +33,32 @@ def _text(value: Any) -> str:
 
 def stamp() -> dict[str, str]:
     """Date and git commit: only for gathered datasets and figures, which nothing compares by content."""
+    return {"created": datetime.now(UTC).isoformat(timespec="seconds"), "git_commit": commit()}
+
+
+def commit(root: Path = ROOT) -> str:
+    """Return the commit of the repository whose top folder is ``root``, with ``-dirty`` where files differ.
+
+    A repository around it is not asked: it says nothing about this code. Nor is one that the environment
+    names (GIT_DIR in a hook of git). Where git cannot read the repository, the answer says why.
+    """
+    if not (root / ".git").exists():
+        return "not under git"
     try:
-        commit = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        ).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        commit = "not under git"
-    return {"created": datetime.now(UTC).isoformat(timespec="seconds"), "git_commit": commit}
+        if _git(root, "rev-parse", "--show-prefix"):  # "" in the top folder alone
+            return "not under git"
+        return _git(root, "describe", "--always", "--dirty", "--abbrev=12")
+    except subprocess.CalledProcessError as error:
+        why = (error.stderr.strip().splitlines() or [f"git ended with {error.returncode}"])[0]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = str(error)
+    return f"unknown: {why}"
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """Return what git says in a folder, whatever the environment tells git."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return subprocess.run(
+        ["git", *arguments], cwd=root, env=own, capture_output=True, text=True, errors="replace", check=True,
+        timeout=10,
+    ).stdout.strip()  # fmt: skip

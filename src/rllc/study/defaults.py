@@ -66,6 +66,29 @@ def refuse(files: Iterable[Path | str]) -> None:
         raise ConfigError(*problems)
 
 
+def read_values(config: dict[str, Any], entries: Iterable[str] | None) -> None:
+    """Read the entries of ``--config`` into the config as those of an overlay.
+
+    Snakemake itself takes every number in a table or list for text.
+
+    entries  ``key=value`` each, as on the command line
+
+    Raises ConfigError where a value is no YAML, or says a key of one table twice.
+    """
+    for entry in entries or ():
+        key, _, value = entry.partition("=")
+        if isinstance(config.get(key), int | float):  # Snakemake's own reading of a number or a truth
+            continue
+        try:
+            problems = [*_ambiguous(value)]
+            found = LOADER(value).get_single_data()
+        except yaml.YAMLError as error:
+            problems = [_said(error)]
+        if problems:
+            raise ConfigError(*(f"--config {key}={value}: {problem}" for problem in problems))
+        update_config(config, {key: found})
+
+
 def _read(file: Path) -> dict[str, Any]:
     text = file.read_text(encoding="utf-8")
     try:

@@ -3,10 +3,32 @@
 Patterns hold Snakemake wildcards in braces; ``{start}`` is the first step of a chunk of checkpoints.
 """
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rllc.study.section import ConfigError
+
+# Folders in the results folder that are no experiment's.
+SHARED = (
+    "benchmarks", "blocks", "corpora", "figures", "logs", "partial", "tokenizers", "validation",
+)  # fmt: skip
+
+
+def no_folder(path: Path) -> str | None:
+    """Return why a path neither is a folder nor can become one, and what to do; None where it can."""
+    try:
+        if path.is_dir() or not os.path.lexists(path):
+            return None
+        if path.is_symlink() and not path.exists():
+            return (
+                f"{path} is a link to {path.parent / path.readlink()}, which is not there: mount its disk or "
+                "make that folder, or remove the link"
+            )
+    except OSError as error:
+        return f"{path} cannot be reached ({error.strerror}): give a folder of your own"
+    return f"{path} is no folder; give another"
 
 
 @dataclass(frozen=True)
@@ -15,11 +37,13 @@ class Layout:
 
     results: str
 
-    def refuse_file(self) -> None:
-        """Raise ConfigError where a file is in the place of the folder or of one above it."""
-        for folder in (Path(self.results), *Path(self.results).parents):
-            if folder.exists() and not folder.is_dir():
-                raise ConfigError(f"results: {folder} is no folder; give another")
+    def refuse_unusable(self, experiments: Iterable[str] = ()) -> None:
+        """Raise ConfigError where the results folder, or one above or in it, cannot be a folder."""
+        results = Path(self.results)
+        inner = [results / name for name in (*SHARED, *experiments)]
+        for folder in (*reversed(results.parents), results, *inner):
+            if problem := no_folder(folder):
+                raise ConfigError(f"results: {problem}")
 
     def corpus(self) -> str:
         return f"{self.results}/corpora/{{distribution}}.json"

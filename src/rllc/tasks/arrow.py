@@ -45,7 +45,7 @@ def read_table(path: str | PathLike[str]) -> pa.Table:
             return pa.ipc.open_stream(source).read_all()
     except pa.ArrowInvalid as error:
         raise ValueError(
-            f"{path} is not a whole Arrow IPC stream ({error}): delete the file, so that it is made again"
+            f"{path} is not a whole Arrow IPC stream ({error}): move it away and run again: it is made anew"
         ) from error
 
 

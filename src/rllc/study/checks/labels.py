@@ -18,11 +18,32 @@ SHOWN = {
 
 def label_problems(study: Study) -> Iterator[str]:
     """Texts with dollars that are no pairs around mathematics."""
-    shown = study.model_dump(include={table: {"__all__": keys} for table, keys in SHOWN.items()})
-    formulas = {place: text for place, text in _texts("", shown) if "$" in text.replace(r"\$", "")}
+    formulas = {place: text for place, text in shown_texts(study) if "$" in text.replace(r"\$", "")}
     for place, text in formulas.items():
         if why := _misset(text):
             yield f"{place}: {text!r} is no mathematics: {why}; write \\$ where a dollar is meant"
+
+
+def undrawable_labels(study: Study) -> list[str]:
+    """Return a warning for each text in the config with characters that no font of this machine has."""
+    odd = {place: text for place, text in shown_texts(study) if not text.isascii()}
+    if not odd or find_spec("matplotlib") is None:
+        return []
+    from rllc.figures.fonts import undrawable  # half a second that a study without such texts is spared
+
+    missing = {place: undrawable(text) for place, text in odd.items()}
+    return [
+        f"{place}: no font of this machine has {characters!r}, which figures will show as boxes: install one "
+        "(fonts-noto-cjk and fonts-noto-core on Debian) or write it otherwise"
+        for place, characters in missing.items()
+        if characters
+    ]
+
+
+def shown_texts(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield place and text of whatever the config has figures show."""
+    shown = study.model_dump(include={table: {"__all__": keys} for table, keys in SHOWN.items()})
+    return _texts("", shown)
 
 
 def _misset(text: str) -> str:
