@@ -112,6 +112,18 @@ def announce(config: pytest.Config, needed: int) -> None:
         terminal.write_line(f"Their copies lack what git does not track (git add it): {names}")
 
 
+def kept(config: pytest.Config) -> bool:
+    """Whether the developer asked to look at what tests wrote: ``-o tmp_path_retention_policy=all``."""
+    return config.getini("tmp_path_retention_policy") == "all"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove all that the tests wrote, as pytest does only where none failed; a folder that was given stays."""
+    config = session.config
+    if not (hasattr(config, "workerinput") or config.getoption("basetemp") or kept(config)):
+        shutil.rmtree(config._tmp_path_factory.getbasetemp(), ignore_errors=True)
+
+
 def _is_repository(root: Path) -> bool:
     """Whether the root is the top of a working tree of git; one further up is another project's."""
     return (root / ".git").exists() and shutil.which("git") is not None

@@ -160,6 +160,7 @@ def test_passes(shared, tmp_path):
 
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_session_of_tests_that_fails_leaves_no_file_in_the_temporary_folder(processes, tmp_path):
+    put(tmp_path, "conftest.py", "from copies import pytest_sessionfinish\n")  # as tests/conftest.py
     script, place = put(tmp_path, "test_session.py", SESSION), tmp_path / "temporary"
     place.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}

@@ -95,13 +95,12 @@ def _bounded(
 ) -> Iterator[None]:
     """Hold the process to its share of the disk, and remove what the test wrote, whether it passed or not.
 
-    What is for several tests goes at the end of the session, by the policy in pyproject.toml; with
-    ``-o tmp_path_retention_policy=all`` everything stays, to be looked at.
+    What is for several tests goes at the end of the session: ``copies.pytest_sessionfinish``.
     """
     copies.check_room(tmp_path, SHARE)
     yield
     written = copies.size(tmp_path_factory.getbasetemp())
-    if request.config.getini("tmp_path_retention_policy") == "none":
+    if not copies.kept(request.config):
         shutil.rmtree(tmp_path, ignore_errors=True)
         assert written <= SHARE, f"this process keeps {written / 1e6:.0f} MB, NEEDED is for {SHARE / 1e6:.0f}"
 
