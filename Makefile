@@ -12,7 +12,10 @@ READY := $(VENV)/.ready
 # Packages of another Python that a shell or a module of a cluster names would come before those of the environment.
 unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
-.PHONY: help env run quick status partial chunks test unit workflow-test test-slurm check docs bench lock clean
+UNIT := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm"
+MACHINES := machine-default machine-avx2 machine-compatible machine-threads
+.PHONY: help env run quick status partial chunks test unit workflow-test test-slurm test-machines $(MACHINES) check docs \
+  bench lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -52,13 +55,28 @@ chunks: env  ## checkpoints.chunks such that jobs take about MINUTES (30): CONFI
 test: env check unit workflow-test  ## all checks and tests
 
 unit: env  ## unit tests
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm"
+	$(UNIT)
 
 workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m workflow tests/workflow
 
 test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
 	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm
+
+test-machines: $(MACHINES)  ## unit tests with the numbers of other processors, about 3 minutes each of 4
+
+# Instructions that torch, MKL and oneDNN may use, and threads: each changes the order of sums. One alone: make machine-avx2
+machine-default: export ATEN_CPU_CAPABILITY := default
+machine-default: export DNNL_MAX_CPU_ISA := SSE41
+machine-avx2: export ATEN_CPU_CAPABILITY := avx2
+machine-avx2 machine-compatible: export DNNL_MAX_CPU_ISA := AVX2
+machine-avx2 machine-compatible: export MKL_CBWR := COMPATIBLE
+machine-avx2 machine-threads: export OMP_NUM_THREADS := 4
+machine-avx2 machine-threads: export MKL_NUM_THREADS := 4
+machine-avx2 machine-threads: export OMP_WAIT_POLICY := PASSIVE
+$(MACHINES): env
+	@$(BIN)/python -c 'import torch; print("$@:", torch.backends.cpu.get_cpu_capability(), torch.get_num_threads(), "threads")'
+	$(UNIT)
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .

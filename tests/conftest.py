@@ -10,6 +10,7 @@ for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR"):
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # compiling tslearn's loops takes half a minute
 
 import pytest  # noqa: E402
+from copies import pytest_sessionfinish  # noqa: E402, F401  (a hook)
 from hypothesis import settings  # noqa: E402
 
 from rllc.study import defaults  # noqa: E402

@@ -1,11 +1,11 @@
 import json
 import runpy
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from copies import copy_project
 
 from rllc.job import stage
 from rllc.run import causes
@@ -44,7 +44,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def script(tmp_path):
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_project(tmp_path, only=["src"])
     for folder in ("workflow/scripts", "envs"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "envs/requirements.lock").write_text("numpy==1\n")

@@ -1,12 +1,12 @@
 import ast
 import os
 import re
-import shutil
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from copies import copy_project
 
 from rllc.run.fingerprint import closure, distribution, fingerprint
 from rllc.study.families import FAMILIES
@@ -147,8 +147,7 @@ def test_what_the_figures_draw_with_is_light():
 
 def test_a_row_more_changes_no_fingerprint(tmp_path):
     """Of no script, with whatever kernel, family, analysis or figure it is given."""
-    for name in ("src", "workflow", "envs"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_project(tmp_path, only=["src", "workflow", "envs"])
     rows = [*MEASURES, *ANALYSES]
     finishes = [row.finish.function for row in MEASURES if row.finish]
     functions = {

@@ -1,19 +1,13 @@
-import shutil
-from pathlib import Path
-
 import pytest
+from copies import copy_project
 
 from rllc.run import planned
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """The rules and the planning modules, in a copy; the environment as it is before a run."""
-    for name in ("workflow/rules", "src/rllc", "envs"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Snakefile", tmp_path)
+    copy_project(tmp_path, only=["Snakefile", "workflow", "src", "envs"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(planned.VARIABLE, raising=False)
     return tmp_path

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import copies
 import pytest
 from filelock import FileLock
 
 HERE = Path(__file__).parent
+NEEDED = 2_000_000_000  # bytes
 
 
 def _load(name: str) -> Any:
@@ -22,6 +24,10 @@ def _load(name: str) -> Any:
 
 
 clusters, logins = _load("cluster"), _load("login")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    copies.announce(session.config, NEEDED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import xarray as xr
 import yaml
+from copies import copy_project
 
 from rllc.study import defaults
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = {".git", ".venv", ".snakemake", "results", "__pycache__", ".hypothesis"}
 SNAKEMAKE = (str(Path(sys.executable).with_name("snakemake")),)
 IMPATIENT = (sys.executable, str(Path(__file__).with_name("impatient.py")))
 PROFILE = ("--profile", "slurm")
@@ -190,8 +190,7 @@ def copied(source: Path, target: Path) -> Path:
 
 def fresh(target: Path) -> Path:
     """A checkout without results."""
-    shutil.copytree(ROOT, target, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
-    return target
+    return copy_project(target, without=["results"])
 
 
 def tiny_overlay(root: Path) -> dict[str, Any]:

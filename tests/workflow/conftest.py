@@ -6,16 +6,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
+import copies
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = "config/ci.yaml"
-LEFT_OUT = {".git", ".venv", ".snakemake", "results", "tests", "__pycache__", ".hypothesis"}
+NEEDED = (
+    2_000_000_000  # bytes, of at most four processes at a time, which is what `make workflow-test` starts
+)
+SHARE = NEEDED // 4  # a finished study takes 50 MB, and few tests have more than two copies
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    copies.announce(session.config, NEEDED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -82,14 +89,29 @@ def planner() -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _bounded(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Hold the process to its share of the disk, and remove what the test wrote, whether it passed or not.
+
+    What is for several tests goes at the end of the session: ``copies.pytest_sessionfinish``.
+    """
+    copies.check_room(tmp_path, SHARE)
+    yield
+    written = copies.size(tmp_path_factory.getbasetemp())
+    if not copies.kept(request.config):
+        shutil.rmtree(tmp_path, ignore_errors=True)
+        assert written <= SHARE, f"this process keeps {written / 1e6:.0f} MB, NEEDED is for {SHARE / 1e6:.0f}"
+
+
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Checkout]:
-    """Makes a checkout in which nothing has run."""
+    """Makes a checkout in which nothing has run: ``copies.copy_project`` says of which files."""
 
     def copy() -> Checkout:
         root = tmp_path_factory.mktemp("study with spaces") / "rllc"
-        shutil.copytree(ROOT, root, symlinks=True, ignore=lambda _, names: LEFT_OUT.intersection(names))
-        return Checkout(root)
+        return Checkout(copies.copy_project(root, without=["results", "tests"]))
 
     return copy
 
