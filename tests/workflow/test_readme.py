@@ -10,11 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 import yaml
-from readme import command, small, snippet
+from readme import README, command, small, snippet
 
 from rllc.study import defaults
 
@@ -114,12 +117,25 @@ def test_a_dry_run_says_the_cost_of_every_rule_and_makes_nothing(fresh):
 def test_a_run_that_is_stopped_goes_on_within_its_training(checkout):
     """Killed with all its jobs it leaves a lock, which the README's command opens; then Ctrl-C; then to the end."""
     recipe = {"steps": 2000, "learning_rate": 2.0e-3, "keep_state_every": 20}
-    overlay = checkout.write("config/long.yaml", yaml.safe_dump({"experiments": {"language_1layer": {"training": recipe}}}))
+    overlay = checkout.write(
+        "config/long.yaml", yaml.safe_dump({"experiments": {"language_1layer": {"training": recipe}}})
+    )
     folder = checkout.root / "results/ci/language_1layer/checkpoints/seed0"
     for file in folder.iterdir():
         file.unlink()
     target = f"{folder.relative_to(checkout.root)}/from0.json"
-    call = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "config/ci.yaml", overlay, "--", target]
+    call = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "2",
+        "--configfile",
+        "config/ci.yaml",
+        overlay,
+        "--",
+        target,
+    ]
 
     def newest():
         return max((int(file.stem[5:]) for file in folder.glob("state*")), default=0)
@@ -178,7 +194,9 @@ def test_a_failed_job_shows_the_end_of_its_log_and_what_is_finished_stays(checko
     before = contents(results / "figures") | contents(results / "language/parts")
     done = checkout.snakemake(overlay, "--", "results/ci/language/ablation.nc", check=False)
     assert done.returncode
-    (log,) = [each for each in (checkout.root / LOGS / "ablation").rglob("*.log") if "SHA-256" in each.read_text()]
+    (log,) = [
+        each for each in (checkout.root / LOGS / "ablation").rglob("*.log") if "SHA-256" in each.read_text()
+    ]
     assert "\n".join(log.read_text().splitlines()[-3:]) in done.stderr
     assert [part.is_file() for part in parts] == [False, True]
     assert before.items() <= (contents(results / "figures") | contents(results / "language/parts")).items()
@@ -211,8 +229,6 @@ def test_make_quick_is_the_small_study_and_a_second_run_does_nothing(checkout):
 
 
 def test_the_lines_that_read_a_result_print_a_share_and_two_estimates(finished, monkeypatch, capsys):
-    import matplotlib
-
     matplotlib.use("Agg")
     monkeypatch.chdir(finished.root)
     lines = snippet("python", "rllc.verdicts")
@@ -226,9 +242,9 @@ def test_the_lines_that_read_a_result_print_a_share_and_two_estimates(finished, 
     numbers = np.array(estimates.strip("[]").split(), dtype=float)
     rllc = names["ds"]["rllc"].sel(distribution="code", head=["1:0", "1:1"]).isel(seed=0, step=-1)
     np.testing.assert_allclose(numbers, rllc.values, atol=0.006)
-    assert [line.get_label() for line in matplotlib.pyplot.gca().lines]
+    assert [line.get_label() for line in plt.gca().lines]
     assert names["ds"]["rllc_se"].dims == names["ds"]["rllc"].dims
-    matplotlib.pyplot.close("all")
+    plt.close("all")
 
 
 def test_every_result_holds_the_digest_of_its_text(finished):
@@ -241,12 +257,11 @@ def test_every_result_holds_the_digest_of_its_text(finished):
 
 
 def test_a_cpu_build_of_torch_stays_in_the_environment():
-    """For pip it is the locked version: nothing is fetched."""
-    import torch
-
+    """The one that the README installs is for pip the locked version: nothing is fetched."""
     if not torch.__version__.endswith("+cpu"):
         pytest.skip(f"torch {torch.__version__} is no CPU build")
     (locked,) = re.findall(r"^torch==\S+", (ROOT / "envs/requirements.lock").read_text(), re.MULTILINE)
+    assert f"pip install {locked} --index-url https://download.pytorch.org/whl/cpu`" in README
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", locked],
         capture_output=True, text=True, check=True,
