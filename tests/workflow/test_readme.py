@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -61,6 +62,24 @@ def test_every_file_that_the_readme_names_exists():
     assert len(named) > 6
     for name in named - made - own:
         assert (ROOT / name).exists(), name
+
+
+def test_every_link_and_picture_of_the_readme_is_there():
+    targets = re.findall(r"\]\(([^)]+)\)", README)
+    headings = re.findall(r"^#+ (.*)", README, re.MULTILINE)
+    anchors = {"#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert {target for target in targets if target.startswith("#")} <= anchors
+    files = {target for target in targets if not target.startswith(("#", "https://"))}
+    assert len(files) > 15
+    assert not [file for file in files if not (ROOT / file).exists()]
+
+
+def test_the_licence_version_and_lines_to_edit_are_those_that_the_readme_names():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"{project['license']}. Cite" in README
+    assert (ROOT / "LICENSE").read_text().startswith(f"{project['license']} License")
+    assert f'"rllc {project["version"]}"' in README
+    assert "EDIT" in (ROOT / "profiles/slurm/config.yaml").read_text()
 
 
 def test_commands_have_no_comment_behind_them():
@@ -214,6 +233,19 @@ def test_a_figure_whose_picture_is_deleted_is_drawn_once_more_and_only_it(checko
     assert checkout.plan() == []
 
 
+def test_make_test_runs_all_checks_and_tests_but_those_of_slurm(fresh):
+    planned = make(fresh(), "-n", "test")
+    for words in (
+        "ruff check",
+        "lint-imports",
+        "snakemake --lint",
+        '-m "not workflow and not slurm"',
+        "-m workflow",
+    ):
+        assert words in planned, words
+    assert "tests/slurm" not in planned
+
+
 def test_make_quick_is_the_small_study_and_a_second_run_does_nothing(checkout):
     assert "Nothing to be done" in make(checkout, "quick")
     assert [path.name for path in (checkout.root / "results").iterdir()] == ["ci"]
@@ -235,6 +267,7 @@ def test_the_lines_that_read_a_result_print_a_share_and_two_estimates(finished, 
     np.testing.assert_allclose(numbers, rllc.values, atol=0.006)
     assert [line.get_label() for line in plt.gca().lines]
     assert names["ds"]["rllc_se"].dims == names["ds"]["rllc"].dims
+    assert callable(names["ds"].head) and names["ds"]["head"].dims == ("head",)
     plt.close("all")
 
 

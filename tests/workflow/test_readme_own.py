@@ -186,6 +186,23 @@ def test_the_commands_of_the_readme_plan_no_more_than_it_says(fresh, monkeypatch
     assert mine["read_corpus"] == "2", "of the default study it makes English and code, and nothing else"
 
 
+def test_dry_runs_that_the_readme_names_succeed_and_the_default_one_says_its_disk(fresh):
+    """`make run`, and the overlays of which the README says that they were run dry."""
+    checkout = fresh()
+    (dry,) = re.findall(r"Untested here: .*? dry runs", README, re.DOTALL)
+    overlays = re.findall(r"`(config/\w+\.yaml)`", dry)
+    assert len(overlays) == 2
+    for overlay in ("", *overlays):
+        given = [f"--configfile={overlay}"] if overlay else []
+        done = literally(checkout, ["--cores", "all", *given], "--dry-run", "--quiet", "rules")
+        assert not done.returncode, (overlay, done.stderr[-3000:])
+        said = re.findall(r"^[\d,]+ jobs to run: .* ([\d.,]+ [MG]B) of disk", done.stdout, re.MULTILINE)
+        assert len(said) == 1, overlay
+        if not overlay:
+            (promised,) = re.findall(r"about (\d+) MB by\s+the forecast", README)
+            assert abs(int(said[0].removesuffix(" MB")) - int(promised)) <= 15
+
+
 @pytest.mark.parametrize("kind", ["perceptrons", "Hugging Face"])
 def test_checkpoints_of_other_models_are_refused_before_the_first_job(fresh, monkeypatch, kind):
     checkout = fresh()
