@@ -23,7 +23,7 @@ def command(holding: str) -> list[str]:
 
 def small(arguments: list[str]) -> list[str]:
     """Return a command's overlays and targets as a study in results/ci takes them, behind its own overlay."""
-    overlays = [each.removeprefix("--configfile=") for each in arguments if each.startswith("--configfile=")]
-    targets = [each.replace("results/", "results/ci/") for each in arguments if each.startswith("results/")]
-    assert len(overlays) + len(targets) == len(set(arguments) - {"--cores", "all"}), arguments
-    return [*overlays, "--", *targets]
+    assert arguments[:2] == ["--cores", "all"], arguments
+    rest = [each for each in arguments[2:] if each not in ("--configfile", "--")]
+    targets = [each.replace("results/", "results/ci/") for each in rest if each.startswith("results/")]
+    return [*(each for each in rest if not each.startswith("results/")), "--", *targets]

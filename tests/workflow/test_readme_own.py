@@ -58,9 +58,9 @@ def hooked(**changes):
 
 
 def literally(checkout, arguments, *more):
-    """A command of the README with nothing changed but what is put behind it."""
+    """Run a command of the README with nothing changed but what is put before it."""
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments, *more],
+        [sys.executable, "-m", "snakemake", *more, *arguments],
         cwd=checkout.root, env=checkout.environment(), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
@@ -193,7 +193,7 @@ def test_dry_runs_that_the_readme_names_succeed_and_the_default_one_says_its_dis
     overlays = re.findall(r"`(config/\w+\.yaml)`", dry)
     assert len(overlays) == 2
     for overlay in ("", *overlays):
-        given = [f"--configfile={overlay}"] if overlay else []
+        given = ["--configfile", overlay] if overlay else []
         done = literally(checkout, ["--cores", "all", *given], "--dry-run", "--quiet", "rules")
         assert not done.returncode, (overlay, done.stderr[-3000:])
         said = re.findall(r"^[\d,]+ jobs to run: .* ([\d.,]+ [MG]B) of disk", done.stdout, re.MULTILINE)
