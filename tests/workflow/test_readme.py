@@ -110,8 +110,9 @@ def contents(folder):
 
 def cost(said):
     """Jobs, CPU minutes and MB of disk, of the one line that says what a run will cost."""
-    (line,) = re.findall(r"(\d+) jobs? to run: about (\d+) CPU minutes and (\d+) MB of disk", said)
-    return [int(number) for number in line]
+    time = r"(?:about (\d+) CPU minutes?|under a CPU minute)"
+    (line,) = re.findall(rf"(\d+) jobs? to run: {time} and (\d+) MB of disk", said)
+    return [int(number or 0) for number in line]
 
 
 def test_the_line_before_the_first_job_says_jobs_minutes_and_disk(finished, fresh):
