@@ -37,6 +37,11 @@ class Checkout:
     def __init__(self, root: Path):
         self.root = root
 
+    @property
+    def said(self) -> Path:
+        """What the run that finished it wrote to the terminal; of ``finished`` alone."""
+        return self.root.parent / "said.txt"
+
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the real thing; its output is in the error where it fails."""
         done = subprocess.run(
@@ -129,7 +134,8 @@ def finished(fresh: Callable[[], Checkout], tmp_path_factory: pytest.TempPathFac
         if root := known.read():
             return Checkout(Path(root))
         made = fresh()
-        made.snakemake()
+        done = made.snakemake()
+        made.said.write_text(done.stdout + done.stderr, encoding="utf-8")
         known.write(str(made.root))
         return made
 

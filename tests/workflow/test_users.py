@@ -1,4 +1,4 @@
-"""What the README tells a user to do, and what they get when something is wrong."""
+"""What users get when their texts, checkpoints or configs change, or something is wrong with them."""
 
 import contextlib
 import json
@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
+from replaced import replaced_by_an_older
 
 MINE = """
 experiments:
@@ -46,33 +46,6 @@ def overlay_with(checkout, entry):
     )
 
 
-def replaced_by_an_older(file, content):
-    """As `mv`, `rsync -a` and unpacking an archive do."""
-    older = file.with_name("older")
-    older.write_bytes(content)
-    os.utime(older, (1e9, 1e9))
-    older.rename(file)
-
-
-def test_a_folder_of_text_becomes_a_distribution_without_python(checkout):
-    text_of_my_own(checkout)
-    overlay = overlay_with(
-        checkout, '{source: files, path: "texts/**/*.md", label: My thesis, held_out: 0.4}'
-    )
-    done = checkout.snakemake(overlay, "--", "results/ci/figures/rllc_by_distribution.png")
-    said = done.stdout + done.stderr
-    assert "thesis: documents 30 (" in said
-    assert re.search(r"Provided resources: gpu=.*1", said), "jobs on a GPU are not limited to one at once"
-    assert re.search(
-        r"thesis: documents 30, held out and used \d+ \(\d+ tokens, different contexts \d+\)", said
-    )
-    with xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as dataset:
-        assert dataset["distribution"].values.tolist()[-1] == "thesis"
-        assert np.isfinite(dataset["rllc"].sel(distribution="thesis")).all()
-    with xr.open_dataset(checkout.root / "results/ci/figures/rllc_by_distribution.nc") as drawn:
-        assert "My thesis: documents 30, held out and used " in drawn.attrs["caption"]
-
-
 def test_edited_text_is_read_again(checkout):
     text_of_my_own(checkout)
     overlay = overlay_with(checkout, '{source: files, path: "texts/*.md", label: My thesis, held_out: 0.4}')
@@ -103,40 +76,6 @@ def test_a_tokenizer_of_my_own_is_taken_again_where_it_is_another(checkout):
     assert checkout.plan(target, overlays=(overlay,)) == []
     replaced_by_an_older(checkout.root / "my tokenizer/tokenizer.json", made.read_bytes() + b"\n")
     assert checkout.plan(target, overlays=(overlay,)) == [("make_tokenizer", {"tokenizer": "own"})]
-
-
-def test_imported_checkpoints_give_the_numbers_of_the_run_they_came_from(checkout):
-    """The same weights, by way of a folder of state dicts: equal to the bit."""
-    from rllc.store.checkpoints import load, read_metadata
-
-    source = checkout.root / "results/ci/language/checkpoints/seed0"
-    folder = checkout.root / "my models" / "run 0"
-    folder.mkdir(parents=True)
-    import torch
-
-    for path in sorted(source.glob("step*.safetensors")):
-        step = int(path.stem.removeprefix("step"))
-        architecture = read_metadata(path)["model"]
-        weights = load(path)
-        mask = torch.ones(32, 32, dtype=torch.bool).tril()
-        state = {**weights, "blocks.0.attn.mask": mask, "blocks.0.attn.IGNORE": torch.tensor(-1e5)}
-        torch.save(state, folder / f"model_{step}.pt")
-    facts = {
-        name: architecture[name] for name in ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")
-    }
-    facts |= {"attn_only": True, "positional_embedding_type": "shortformer", "normalization_type": "LN"}
-    (folder / "config.json").write_text(json.dumps(facts))
-    overlay = checkout.write("config/mine.yaml", MINE)
-    checkout.snakemake(overlay, "--", "results/ci/figures/mine_by_distribution.png")
-    with (
-        xr.open_dataset(checkout.root / "results/ci/mine/rllc.nc") as mine,
-        xr.open_dataset(checkout.root / "results/ci/language/rllc.nc") as theirs,
-    ):
-        for name in ("rllc", "rllc_se", "rllc_gradient_off", "init_loss"):
-            np.testing.assert_array_equal(mine[name].values, theirs[name].values)
-    replaced_by_an_older(folder / "model_32.pt", (folder / "model_16.pt").read_bytes())
-    plan = checkout.plan("results/ci/mine/rllc.nc", overlays=(overlay,))
-    assert {w["start"] for rule, w in plan if rule == "import_checkpoints"} == {"20"}
 
 
 @pytest.mark.parametrize(
