@@ -27,6 +27,7 @@ env: $(READY)  ## the locked environment, in .venv
 $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); rllc needs Python 3.11, 3.12 or 3.13: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || test ! -e $(VENV) || { echo "$(VENV) is there and holds no Python: move it away"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "$(PYTHON) cannot make environments; on Debian and Ubuntu that is the package python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r envs/requirements.lock
@@ -105,6 +106,6 @@ lock: env  ## resolve envs/requirements.in anew
 	$(BIN)/python -m pip install --upgrade -r envs/requirements.in
 	$(BIN)/python -m rllc.run.lock
 
-clean:  ## remove the environment and all results
-	rm -rf $(VENV) .snakemake
-	find results -mindepth 1 ! -name README.md -delete
+clean:  ## remove the environment; results stay, and may hold files of yours
+	rm -rf $(VENV)
+	@echo "results/ and .snakemake/ (its records) stay. Look what is in them, and remove them yourself."

@@ -105,6 +105,18 @@ def test_versions_are_those_of_python_and_the_packages():
     }
 
 
+@pytest.mark.parametrize(("packages", "same"), [(["numpy"], True), (["numpy", "stdlib"], False)])
+def test_patch_of_python_is_a_cause_of_the_standard_library_alone(monkeypatch, packages, same):
+    entry = Installed(
+        source="installed", kind="code", packages=packages, megabytes=1, held_out=0.1, label="x"
+    )
+    found = []
+    for python in ("3.11.2", "3.11.7"):
+        monkeypatch.setattr("rllc.study.texts.python_version", lambda python=python: python)
+        found.append(versions(entry))
+    assert (found[0] == found[1]) == same
+
+
 def test_weights_of_a_mixture_are_shares_whatever_their_order():
     found = normalised({"b": 3.0, "a": 1.0})
     assert list(found.items()) == [("a", 0.25), ("b", 0.75)]

@@ -223,3 +223,14 @@ def test_a_truncated_checkpoint_is_found_and_made_again(checkout, rules):
     assert "step0000008.safetensors has" in done.stderr
     assert file.read_bytes() == whole
     assert rules(checkout.plan()) == set()
+
+
+def test_texts_made_again_with_equal_bytes_start_nothing(checkout, rules):
+    """Other code, as another Python: the texts are read again, and a whole study does not follow."""
+    checkout.edit("workflow/scripts/read_corpus.py", "FEW = 5", "FEW = 2 + 3")
+    assert "train" in rules(checkout.plan()), "what a run does is known once the texts are there"
+    files = [*(checkout.root / "results/ci").rglob("*.nc"), *(checkout.root / "results/ci").rglob("*.png")]
+    before = {file: file.stat().st_mtime_ns for file in files}
+    checkout.snakemake()
+    assert {file: file.stat().st_mtime_ns for file in files} == before
+    assert checkout.plan() == []
