@@ -28,7 +28,7 @@ def _float64():
 
 @pytest.fixture(scope="module")
 def own_model():
-    """The names of the script once it has run, and what it printed."""
+    """Return the names of the script once it has run, and what it printed."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         names = runpy.run_path(str(SCRIPT))
     torch.set_default_dtype(torch.float32)
@@ -36,7 +36,7 @@ def own_model():
 
 
 def trained(*, seed=0, noise=0.0):
-    """The names of the script up to its trained weights, from initial weights that are a little off."""
+    """Return the names of the script up to its trained weights, from initial weights that are a little off."""
     text = SCRIPT.read_text().partition("unit = ")[0]
     for old, new in (
         ("torch.manual_seed(0)", f"torch.manual_seed({seed})"),
@@ -57,7 +57,7 @@ def trained(*, seed=0, noise=0.0):
 
 
 def along(names, component):
-    """The centre, flat, the indices that a component moves, and the loss as a function of these coordinates."""
+    """Return a component's coordinates at the trained weights, and the loss as a function of them."""
     weights = {name: weight.detach() for name, weight in names["weights"].items()}
     center = torch.cat([weight.flatten() for weight in weights.values()])
     masks = names["components"][component] if component else None
@@ -77,7 +77,7 @@ def along(names, component):
 
 
 def localised_posterior(names, component, *, draws=4000):
-    """n_beta times the mean rise of the loss by importance sampling from a wider Laplace approximation."""
+    """Return n_beta times the mean rise of the loss by importance sampling from a wider Laplace approximation."""
     n_beta, localization = names["setting"]["n_beta"], names["setting"]["localization"]
     center, loss = along(names, component)
     size = len(center)
