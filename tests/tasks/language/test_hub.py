@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import datasets
+import lockless
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -146,3 +147,22 @@ def test_nothing_of_a_local_folder_stays_in_the_cache(folder, tmp_path):
     with pytest.raises(ValueError, match="has no text"):
         list(documents(name=str(folder), field="other"))
     assert not [file for file in (tmp_path / "cache").rglob("*") if file.suffix in (".arrow", ".json")]
+
+
+READ = """
+import sys
+from rllc.tasks.language.hub import documents
+try:
+    print(len(list(documents(name=sys.argv[1]))))
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("number", [37, 95, 524])
+def test_cache_on_file_system_without_locks_is_said(tmp_path, number):
+    (tmp_path / "rows.jsonl").write_text('{"text": "one"}\n')
+    variables = lockless.variables(number) | {"HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-c", READ, str(tmp_path)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "1" or ("no locks" in done.stdout and "HF_HOME" in done.stdout), done.stdout

@@ -1,5 +1,6 @@
 """Documents from a data set of the Hugging Face hub, or a local folder in a form ``datasets`` reads."""
 
+import errno
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +9,9 @@ from pathlib import Path
 
 from rllc.tasks.language.documents import Document
 from rllc.tasks.language.where import matching, some
+
+# What a file system without locks answers; 524 is the kernel's ENOTSUPP, for which Python has no name.
+NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, 524}
 
 
 def documents(
@@ -58,6 +62,11 @@ def _rows(name: str, config: str | None, split: str, revision: str | None, strea
             yield from datasets.load_dataset(name, config, cache_dir=cache, **asked)
     except Exception as error:  # whatever the network, the hub and the builders raise, in their many types
         reason = str(error).strip().splitlines()
+        if isinstance(error, OSError) and error.errno in NO_LOCKS:
+            raise ValueError(
+                f"data set {name!r} could not be loaded: the file system of its cache has no locks "
+                f"({reason[0]}). Set HF_HOME to a folder on a disk of this machine"
+            ) from error
         raise ValueError(
             f"data set {name!r} could not be loaded ({type(error).__name__}: "
             f"{reason[0] if reason else 'no message'}). Check its name, config, split and revision; without "
