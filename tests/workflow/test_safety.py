@@ -23,10 +23,7 @@ PLACES = (
 READING = {
     "dry run": ["-n"],
     "rule graph": ["--rulegraph"],
-    "file graph": ["--filegraph"],
-    "job graph": ["--dag"],
     "summary": ["--summary"],
-    "list": ["--list-rules"],
     "params changes": ["--list-params-changes"],
     "unlock": ["--unlock"],
     "report": ["--report", "../report.html"],
@@ -186,7 +183,7 @@ def test_dry_run_plans_what_the_run_does(filled):
     planned = [rule for rule, _ in filled.plan(target)]
     done = filled.snakemake("--", target)
     assert sorted(planned) == ["gather", "metrics"]
-    assert f"{len(planned)} of {len(planned)} steps" in done.stderr
+    assert f"({len(planned)} of {len(planned)} jobs" in done.stderr
 
 
 def test_results_copied_without_records_are_used(checkout):

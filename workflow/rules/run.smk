@@ -30,10 +30,11 @@ if workflow.is_main_process:
     if not AT_WORK:
         UNUSABLE.hide()
         orphans.serve()
-    early_cutoff.install(
-        ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"],
-        lambda jobs: spare(jobs),
-    )
+    if not (DRY or workflow.touch):  # which make nothing that could be compared
+        early_cutoff.install(
+            ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"],
+            lambda jobs: spare(jobs),
+        )
 
 
 TO_GO = []  # once a run has begun: what its jobs will take
