@@ -17,7 +17,7 @@ from rllc.study.reading import read
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {
-    "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather",
+    "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather", "training_loss",
     "summarise", "judge", "draw", "animate", "page", *(row.name for row in ANALYSES if row.local),
 }  # fmt: skip
 # What is compared with a local run: of every kind of work one part, of two measures the dataset too.
