@@ -1,5 +1,6 @@
 """Real runs of Snakemake."""
 
+import os
 import subprocess
 import sys
 import time
@@ -97,3 +98,64 @@ def test_incomplete_output_is_made_again(study):
     )  # fmt: skip
     assert "rule train" in done.stdout + done.stderr
     assert not marker.exists()
+
+
+def test_changed_text_makes_what_depends_on_it_whatever_its_time(study):
+    """Results unpacked from an archive of another time zone are newer than now."""
+    later = time.time() + 3600
+    for name in ("mix.json", "c.txt", "d.txt"):
+        os.utime(study / name, (later, later))
+    (study / "texts").write_text("b, edited")
+    assert run(study, "code=2") == {"a.json", "b.json", "mix.json", "c.txt", "d.txt"}
+
+
+RETRIED = """
+import sys
+sys.path.insert(0, {src!r})
+from rllc.run import early_cutoff
+
+early_cutoff.install(["read"])
+
+rule all:
+    input: "a.json", "b.txt", "c.txt"
+
+rule read:
+    output: "a.json"
+    params: code=config["code"]
+    shell: "sleep 2; echo text > {{output}}"
+
+rule fails_once:
+    output: "b.txt"
+    params: code=config["code"]
+    threads: 2
+    retries: 1
+    shell: "if test -e failed; then echo made > {{output}}; else touch failed; exit 1; fi"
+
+rule takes_the_cores:
+    output: "c.txt"
+    params: code=config["code"]
+    priority: 10
+    threads: 2
+    shell: "sleep 4; echo made > {{output}}"
+"""
+
+
+def test_job_that_waits_for_its_retry_is_not_lost(tmp_path):
+    src = str(Path(early_cutoff.__file__).parents[2])
+    (tmp_path / "Snakefile").write_text(RETRIED.format(src=src))
+    (tmp_path / "a.json").write_text("text")
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "3",
+        "--keep-going",
+        "--force",
+        "a.json",
+        "b.txt",
+        "c.txt",
+    ]
+    done = subprocess.run([*command, "--config", "code=2"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "b.txt").exists()

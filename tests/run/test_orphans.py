@@ -1,8 +1,10 @@
 """Real plans and runs of Snakemake: the records are its own."""
 
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,7 +45,7 @@ onsuccess:
 def study(tmp_path):
     (tmp_path / "Snakefile").write_text(SNAKEFILE.format(src=str(Path(orphans.__file__).parents[2])))
     for name in "ab":
-        (tmp_path / f"{name}.in").touch()
+        (tmp_path / f"{name}.in").write_text(name)
         os.utime(tmp_path / f"{name}.in", (1, 1))
     return tmp_path
 
@@ -54,7 +56,7 @@ def snakemake(folder, value, *more):
     return done.stdout + done.stderr
 
 
-def killed(folder, value, names="ab"):
+def killed(folder, value, names="ab", makes=None):
     """Run until the jobs are submitted; the main process dies, and its jobs, of a cluster, live on."""
     targets = [f"out/{name}.txt" for name in names]
     command = [
@@ -71,7 +73,7 @@ def killed(folder, value, names="ab"):
     assert subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 9
     snakemake(folder, value, "--unlock")
     (folder / "out").mkdir(exist_ok=True)
-    for name in names:
+    for name in names if makes is None else makes:
         (folder / "out" / f"{name}.txt").write_text(f"{value}\n")
 
 
@@ -127,3 +129,38 @@ def test_older_record_is_not_taken_for_an_orphans_output(study):
 def test_finished_run_leaves_no_note(study):
     snakemake(study, 1)
     assert not list((study / orphans.NOTES).glob("*"))
+
+
+def test_file_that_was_there_before_is_not_taken_for_an_orphans_output(study):
+    """Copied results are newer than their records, and no job of the killed run made them."""
+    snakemake(study, 1)
+    for name in "ab":
+        later = time.time() + 60
+        os.utime(study / f"out/{name}.txt", (later, later))
+    killed(study, 2, names="")
+    snakemake(study, 2)
+    assert made(study) == ["2", "2"]
+
+
+def test_note_of_outputs_still_to_be_made_stays(study):
+    """Of jobs that run on where nothing can ask for them."""
+    killed(study, 1, "ab", makes="a")
+    snakemake(study, 3, "--force", "out/a.txt")
+    (study / "out/b.txt").write_text("1\n")
+    assert "out/b.txt" in snakemake(study, 3, "-n")
+
+
+def test_unreadable_note_is_refused_by_name(study):
+    (study / orphans.NOTES).mkdir(parents=True)
+    (study / orphans.NOTES / "1-a.json.gz").write_bytes(b"")
+    said = snakemake(study, 1)
+    assert "1-a.json.gz" in said
+    assert not (study / "out").exists()
+
+
+def test_records_of_a_finished_run_are_snakemakes_own(study):
+    """With the checksums of inputs, by which equal bytes start nothing."""
+    snakemake(study, 1)
+    records = [json.loads(file.read_text()) for file in (study / ".snakemake/metadata").iterdir()]
+    assert len(records) == 2
+    assert all(record["input_checksums"] and record["shellcmd"] for record in records)

@@ -41,7 +41,18 @@ def test_manifest_of_missing_file_names_it(vouched):
     assert f"{large} is missing" in problem(small)
 
 
-@pytest.mark.parametrize("content", ["", "[1", "[]", "{}", json.dumps({"my": "notes", "checkpoints": None})])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[1",
+        "[]",
+        "{}",
+        json.dumps({"my": "notes", "checkpoints": None}),
+        '{"checkpoints": 3}',
+        "[" * 100_000,
+    ],
+)
 def test_json_that_is_no_manifest_has_a_problem(tmp_path, content):
     file = tmp_path / "code.json"
     file.write_text(content)

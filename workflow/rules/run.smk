@@ -10,7 +10,6 @@ from rllc.study.checks.labels import undrawable_labels
 DRY = workflow.output_settings.dryrun
 SCARCE = scarce(STUDY) if workflow.is_main_process else []
 UNUSABLE = Unusable(Path(STUDY.results))
-AT_WORK = any(Path(".snakemake/locks").glob("*"))  # another run, or one that was killed
 
 if not workflow.output_settings.verbose:
     make_readable(
@@ -27,9 +26,11 @@ if workflow.is_main_process:
         code("animate", ANIMATIONS[animation.draws].draws)
     for row in MEASURES:
         code("gather", row.finish.function if row.finish else "")
-    if not AT_WORK:
-        UNUSABLE.hide()
+    UNUSABLE.hide()
+    try:
         orphans.serve()
+    except orphans.UnreadableNote as error:
+        raise WorkflowError(str(error)) from None
     if not (DRY or workflow.touch):  # which make nothing that could be compared
         early_cutoff.install(
             ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"],
@@ -45,14 +46,15 @@ def spare(jobs):
     for to_go in TO_GO:
         to_go.spare(workflow._dag.jobid(job) for job in jobs)
     logger.info(
-        f"Not needed any more, since a text that was made again is the same: {len(jobs)} jobs."
+        f"Jobs not needed any more, since a text that was made again is the same: {len(jobs)}"
     )
 
 
 def in_the_way(jobs):
     """What stands where jobs write and is no result of this workflow -> why."""
     outputs = [file for job in jobs for file in job.output]
-    recorded = {str(file) for file in outputs if workflow.persistence.metadata(file)}
+    record = workflow.persistence.metadata
+    recorded = {str(f) for f in outputs if orphans.is_of(record(f), Path(f))}
     return UNUSABLE.in_the_way(map(str, outputs), recorded)
 
 

@@ -71,7 +71,7 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
     }.items():
         if control.attrs.get(key) != value:
             raise ValueError(
-                f"{name} has {key} {control.attrs.get(key)}, expected was {value}: make it with "
+                f"{name} has {key} {control.attrs.get(key)}, expected {value}: make it with "
                 f"control_of=estimate and {'centred=True' if name == 'centred' else 'gradient=False'}"
             )
     own, its = (each["component"].values.tolist() for each in (estimate, control))

@@ -1,4 +1,4 @@
-"""Equal bytes start nothing: what depends on a text that was made again is looked at again.
+"""Equal bytes start nothing: what depends on a text that was made again is judged again.
 
 Snakemake compares the contents of small inputs (the manifests of texts are small), but only between runs.
 Within a run, all that depends on a job runs after it. So where a text is made again, by other code or another
@@ -26,16 +26,44 @@ def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda
         if not again:
             return ready
         running = {one for each in dag._running for one in _members(each)}
-        for waiting in dag.jobs:
-            if waiting not in running and not dag.finished(waiting):
-                dag.reason(waiting).updated_input_run.clear()  # every other reason holds as before
-        before = [one for one in dag.jobs if dag.needrun(one)]
+        waiting = [
+            one
+            for one in dag.jobs
+            if dag.needrun(one) and not dag.finished(one) and one not in running and one.output
+        ]
+        await _keep_changed_inputs(dag, waiting)
+        retried = dag._ready_jobs & dag._running  # failed, and to be tried again: Snakemake would lose them
         await dag.postprocess()
-        if dropped := [one for one in before if not dag.needrun(one)]:
+        dag._ready_jobs |= retried
+        if dropped := [one for one in waiting if not dag.needrun(one)]:
             spared(dropped)
         return True
 
     DAG.finish = finish_and_judge_again  # type: ignore[method-assign]
+
+
+async def _keep_changed_inputs(dag: Any, waiting: list[Any]) -> None:
+    """Of the reason "input made by another job" leave, for each job, the inputs that are made and changed.
+
+    Every other reason stays. Snakemake adds the inputs that are still to be made.
+    """
+    for job in waiting:
+        reason = dag.reason(job)
+        reason.updated_input_run.clear()
+        for maker, files in dag.dependencies[job].items():
+            if dag.finished(maker):
+                changed = [file for file in files if not await _is_same(dag, job, file)]
+                reason.updated_input_run.update(changed)
+
+
+async def _is_same(dag: Any, job: Any, file: Any) -> bool:
+    """Return whether an input has the bytes that it had when the job's outputs were made."""
+    if not await file.is_checksum_eligible(dag.max_checksum_file_size):
+        return False
+    known = dag.workflow.persistence.input_checksums(job, file)
+    if len(known) != 1 or None in known:
+        return False
+    return await file.is_same_checksum(known.pop(), dag.max_checksum_file_size)
 
 
 def _members(job: Any) -> list[Any]:

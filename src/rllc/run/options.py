@@ -37,7 +37,7 @@ def options(command: Sequence[str]) -> Options:
     command  ``sys.argv``; that of another program, which uses Snakemake's API, asks for nothing here
     """
     program = Path(command[0])
-    if "snakemake" not in (program.name, program.parent.name):
+    if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):
         return Options([], [])
     from snakemake.cli import get_argument_parser
 
@@ -56,10 +56,14 @@ def options(command: Sequence[str]) -> Options:
     return Options(repeated, sorted(named | set(arguments[end + 1 :])))
 
 
+def _in_order(given: Any) -> list[Any]:
+    return sorted(given, key=str) if isinstance(given, set | frozenset) else list(given)
+
+
 def _problem(option: str, values: list[Any]) -> str:
     every = "VALUE VALUE"
-    if all(isinstance(given, list) for given in values):
-        every = " ".join(str(value) for given in values for value in given)
+    if all(isinstance(given, list | tuple | set | frozenset) for given in values):
+        every = " ".join(str(value) for given in values for value in _in_order(given))
     return (
         f"`{option}` is given {len(values)} times, and Snakemake takes the last alone. Give it once, with "
         f"all its values, and `--` between them and targets: {option} {every} --"

@@ -2,9 +2,10 @@
 
 Snakemake records how a result was made when its main process sees the job end. Jobs of a cluster outlive a
 main process that is killed. Their results would have no record, and Snakemake accepts such files under any
-settings. So a run on a cluster writes, before its first job, the record that each output is going to have.
-Where Snakemake has no record of a file, it compares this one with the settings of now. The next run hands
-these records over to Snakemake.
+settings. So a run on a cluster notes, before its first job, the record that each output is going to have, and
+the state of the file that is there before. A file in another state was made by that run. Where Snakemake has
+no record of it, the noted one counts: it is compared with the settings of now. The next run hands these
+records over to Snakemake.
 """
 
 import gzip
@@ -21,44 +22,50 @@ from rllc.run.planned import FOLDER
 NOTES = FOLDER / "expected"
 FIELDS = ("rule", "input", "params", "code", "software_stack_hash", "record_format_version")
 LATER = 0.01  # seconds: a file is newer than its record where it is newer by this
+Notes = dict[str, dict[str, Any]]  # output -> {"record": ..., "before": state}
 _ours: list[Path] = []  # the note of this process
+
+
+class UnreadableNote(ValueError):
+    """A note is cut short or is none."""
 
 
 def note(jobs: Iterable[Any], persistence: Any) -> None:
     """Write the records that the outputs of jobs are going to have."""
     from snakemake.persistence import RECORD_FORMAT_VERSION
 
-    records = {}
+    notes: Notes = {}
     for job in jobs:
         fields = (
             job.rule.name, list(map(str, persistence._input(job))), persistence._params(job),
             persistence._code(job.rule), persistence._software_stack_hash(job), RECORD_FORMAT_VERSION,
         )  # fmt: skip
         record = dict(zip(FIELDS, fields, strict=True))
-        records |= {str(file): record for file in job.output}
-    NOTES.mkdir(parents=True, exist_ok=True)
+        notes |= {str(file): {"record": record, "before": _state(Path(file))} for file in job.output}
     file = NOTES / f"{time.time_ns()}-{uuid.uuid4().hex[:8]}.json.gz"
-    temporary = file.with_suffix(f".{os.getpid()}")
-    temporary.write_bytes(gzip.compress(json.dumps(records).encode(), mtime=0))
-    temporary.replace(file)
+    _write(notes, file)
     _ours.append(file)
 
 
 def ours() -> bool:
     """Return whether this process has begun a run and not ended it."""
-    return any(file.is_file() for file in _ours)
+    return bool(_ours)
 
 
 def expected() -> dict[str, dict[str, Any]]:
-    """Return output -> its record, of all runs that did not come to their end. The latest run counts."""
+    """Return output -> its record, of the files that runs which did not come to their end have made."""
     records: dict[str, dict[str, Any]] = {}
-    for file in sorted(NOTES.glob("*.json.gz")):
-        records |= json.loads(gzip.decompress(file.read_bytes()))
+    for file in _files():
+        made = {output: entry for output, entry in _read(file).items() if _was_made(output, entry)}
+        records |= {output: entry["record"] for output, entry in made.items()}
     return records
 
 
 def serve() -> None:
-    """Have Snakemake, in this process, read an expected record where its own is of no file that is there."""
+    """Have Snakemake, in this process, read an expected record where its own is of no file that is there.
+
+    Raise UnreadableNote, which names the file.
+    """
     records = expected()
     if not records:
         return
@@ -68,7 +75,7 @@ def serve() -> None:
 
     def metadata(persistence: Any, target: Any) -> Any:
         record = own(persistence, target)
-        if str(target) in records and _is_of_another_file(record, Path(target)):
+        if str(target) in records and not is_of(record, Path(target)):
             return MetadataRecord(**records[str(target)])
         return record
 
@@ -76,27 +83,74 @@ def serve() -> None:
 
 
 def hand_over(persistence: Any) -> None:
-    """Write the expected record of every file that is there without its own, then remove the notes.
+    """Write the expected record of every file that was made and has none of its own.
 
-    Call it where no job of an earlier run is left: what is absent then will not be made by one.
+    Notes of files that are still to be made stay: a job that nothing knows of may make them.
     """
     from snakemake.persistence import MetadataRecord
 
-    notes = sorted(NOTES.glob("*.json.gz"))
+    _ours.clear()
+    persistence._clear_cache()
     for output, record in expected().items():
         file = Path(output)
-        if _is_of_another_file(persistence._read_record(output), file):
+        if file.is_file() and not is_of(persistence._read_record(output), file):
             times = dict.fromkeys(("starttime", "endtime"), file.stat().st_mtime)
             persistence._write_record(output, MetadataRecord(**record, **times, incomplete=False))
-    for file in notes:
-        file.unlink()
+    persistence._clear_cache()
+    for note_file in _files():
+        entries = _read(note_file)
+        left = {output: entry for output, entry in entries.items() if not _was_made(output, entry)}
+        if not left:
+            note_file.unlink()
+        elif len(left) < len(entries):
+            _write(left, note_file)
 
 
-def _is_of_another_file(record: Any, file: Path) -> bool:
-    """Return whether a file is there and Snakemake's record is of none, or of an earlier one in its place.
+def is_of(record: Any, file: Path) -> bool:
+    """Return whether Snakemake's record is of the file that is there, and of no earlier one in its place.
 
-    Snakemake's records hold the time of the file's last change.
+    A record holds the time of the file's last change.
     """
-    if not file.is_file():
+    if record is None or not file.exists():
         return False
-    return record is None or not record.endtime or file.stat().st_mtime > record.endtime + LATER
+    return record.endtime is not None and file.stat().st_mtime <= record.endtime + LATER
+
+
+def _files() -> list[Path]:
+    """Return the notes, the oldest first."""
+    return sorted(NOTES.glob("*.json.gz"))
+
+
+def _was_made(output: str, entry: dict[str, Any]) -> bool:
+    state = _state(Path(output))
+    return state is not None and state != entry["before"]
+
+
+def _state(file: Path) -> list[int] | None:
+    """Return what tells one file from another in its place; None where there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return [status.st_mtime_ns, status.st_size, status.st_ino]
+
+
+def _read(file: Path) -> Notes:
+    try:
+        return dict(json.loads(gzip.decompress(file.read_bytes())))
+    except (OSError, EOFError, ValueError) as error:
+        raise UnreadableNote(
+            f"{file} cannot be read ({error}). It says under which settings a run on a cluster made results. "
+            "Where no such run was killed, move it away; else move away, too, what that run made"
+        ) from error
+
+
+def _write(notes: Notes, file: Path) -> None:
+    """Write a note, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_suffix(f".{os.getpid()}")
+    with temporary.open("wb") as stream:
+        stream.write(gzip.compress(json.dumps(notes).encode(), mtime=0))
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)

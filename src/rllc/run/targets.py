@@ -100,7 +100,7 @@ def not_measured(target: str, results: str, measured: Mapping[str, Collection[st
     if name in measured[experiment]:
         return None
     others = [each for each, names in measured.items() if name in names]
-    where = f" ({', '.join(others)} has)" if others else ""
+    where = f" (it is in {', '.join(others)})" if others else ""
     return (
         f"`{target}`: the experiment {experiment} has no dataset {name}{where}; "
         f"its datasets are {', '.join(sorted(measured[experiment])) or 'none'}"

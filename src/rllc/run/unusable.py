@@ -41,7 +41,7 @@ class Unusable:
             if os.path.lexists(output):
                 reason = self.problem(output)
                 if not reason and output not in recorded:
-                    reason = f"{output} has no record of a run"
+                    reason = f"{output} is not as a run made it, or no run did"
                 if reason:
                     found[Path(output)] = reason
         return found

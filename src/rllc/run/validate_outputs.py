@@ -5,6 +5,7 @@ else may have written it. Each job compares the SHA-256 of what it reads. Here o
 """
 
 import json
+import stat
 import struct
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ TOKENIZERS = "tokenizers"  # the folder whose .json files are tokenizers; all ot
 
 def problem(file: Path) -> str | None:
     """Return why an output cannot be used, or None. Raise FileNotFoundError where there is none."""
-    if file.is_dir():
-        return f"{file} is a folder, and a file is made there"
+    if not stat.S_ISREG(file.stat().st_mode):
+        return f"{file} is a folder or a device, and a file is made there"
     try:
         if file.suffix == ".nc":
             return _of_dataset(file)
@@ -34,7 +35,9 @@ def problem(file: Path) -> str | None:
             return _of_manifest(file)
         if file.suffix in ENDS:
             return _of_end(file)
-    except PermissionError as error:
+    except FileNotFoundError:
+        raise
+    except OSError as error:
         return f"{file} cannot be read ({error.strerror})"
     return None
 
@@ -59,7 +62,7 @@ def _of_manifest(file: Path) -> str | None:
     """Compare the files that a manifest names by existence and size."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return f"{file} is not readable"
     entries = _entries(content)
     if not entries:
@@ -94,5 +97,6 @@ def _entries(content: Any) -> list[dict[str, Any]]:
     """Return every {file, bytes, sha256} in a manifest, at its top level or in a list there."""
     if not isinstance(content, dict):
         return []
-    candidates = [*content.values(), *(content.get("checkpoints") or [])]
+    checkpoints = content.get("checkpoints")
+    candidates = [*content.values(), *(checkpoints if isinstance(checkpoints, list) else [])]
     return [entry for entry in candidates if isinstance(entry, dict) and {"file", "bytes"} <= set(entry)]

@@ -114,10 +114,10 @@ def test_documents_left_out_are_counted_and_named(caplog):
     caplog.set_level("INFO", logger="rllc")
     twice = [Document(TEXTS[5], "a copy"), Document(TEXTS[7], "folder/copy"), Document(" \n", "blank")]
     collect([*documents(), *twice], held_out_fraction=0.3)
-    assert "2 documents" in caplog.text
+    assert ": 2, such as" in caplog.text
     assert "'folder/5'" in caplog.text
     assert "'a copy'" in caplog.text
-    assert "1 document has" in caplog.text
+    assert ": 1, such as" in caplog.text
     assert "'blank'" in caplog.text
 
 

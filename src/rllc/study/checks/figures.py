@@ -7,7 +7,7 @@ from rllc.study.datasets import datasets, distributions, validated
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.rows import FigureRow
-from rllc.study.section import nearest
+from rllc.study.section import like
 from rllc.study.study import Animation, Experiment, Figure, Study
 
 # options of figures; a table is by distribution
@@ -101,9 +101,13 @@ def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str)
     known = options(row) if figure.options else {}
     for name, value in figure.options.items():
         if name not in known:
-            hint = nearest(name, known) if known else "; it has none"
             right = ", ".join(f"{option.name} ({option.kind})" for option in listed(row))
-            hint += f" Its options are {right}; docs/figures.md has those of all" if known else ""
+            close = f"; did you mean '{like(name, known)[0]}'?" if like(name, known) else "."
+            hint = (
+                f"{close} Its options: {right}. docs/figures.md has those of all"
+                if known
+                else "; it has none"
+            )
             yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
         elif words := misfit(row, name, value):
             yield f"{place}.options.{name}: give {words}"

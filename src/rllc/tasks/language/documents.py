@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -69,9 +69,12 @@ def collect(
         if sha256 not in kept or document.name < kept[sha256].name:
             kept[sha256] = Document(text, document.name)
     if equal:
-        log.info("%s another's text and count once, such as %r and %r", _have(equal), *equal[0])
+        log.info(
+            "documents with a text that another has, which counts once: %d, such as %r and %r",
+            len(equal), *equal[0],
+        )  # fmt: skip
     if blank:
-        log.info("%s no text and are left out, such as %r", _have(blank), blank[0])
+        log.info("documents without text, which are left out: %d, such as %r", len(blank), blank[0])
     if not kept:
         raise ValueError(
             "the source yielded no text: every document was empty, or the source's filters left none; "
@@ -99,10 +102,6 @@ def _storable(text: str) -> str:
     return text
 
 
-def _have(left_out: Sized) -> str:
-    return "1 document has" if len(left_out) == 1 else f"{len(left_out)} documents have"
-
-
 def texts_of(table: pa.Table, *, held_out: bool) -> Iterator[str]:
     """Yield the texts of one side of the split, in order, without a copy of the whole side."""
     for text, out in zip(table["text"], table["held_out"], strict=True):
@@ -124,7 +123,7 @@ def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
     left_out = pc.and_(table["held_out"], pc.is_in(table["sha256"], pa.concat_arrays(seen)))
     if names := table["name"].filter(left_out).to_pylist():
         log.info(
-            "%d documents held out here are trained on in another distribution and left out, such as %r",
+            "documents held out here that are trained on in another distribution, left out: %d, such as %r",
             len(names), names[0],
         )  # fmt: skip
     return table.filter(pc.invert(left_out))

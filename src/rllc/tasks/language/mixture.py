@@ -68,8 +68,8 @@ def _distinct(tables: Mapping[str, pa.Table], weights: Mapping[str, float]) -> d
         table = tables[name].select(SCHEMA.names).filter(new)
         if shared := tables[name]["name"].filter(pc.invert(new)).to_pylist():
             log.info(
-                "%d documents of %r are also in a part before it and count for that, such as %r",
-                len(shared), name, shared[0],
+                "documents of %r that are also in a part before it, and count for that: %d, such as %r",
+                name, len(shared), shared[0],
             )  # fmt: skip
         parts[name] = table.append_column("part", pa.array([name] * table.num_rows, pa.string()))
         seen.update(hashes)
