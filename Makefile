@@ -12,7 +12,9 @@ READY := $(VENV)/.ready
 # Packages of another Python that a shell or a module of a cluster names would come before those of the environment.
 unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
-UNIT := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm"
+UNIT := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm" --durations=12
+# What computes or draws nothing: files, configs and runs of Snakemake, the same on every processor.
+WITHOUT_NUMBERS := $(addprefix --ignore=tests/,run store study test_copies.py test_environment.py test_security.py)
 MACHINES := machine-default machine-avx2 machine-compatible machine-threads
 .PHONY: help env run quick status partial chunks test unit workflow-test test-slurm test-machines $(MACHINES) check docs \
   bench lock clean
@@ -59,12 +61,12 @@ unit: env  ## unit tests
 	$(UNIT)
 
 workflow-test: env  ## the DAG, end to end
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m workflow tests/workflow
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal -m workflow --durations=12 tests/workflow
 
 test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
 	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm
 
-test-machines: $(MACHINES)  ## unit tests with the numbers of other processors, about 3 minutes each of 4
+test-machines: $(MACHINES)  ## unit tests of numbers and figures with the numbers of other processors, about 3 minutes each of 4
 
 # Instructions that torch, MKL and oneDNN may use, and threads: each changes the order of sums. One alone: make machine-avx2
 machine-default: export ATEN_CPU_CAPABILITY := default
@@ -77,7 +79,7 @@ machine-avx2 machine-threads: export MKL_NUM_THREADS := 4
 machine-avx2 machine-threads: export OMP_WAIT_POLICY := PASSIVE
 $(MACHINES): env
 	@$(BIN)/python -c 'import torch; print("$@:", torch.backends.cpu.get_cpu_capability(), torch.get_num_threads(), "threads")'
-	$(UNIT)
+	$(UNIT) $(WITHOUT_NUMBERS)
 
 check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/ruff check .

@@ -32,7 +32,8 @@ def make(folder, *arguments, **variables):
 def test_make_drops_packages_of_another_python():
     """Clusters' modules set PYTHONPATH; Snakemake then fails at its first import."""
     show = ["--eval", 'show: ; @echo "[$$PYTHONPATH$$PYTHONHOME]"', "show"]
-    assert make(ROOT, *show, PYTHONPATH="/elsewhere", PYTHONHOME="/elsewhere") == "[]\n"
+    said = make(ROOT, *show, PYTHONPATH="/elsewhere", PYTHONHOME="/elsewhere")
+    assert "[]" in said.splitlines()
 
 
 @pytest.mark.parametrize("links", [True, False])
