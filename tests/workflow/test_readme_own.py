@@ -199,7 +199,7 @@ def test_dry_runs_that_the_readme_names_succeed_and_the_default_one_says_its_dis
         said = re.findall(r"^[\d,]+ jobs to run: .* ([\d.,]+ [MG]B) of disk", done.stdout, re.MULTILINE)
         assert len(said) == 1, overlay
         if not overlay:
-            (promised,) = re.findall(r"about (\d+) MB by\s+the forecast", README)
+            (promised,) = re.findall(r"about (\d+) MB of\s+disk", README)
             assert abs(int(said[0].removesuffix(" MB")) - int(promised)) <= 15
 
 
