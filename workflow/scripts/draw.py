@@ -1,6 +1,7 @@
 """One figure: PNG, PDF, the dataset drawn, and its caption."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rllc.job.stage import run
@@ -20,7 +21,7 @@ def main(
     ]
     if unfinished:
         note = f"Unfinished: {'; '.join(unfinished)}; the rest is blank."
-        drawing = drawing._replace(caption=f"{note} {drawing.caption}")
+        drawing = replace(drawing, conditions=[note, *drawing.conditions])
     write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
 
 

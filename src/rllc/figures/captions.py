@@ -65,7 +65,8 @@ def drawing(
     typed = "head_type" in data and "seed" in data["head_type"].dims
     ends = [*conditions, seeds(data) if named else ""]
     more = [types(data["head_type"]) if typed else "", *details, *(labels(data) if named else [])]
-    return Drawing(figure, data, *compose(*findings, conditions=ends, details=more, title=title))
+    caption, _ = compose(*findings, conditions=ends, details=more, title=title)
+    return Drawing(figure, data, caption)
 
 
 def of_estimates(

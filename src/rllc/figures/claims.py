@@ -117,7 +117,7 @@ def claims_sorting(
     figure.set_size_inches(width * len(side_by_side), bottom)
     ax.set(xlim=(0, width * len(side_by_side)), ylim=(bottom, 0))
     means = averaged(claims, data["statistic"].values.tolist())
-    return Drawing(figure, data, *_caption(data, errors, means))
+    return Drawing(figure, data, _caption(data, errors, means)[0])
 
 
 def _of_experiments(claims: xr.Dataset, group: str, patterns: Sequence[str]) -> xr.Dataset:

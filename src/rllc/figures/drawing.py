@@ -5,7 +5,9 @@ types below), ``title`` (what the experiment is called), ``setting`` (a sampling
 where it is optional, says the types of heads.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,21 +23,50 @@ Name = str | None  # a distribution; None: "mixture", or the dataset's first
 Names = Sequence[str] | None  # distributions; None: a function's default
 Seed = int | None  # a training seed; None: the first
 Seeds = Sequence[int] | None  # training seeds; None: all
+NAN = float("nan")
 
 
-class Drawing(NamedTuple):
+class Finding(NamedTuple):
+    """One number that a figure shows.
+
+    label  what the number is, complete in itself: quantity, head, text and step
+    error  its standard error; NaN: none is known. Where ``label`` ends in "mean and sd of N seeds", their sd
+    unit   "1" for a plain number, "%" for a share, which stands in ``value`` in per cent
+    """
+
+    label: str
+    value: float
+    error: float = NAN
+    unit: str = "1"
+
+    def __str__(self) -> str:
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"{self.label}: {rounded(self.value, self.error)}{unit}"
+
+
+@dataclass(frozen=True)
+class Drawing:
     """A finished figure.
 
-    figure   the matplotlib Figure, not bound to any window
-    data     what is drawn, and nothing else
-    caption  plain text of some 120 words; its numbers are computed from ``data``
-    details  what a caption has no room for; it goes into the attributes of the dataset drawn
+    figure      the matplotlib Figure, not bound to any window
+    data        what is drawn, and nothing else
+    title       what is drawn, in one sentence
+    findings    the numbers that a reader should take away, at most eight; each computed from ``data``
+    conditions  sentences on how the numbers were made, without which they would be misread
     """
 
     figure: Figure
     data: xr.Dataset
-    caption: str
-    details: str = ""
+    title: str
+    findings: Sequence[Finding] = ()
+    conditions: Sequence[str] = ()
+
+    @property
+    def caption(self) -> str:
+        """Title, findings and conditions, one below the other."""
+        return "\n".join(
+            [self.title, *(f"- {each}" for each in self.findings), *filter(None, self.conditions)]
+        )
 
 
 class Animation(NamedTuple):
@@ -51,6 +82,22 @@ class Animation(NamedTuple):
     frames: int
     show: Callable[[int], Sequence[Artist]]
     caption: str
+
+
+def rounded(value: float, error: float = NAN) -> str:
+    """Return a value with as many decimals as its error, which has two digits below 3 and one above.
+
+    Without an error the value has three digits, whole numbers all of theirs: "1,342", "0.512", "3.33 ± 0.07".
+    """
+    if not math.isfinite(value):
+        return "none"
+    if not math.isfinite(error) or error <= 0:
+        whole = value == round(value) or abs(value) >= 1000
+        return f"{value:,.0f}" if whole else f"{value:.3g}"
+    exponent = math.floor(math.log10(error))
+    digits = 2 if error / 10**exponent < 3 else 1
+    decimals = max(0, digits - 1 - exponent)
+    return f"{value:,.{decimals}f} ± {error:,.{decimals}f}"
 
 
 def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | None = None) -> None:

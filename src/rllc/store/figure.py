@@ -1,11 +1,13 @@
-"""Writing a figure: the same drawing as PNG and PDF, with the dataset drawn and the caption."""
+"""Writing a figure: the same drawing as PNG and PDF, with the dataset drawn, the findings and the caption."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
-from rllc.figures.drawing import Drawing, save
+from rllc.figures.drawing import Drawing, Finding, save
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import stamp
 from rllc.store.whole import whole, write_text
@@ -29,10 +31,26 @@ def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> 
     """Write all four files, each whole or not at all; ``attributes`` go into the dataset drawn."""
     with whole(files.png) as png, whole(files.pdf) as pdf:
         save(drawing, png=png, pdf=pdf)
-    words = {"caption": drawing.caption, "details": drawing.details}
-    drawn = flagged(drawing.data).assign_attrs({**attributes, **stamp(), **words})
+    drawn = with_findings(flagged(drawing.data), drawing.findings)
+    drawn = drawn.assign_attrs({**attributes, **stamp(), "caption": drawing.caption})
     write_dataset(drawn, files.data)
     write_text(drawing.caption + "\n", files.caption)
+
+
+def with_findings(drawn: xr.Dataset, findings: Sequence[Finding]) -> xr.Dataset:
+    """Return the dataset with its findings: ``finding_value``, ``finding_error``, ``finding_unit`` (finding)."""
+    if not findings:
+        return drawn
+    labels, values, errors, units = zip(*findings, strict=True)
+    made = xr.Dataset(
+        {
+            "finding_value": ("finding", np.asarray(values, dtype=float), {"long_name": "number of the caption", "units": "see finding_unit"}),
+            "finding_error": ("finding", np.asarray(errors, dtype=float), {"long_name": "its standard error", "units": "see finding_unit"}),
+            "finding_unit": ("finding", np.asarray(units, dtype=object), {"long_name": "unit of the number"}),
+        },
+        {"finding": np.asarray(labels, dtype=object)},
+    )  # fmt: skip
+    return drawn.merge(made, combine_attrs="override")
 
 
 def flagged(drawn: xr.Dataset) -> xr.Dataset:

@@ -1,6 +1,7 @@
 """Refined LLC of each head over training (arXiv 2410.02984, Figs. 2, 3, 5)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import xarray as xr
@@ -210,4 +211,4 @@ def rllc_by_distribution(
     if apart is None:
         return drawing
     contrasts = apart.drop_attrs(deep=False)
-    return drawing._replace(data=drawing.data.merge(contrasts, join="left", compat="override"))
+    return replace(drawing, data=drawing.data.merge(contrasts, join="left", compat="override"))

@@ -85,7 +85,7 @@ def calibration_grid(
         details=["Criteria are of this distribution over the steps and components swept."],
         title=title,
     )
-    return Drawing(figure, data, *words)
+    return Drawing(figure, data, words[0])
 
 
 def _sweep_line(ax: Axes, each: xr.Dataset, color: tuple) -> None:

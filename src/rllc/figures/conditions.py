@@ -1,0 +1,120 @@
+"""Conditions under which the numbers of a figure hold: sentences for its caption.
+
+A function returns a list of sentences, empty where nothing needs to be said.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures import held_out
+from rllc.figures.inputs import faulty
+from rllc.vocabulary import STATUS
+
+LEVEL = (
+    "n_beta",
+    "localization",
+    "step_size",
+    "reference_norm",
+)  # settings on which an estimate's level depends
+SEVERAL = 8  # cells that are each named
+
+
+def of_estimates(source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str) -> list[str]:
+    """Return the conditions of a figure of estimates: bands, setting, seeds, unreliable and missing cells.
+
+    source  the dataset, with its sampling setting
+    drawn   what of it is drawn: ``name``, and what is drawn ``beside`` it
+    """
+    bands = ["Bands: one Monte Carlo standard error, given the minibatches."] if f"{name}_se" in drawn else []
+    return [
+        *bands,
+        *setting(source),
+        *unreliable(drawn, name),
+        *missing(drawn, name, *beside),
+        *few_contexts(source, drawn),
+        *seeds(drawn),
+    ]
+
+
+def setting(source: xr.Dataset) -> list[str]:
+    """Return the sampling setting: "Setting: n_beta 30, localization 200, step_size 0.001."."""
+    values = recorded(source, "sampling")
+    known = [f"{key} {values[key]:g}" for key in LEVEL if values.get(key) is not None]
+    return [f"Setting: {', '.join(known)}."] if known else []
+
+
+def contexts(source: xr.Dataset, section: str) -> list[str]:
+    """Return on how many held-out contexts a measure is.
+
+    section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each
+    """
+    values = recorded(source, section)
+    read = values.get("contexts") or values.get("probes", 0) * values.get("batch_size", 0)
+    if not read:
+        return []
+    few = held_out.fewer(source, read)
+    return [f"Measured on {read:,} held-out contexts of each distribution.{few}"]
+
+
+def few_contexts(source: xr.Dataset, drawn: xr.Dataset) -> list[str]:
+    """Return what is held out of each text of the user's own, and of texts with few contexts."""
+    text = held_out.text(source, drawn)
+    return [text] if text else []
+
+
+def seeds(drawn: xr.Dataset | xr.DataArray) -> list[str]:
+    """Return which training seeds are drawn: "Training seed 0." or "Training seeds 0, 1."."""
+    if "seed" not in drawn.coords:
+        return []
+    names = np.atleast_1d(drawn["seed"].values).tolist()
+    return [f"Training seed{'s' * (len(names) > 1)} {', '.join(map(str, names))}."]
+
+
+def unreliable(drawn: xr.Dataset, name: str) -> list[str]:
+    """Return how many estimates are not reliable, and which if they are few; nothing where all are reliable."""
+    wrong = faulty(drawn, name)
+    if wrong is None or not bool(wrong.any()):
+        return []
+    total, bad = int(drawn[name].notnull().sum()), int(wrong.sum())
+    named = f": {_cells(wrong)}" if bad <= SEVERAL else ""
+    return [f"Rings: {bad} of {total} estimates are not reliable{named}."]
+
+
+def missing(drawn: xr.Dataset, *names: str) -> list[str]:
+    """Return how many cells have no value and how many chains failed; nothing where there are none."""
+    sentences = [
+        f"Crosses: {absent} of {drawn[name].size} cells of {name} are missing."
+        for name in names
+        if (absent := int(drawn[name].isnull().sum()))
+    ]
+    if "status" in drawn:
+        codes = np.bincount(drawn["status"].values.astype(np.int64).ravel(), minlength=len(STATUS))
+        bad = [f"{codes[n]} {STATUS[n]}" for n in range(1, len(STATUS)) if codes[n]]
+        sentences += [f"Chains that failed: {', '.join(bad)} of {codes.sum()}."] if bad else []
+    return sentences
+
+
+def recorded(dataset: xr.Dataset, section: str) -> dict[str, Any]:
+    """Return the settings that a dataset was made with (attribute, JSON); empty if absent."""
+    return json.loads(dataset.attrs.get(section, "{}"))
+
+
+def _cells(wrong: xr.DataArray) -> str:
+    """Return the labels of the cells that are true: "0:2 at step 1,342 on code, ..."."""
+    stacked = wrong.stack(cell=wrong.dims) if wrong.ndim else wrong.expand_dims("cell")
+    found = []
+    for cell in stacked[stacked.values]["cell"].values if wrong.ndim else []:
+        labels = dict(zip(wrong.dims, cell if isinstance(cell, tuple) else (cell,), strict=True))
+        words = [str(labels[dim]) for dim in labels if dim not in ("seed", "step", "distribution")]
+        words += [f"step {int(labels['step']):,}"] if "step" in labels else []
+        words += (
+            [str(labels["distribution"])]
+            if "distribution" in labels and wrong.sizes["distribution"] > 1
+            else []
+        )
+        words += [f"seed {labels['seed']}"] if "seed" in labels and wrong.sizes["seed"] > 1 else []
+        found.append(" ".join(words))
+    return "; ".join(found)
