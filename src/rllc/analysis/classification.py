@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import needing
+from rllc.analysis.needs import needing
 from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
-from rllc.analysis.readings import layer_of
+from rllc.vocabulary import layer_of
 from rllc.analysis.tokens import (
     CLASSES,
     bracket_head,
