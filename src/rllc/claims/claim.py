@@ -76,6 +76,7 @@ class Claim:
     published: str = ""
     reached: int = 0
     correction: str = ""
+    family: str = ""
     work: str = ""
 
     def applies(self, experiment: Experiment) -> bool:
@@ -102,6 +103,7 @@ def claim(
     published: str = "",
     reached: int = 0,
     correction: str = "",
+    family: str = "",
 ) -> Callable[[Function], Function]:
     """Put a claim on a function that gives its number for one run; several may stand on one function.
 
@@ -118,6 +120,7 @@ def claim(
     published   what the claimants' own data give, in words
     reached     step that the claim speaks of: shorter trainings are not judged
     correction  how the claim departs from the one that was fixed before results, and why
+    family      under which it stands in tables; default the label of its experiment
 
     Raises ValueError where bounds are missing or contradict each other.
     """
@@ -135,7 +138,7 @@ def claim(
         statistic = _statistic(function, label, unit)
         made = Claim(
             name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus, ratio,
-            given, published, reached, correction,
+            given, published, reached, correction, family,
         )  # fmt: skip
         function.claims = [made, *getattr(function, "claims", [])]
         return function

@@ -44,6 +44,7 @@ TEXTS = {
     "text": ("the claim", "1"),
     "source": ("who claims it", "1"),
     "work": ("which module of claims it belongs to", "1"),
+    "family": ("group of claims that it stands with", "1"),
     "experiment_of_claim": ("experiment that the claim is about", "1"),
     "versus": ("experiment that it is compared with", "1"),
     "comparison": ("how it is compared with that experiment's mean: difference or ratio", "1"),

@@ -370,6 +370,7 @@ def _row(
         "text": claim.text,
         "source": claim.source,
         "work": claim.work,
+        "family": claim.family or table.experiments[name].label or name,
         "experiment_of_claim": name,
         "versus": claim.versus or "",
         "comparison": ("ratio" if claim.ratio else "difference") if claim.versus else "",

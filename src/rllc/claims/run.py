@@ -20,6 +20,7 @@ from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.verdicts import sound
 from rllc.vocabulary import layer_of
 
+NAN = float("nan")
 REDRAW = "redraw"  # dim of redrawn curves
 REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 % of error
 Datasets = Mapping[str, xr.Dataset]
@@ -184,7 +185,7 @@ class Run:
                 f"needs {needed}" if needed else f"{variable} has no value{_between(from_step, to_step)}"
             )
         known = error is not None and bool(np.isfinite(error.where(value.notnull(), 0.0)).all())
-        share = float("nan") if fault is None else float(fault.mean())
+        share = NAN if fault is None else float(fault.mean())
         seeded = bool(json.loads(data.attrs.get("sampling", "{}")).get("seeded"))
         reading = Reading(
             variable, share, error is not None, known, seeded, controlled, float(value["step"][-1])
@@ -211,6 +212,26 @@ class Run:
         return quiet.curve(
             f"{name}.{short}{CONTROL if controlled else ''}{STANDARD_ERROR}", heads=heads, **labels
         )
+
+    def with_error(self, value: xr.DataArray, error: xr.DataArray, name: str) -> xr.DataArray:
+        """Return a value that a function made, with a standard error that its dataset does not have.
+
+        value, error  without a dim, or with the same ones
+        name          of the value: equal names are redrawn by equal numbers
+        """
+        reading = Reading(name, NAN, True, bool(np.isfinite(error).all()), False, False, NAN)
+        self.readings.append(reading)
+        if not self.noise:
+            return value
+        stream = np.random.default_rng(zlib.crc32(f"{name} {self.seed}".encode()))
+        normals = xr.DataArray(stream.normal(size=(REDRAWS, *value.shape)), dims=(REDRAW, *value.dims))
+        reading.normals = normals.values.reshape(REDRAWS, -1)
+        reading.freedom = np.full(reading.normals.shape[1], np.inf)
+        return value + error * normals
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the settings that a dataset was measured with, as it records them."""
+        return json.loads(self.dataset(name).attrs.get(name, "{}"))
 
     def _at(self, values: xr.DataArray, variable: str, labels: Mapping[str, Any]) -> xr.DataArray:
         """Return the values at the labels, without dims of one label and without other coordinates."""

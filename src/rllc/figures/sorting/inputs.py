@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, NotJudged, largest_means, smooth_error
 from rllc.figures import style
 from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
 
@@ -67,13 +67,14 @@ def llc_means(one: Datasets) -> xr.Dataset | None:
     """
     if "llc" not in one:
         return None
-    known = one["llc"].dropna("step", subset=["llc"])
-    error = known["llc_se"].values if "llc_se" in known else None
-    means = before_peak(Curve(known["step"].values, known["llc"].values, error))
-    if means is None or not means.value.max() > 0:
+    known = one["llc"].dropna("step", subset=["llc"]).reset_coords(drop=True)
+    try:
+        means = xr.Dataset({"llc": largest_means(known["llc"])})
+    except NotJudged:
         return None
-    drawn = {"llc": means.value} | ({} if means.error is None else {"error": means.error})
-    return xr.Dataset({name: ("step", values) for name, values in drawn.items()}, {"step": means.step})
+    if "llc_se" in known:
+        means["error"] = smooth_error(known["llc_se"].sel(step=slice(PEAK_FROM, None)))
+    return means if float(means["llc"].max()) > 0 else None
 
 
 def llc_peak(one: Datasets) -> xr.DataArray | None:
