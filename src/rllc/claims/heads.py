@@ -1230,11 +1230,6 @@ def lambda_separates_likelihood(run: Run) -> Number:
 claim = partial(any_claim, where=several_layers, family="every seed (App. G)")
 
 
-def _count(run: Run, kind: str) -> float:
-    """Return how many heads have a type at the end."""
-    return float((run.types == kind).sum())
-
-
 @claim(
     "Every run has exactly one current-token head",
     source=f"{PAPER}, App. G",
@@ -1244,7 +1239,7 @@ def _count(run: Run, kind: str) -> float:
     at_most=1,
 )
 def one_current(run: Run) -> Number:
-    return _count(run, "current-token")
+    return run.count("current-token")
 
 
 @claim(
@@ -1257,7 +1252,7 @@ def one_current(run: Run) -> Number:
     given="previous_one_or_two",
 )
 def induction_equals_previous(run: Run) -> Number:
-    return _count(run, "induction") - _count(run, "previous-token")
+    return run.count("induction") - run.count("previous-token")
 
 
 @claim(
@@ -1269,7 +1264,7 @@ def induction_equals_previous(run: Run) -> Number:
     at_most=2,
 )
 def previous_one_or_two(run: Run) -> Number:
-    return _count(run, "previous-token")
+    return run.count("previous-token")
 
 
 MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0, previous-token heads included"

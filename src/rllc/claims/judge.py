@@ -94,7 +94,7 @@ def judge(
     Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of shuffles in
     which every seed passes by its value alone. Above ``CHANCE`` the claim is not judged.
     """
-    table = _Values(experiments, datasets)
+    table = _Values(experiments, datasets, repeat or {})
     rows = []
     for name, experiment in experiments.items():
         about = [each for each in claims if each.applies(experiment) and table.has(each.statistic, name)]
@@ -105,7 +105,7 @@ def judge(
     called = [f"{each.name}.{name}" if each.name in several else each.name for each, name in rows]
     outcomes = [_outcome(each, name, table) for each, name in rows]
     outcomes = _presupposing(rows, outcomes)
-    chances = _chances(rows, table, repeat or {}, tell)
+    chances = _chances(rows, table, tell)
     seeds = sorted({seed for name in experiments for seed in table.seeds(name)})
     columns: dict[str, list[Any]] = {key: [] for key in (*PER_SEED, *NUMBERS, *TEXTS)}
     for (each, name), outcome, chance in zip(rows, outcomes, chances, strict=True):
@@ -228,8 +228,13 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
 class _Values:
     """Statistics of experiments by seed, each worked out once."""
 
-    def __init__(self, experiments: Mapping[str, Experiment], datasets: Mapping[str, Datasets]) -> None:
-        self.experiments, self.datasets = experiments, datasets
+    def __init__(
+        self,
+        experiments: Mapping[str, Experiment],
+        datasets: Mapping[str, Datasets],
+        repeat: Mapping[str, Analysis],
+    ) -> None:
+        self.experiments, self.datasets, self.repeat = experiments, datasets, repeat
         self._known: dict[tuple[Any, str, bool], dict[int, Value] | None] = {}
 
     def seeds(self, experiment: str) -> list[int]:
@@ -244,7 +249,7 @@ class _Values:
 
     def run(self, experiment: str, seed: int) -> Run:
         """Return one seed of an experiment."""
-        return Run(self.experiments[experiment], self.datasets[experiment], seed)
+        return Run(self.experiments[experiment], self.datasets[experiment], seed, repeat=self.repeat)
 
     def has(self, statistic: Statistic, experiment: str) -> bool:
         """Whether the experiment has what the statistic is read off."""
@@ -438,7 +443,6 @@ def _different(kinds: np.ndarray, count: int) -> list[tuple[str, ...]] | None:
 def _chances(
     rows: Sequence[tuple[Claim, str]],
     table: _Values,
-    repeat: Mapping[str, Analysis],
     tell: Callable[[str], None],
 ) -> list[tuple[float, int]]:
     """Return for each claim the share of shuffles in which every seed passes, and their number; NaN without types."""
@@ -463,7 +467,7 @@ def _chances(
         for seed, orders in each_seed.items():
             table_of = {place: np.full(len(orders), NAN) for place in places}
             for n, types in enumerate(orders):
-                run = Run(table.experiments[name], table.datasets[name], seed, shuffled=types, repeat=repeat)
+                run = table.run(name, seed).like(shuffled=types)
                 for place in places:
                     table_of[place][n] = _passes_alone(
                         rows[place][0], run, table.of(rows[place][0].statistic, name)[seed]
@@ -528,7 +532,7 @@ def _published(
         found: dict[int, float] = {}
         for experiment, datasets in published.get(each.work, ()):
             if each.applies(experiment) and not each.versus:
-                table = _Values({experiment.name: experiment}, {experiment.name: datasets})
+                table = _Values({experiment.name: experiment}, {experiment.name: datasets}, {})
                 if table.has(each.statistic, experiment.name):
                     found = {s: v.value for s, v in table.of(each.statistic, experiment.name).items()}
         values.append(found)

@@ -122,6 +122,10 @@ class Run:
             raise NotJudged(f"needs {at_least} {heads}{where}, has {len(found) or 'none'}")
         return found
 
+    def count(self, kind: str) -> float:
+        """Return how many heads have a type. Raises Absent. No shuffle changes it, so chance is not asked of it."""
+        return float((measured_types(self.datasets, self.seed) == kind).sum())
+
     def dataset(self, name: str) -> xr.Dataset:
         """Return a dataset of this seed; an analysis of types of heads as these types have it. Raises Absent."""
         if name not in self.datasets:
