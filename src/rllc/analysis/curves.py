@@ -38,6 +38,8 @@ def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
     view = np.lib.stride_tricks.sliding_window_view(known.values, window, axis)
     first = window // 2
     middle = known.isel(step=slice(first, known.sizes["step"] - (window - 1 - first)))
+    if LAST_STEP in known.coords and int(known["step"][-1]) >= int(known[LAST_STEP]):
+        middle = middle.assign_coords({LAST_STEP: int(middle["step"][-1])})  # the last mean that there can be
     return middle.copy(data=view.mean(-1))
 
 

@@ -180,7 +180,7 @@ class Run:
         asked = value["step"].sel(step=slice(from_step, to_step))
         last_step = int(asked[-1]) if asked.size else 0
         value, error, fault, normals = (
-            None if each is None else each.isel({d: n for d, n in chosen.items() if each.sizes.get(d, 1) > 1})
+            None if each is None else each.isel({d: n for d, n in chosen.items() if d in each.dims})
             for each in (value, error, fault, normals)
         )
         if not value.size:
