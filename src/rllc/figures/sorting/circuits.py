@@ -107,7 +107,9 @@ def _held(circuits: xr.Dataset) -> list[Finding]:
     counts = {head: int((held == n).sum()) for n, head in enumerate(heads)}
     most = sorted(heads, key=counts.get, reverse=True)[:LISTED]
     return [
-        Finding(f"numbers handled by head {head} at step {int(last['step']):,} (of {held.size})", counts[head])
+        Finding(
+            f"numbers handled by head {head} at step {int(last['step']):,} (of {held.size})", counts[head]
+        )
         for head in heads
         if head in most
     ]

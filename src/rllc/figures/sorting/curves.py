@@ -14,7 +14,7 @@ from rllc.figures.sorting import findings
 from rllc.figures.sorting.inputs import given, one_seed, titled
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
-WALKING = "Most chains are not in equilibrium: compare shapes of LLC curves, not levels."
+WALKING = "Most chains are not in equilibrium: compare shapes, not levels."
 
 
 @style.styled
@@ -55,14 +55,14 @@ def sort_curves(
 
 
 def _findings(ones: findings.Runs, accurate: float) -> list[Finding]:
-    """Peak and fall of the LLC, when the model sorts, and what its circuits are like at peak and end."""
+    """Peak and fall of the LLC, when the model sorts, and of one seed its circuits at peak and end."""
     several = any(one["circuits"].sizes["head"] > 1 for one in ones.values() if "circuits" in one)
     overlap, rank = ("head_overlap", "overlap of heads"), ("rank_sum", "rank sum of circuits")
     return [
         *findings.peak_step(ones),
         *findings.llc_fall(ones),
         *findings.accuracy(ones, accurate),
-        *findings.of_circuits(ones, *(overlap if several else rank)),
+        *(findings.of_circuits(ones, *(overlap if several else rank)) if len(ones) == 1 else []),
     ]
 
 

@@ -21,7 +21,7 @@ def peak_step(ones: Runs) -> list[Finding]:
 def llc_fall(ones: Runs) -> list[Finding]:
     """Return the fall of the LLC from its largest mean to the last; nothing if that is the largest."""
     errors = _each(ones, lambda one: _fall(one)[1])
-    label = "fall of the LLC from its largest to the end"
+    label = "fall of the LLC from peak to end"
     return over_seeds(label, _each(ones, lambda one: _fall(one)[0]), errors, "%")
 
 
