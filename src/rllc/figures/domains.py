@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import PEAK_FROM
@@ -55,12 +56,17 @@ def rllc_fig12_drllc_datasets(
         keys = [style.key(style.short(labels[reference]), **REFERENCE)]
         keys += [style.key(style.short(labels[name]), **looks[name]) for name in names]
         ax.legend(handles=keys, loc="upper left", fontsize=6.5)
+    alike = _alike(datasets.get("domains"), labels, data["seed"])
     return Drawing(
         figure,
         data,
         "LLC of the whole model on several distributions of text over training.",
-        [*_ends(data, labels), *_alike(datasets.get("domains"), labels, data["seed"])],
-        [note, *conditions.of_estimates(whole, data, "llc")],
+        [*_ends(data, labels), *alike],
+        [
+            note,
+            *([f"Correlations: over checkpoints from step {PEAK_FROM} on."] if alike else []),
+            *conditions.of_estimates(whole, data, "llc"),
+        ],
     )
 
 
@@ -88,7 +94,7 @@ def _alike(domains: xr.Dataset | None, labels: Mapping[str, str], seeds: xr.Data
     values, error = (
         domains[name].sel(seed=seeds, distribution=shown) for name in ("correlation", "correlation_se")
     )
-    of = f"correlation of the LLC with that on {labels[reference]}, from step {PEAK_FROM} on"
+    of = f"correlation with the LLC on {labels[reference]}"
     return [
         found
         for end, name in _extremes(values.mean("seed"))
@@ -105,5 +111,5 @@ def _extremes(values: xr.DataArray) -> list[tuple[str, str]]:
     known = values.dropna("distribution")
     if known.size < 2:
         return []
-    names = known["distribution"].values.tolist()
-    return [("highest", names[int(known.argmax())]), ("lowest", names[int(known.argmin())])]
+    names = known["distribution"].values[np.argsort(-known.values, kind="stable")].tolist()
+    return [("highest", names[0]), ("lowest", names[-1])]

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rllc.figures import conditions, inputs, passages, stage_bands, style
+from rllc.figures import conditions, inputs, passages, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seed
 from rllc.figures.excerpt import visible
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
@@ -52,7 +52,7 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
         figure,
         drawn,
         "Excerpts of held-out text, coloured by how far the loss of each token falls in a stage.",
-        [*_gains(stages), *_of_loss(datasets, data)],
+        [*_gains(stages), *passages.of_loss(datasets, data)],
         [
             f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts.",
             *(["Errors: over contexts."] if np.isfinite(data["mean_gain_se"]).any() else []),
@@ -75,17 +75,6 @@ def _gains(stages: Sequence[xr.Dataset]) -> list[Finding]:
                 label = f"mean fall of the loss in {where}, {passages.KINDS[kind]}"
                 found.append(Finding(label, mean, error, NATS))
     return found
-
-
-def _of_loss(datasets: Datasets, data: xr.Dataset) -> list[Finding]:
-    """How like the loss the LLC curve is that has the stages."""
-    of = conditions.recorded(data, "highlights")
-    cell = stage_bands.of_curve(
-        datasets, int(data["seed"]), of.get("distribution"), of.get("setting", stage_bands.BASE)
-    )
-    if cell is None or not np.isfinite(cell["llc_loss_correlation"]):
-        return []
-    return [Finding("correlation of that LLC with the loss", float(cell["llc_loss_correlation"]))]
 
 
 def _letters(passage: Passage, scale: float) -> list[Letter]:
