@@ -17,7 +17,7 @@ from rllc.units import NATS
 ACROSS = COLUMNS * WIDTH + 0.3  # inches of a passage with the room beside it
 TOP, ABOVE, BELOW, KEY = 0.18, 0.3, 0.22, 0.25
 GREY = "#555555"
-FEW, MOST = 3, 7  # stages of which each has two findings, and any
+FEW, MOST = 2, 5  # stages of which each has two findings, and any
 
 
 @style.styled
@@ -55,7 +55,11 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
         [*_gains(stages), *passages.of_loss(datasets, data)],
         [
             f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts.",
-            *(["Errors: over contexts."] if np.isfinite(data["mean_gain_se"]).any() else []),
+            *(
+                ["Falls: means over tokens; errors: over contexts."]
+                if np.isfinite(data["mean_gain_se"]).any()
+                else []
+            ),
             *(["The LLC has no boundary: all of training is one stage."] if len(stages) == 1 else []),
             *conditions.seeds(drawn),
         ],
@@ -68,11 +72,10 @@ def _gains(stages: Sequence[xr.Dataset]) -> list[Finding]:
     found = []
     for stage in stages[:MOST]:
         start, end = (int(stage[name]) for name in ("stage_start", "stage_end"))
-        where = f"stage {int(stage['stage'])} (steps {start:,} to {end:,})"
         for kind in kinds:
             mean, error = (float(stage[name].sel(tokens=kind)) for name in ("mean_gain", "mean_gain_se"))
             if np.isfinite(mean):
-                label = f"mean fall of the loss in {where}, {passages.KINDS[kind]}"
+                label = f"fall of the loss, steps {start:,} to {end:,}, {passages.KINDS[kind]}"
                 found.append(Finding(label, mean, error, NATS))
     return found
 
