@@ -32,8 +32,9 @@ def over_seeds(
 
 
 def last(values: xr.DataArray) -> xr.DataArray:
-    """Return the last value over ``step`` that is known, for every index of the other dims; NaN where there is none."""
-    return values.ffill("step").isel(step=-1)
+    """Return the last value over ``step`` that is known, for every index of the other dims; NaN without one."""
+    backwards = values.notnull().isel(step=slice(None, None, -1))
+    return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
 
 def percent(values: xr.DataArray | float) -> xr.DataArray | float:
