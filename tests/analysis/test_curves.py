@@ -27,7 +27,9 @@ STEP = np.array([0, 1, 3, 7, 15, 31, 63])
 
 def curve(values, step=None):
     values = np.asarray(values, dtype=float)
-    return xr.DataArray(values, {"step": STEP[: values.size] if step is None else step}, ["step"], name="llc.llc")
+    return xr.DataArray(
+        values, {"step": STEP[: values.size] if step is None else step}, ["step"], name="llc.llc"
+    )
 
 
 RISE_AND_FALL = curve([1, 2, 5, 10, 4, 6, 8])
@@ -132,7 +134,9 @@ def test_roughness_of_noise_alone_is_zero_with_its_errors():
     assert float(roughness(noise, 1.1 * error)) == 0
     assert float(roughness(noise)) > 0.1
     smooth_part = 300 * xr.DataArray((-1.0) ** np.arange(4000), noise.coords, noise.dims)
-    assert float(roughness(smooth_part + noise, error)) == pytest.approx(float(roughness(smooth_part)), rel=0.02)
+    assert float(roughness(smooth_part + noise, error)) == pytest.approx(
+        float(roughness(smooth_part)), rel=0.02
+    )
 
 
 values = st.lists(st.floats(0.1, 100), min_size=7, max_size=7).map(curve)
@@ -157,7 +161,9 @@ def test_means_over_three_rarely_see_a_fall_in_a_plateau():
 
     def share(window, truth):
         noisy = truth * random.normal(1, 0.05, (4000, step.size))
-        return float((fall(smooth(xr.DataArray(noisy, {"step": step}, ["redraw", "step"]), window)) >= 0.05).mean())
+        return float(
+            (fall(smooth(xr.DataArray(noisy, {"step": step}, ["redraw", "step"]), window)) >= 0.05).mean()
+        )
 
     falls_at_the_end = rise * np.where(step == 8000, 0.85, 1)
     assert [round(share(window, rise), 1) for window in (1, 3)] == [0.5, 0.1]

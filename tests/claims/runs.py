@@ -9,7 +9,9 @@ from rllc.claims import Experiment, Run
 
 STEPS = [0, 100, 200, 300, 400]
 HEADS = ["0:0", "0:1", "1:0", "1:1"]
-LANGUAGE = Experiment("language", "language", layers=2, label="two layers", text="mixture", code="code", steps=400)
+LANGUAGE = Experiment(
+    "language", "language", layers=2, label="two layers", text="mixture", code="code", steps=400
+)
 
 
 def rllc(*, seeds=(0,), heads=HEADS, error=0.1, seeded=False, verdict=0):

@@ -8,12 +8,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.claims.runs import LANGUAGE, rllc, run, scores
 
 from rllc.claims import Experiment, NotJudged, claim, last, maximum
 from rllc.claims.claim import claims_of, number
 from rllc.claims.columns import PASSES, VARIABLES
 from rllc.claims.judge import decide, evaluate, judge, shuffles, verdict
-from tests.claims.runs import LANGUAGE, rllc, run, scores
 
 PASS, FAIL, UNDECIDED, NOT_JUDGED = (PASSES[name] for name in ("passes", "fails", "undecided", "not_judged"))
 TYPES = ["multigram", "multigram", "induction", "multigram"]
@@ -24,7 +24,9 @@ def claims(*functions):
 
 
 def a_claim(function=None, **options):
-    function = function or (lambda run: last(run.curve("rllc.rllc", heads=["0:0"], distribution="mixture")).squeeze())
+    function = function or (
+        lambda run: last(run.curve("rllc.rllc", heads=["0:0"], distribution="mixture")).squeeze()
+    )
     options = {"label": "the last rLLC of 0:0", "at_least": 0.0} | options
     if not hasattr(function, "statistic"):
         function.__name__ = options.get("name", "a_claim")
@@ -123,7 +125,9 @@ def test_claim_without_its_curve_has_no_row():
 def test_claim_about_several_experiments_has_a_row_for_each():
     another = replace(LANGUAGE, name="another")
     data = {"rllc": rllc()}
-    made = judge(claims(a_claim()), {"language": LANGUAGE, "another": another}, {"language": data, "another": data})
+    made = judge(
+        claims(a_claim()), {"language": LANGUAGE, "another": another}, {"language": data, "another": data}
+    )
     assert made["claim"].values.tolist() == ["a_claim.language", "a_claim.another"]
     only = claims(a_claim(experiment="ano*"))
     made = judge(only, {"language": LANGUAGE, "another": another}, {"language": data, "another": data})
@@ -157,7 +161,11 @@ def test_comparison_with_another_experiment_propagates_both_errors(ratio):
 
 def trace(probes, values, errors):
     data = {"trace": (("seed", "step"), [values]), "trace_se": (("seed", "step"), [errors])}
-    return xr.Dataset(data, {"seed": [0], "step": [100 * n for n in range(len(values))]}, {"hessian": f'{{"probes": {probes}}}'})
+    return xr.Dataset(
+        data,
+        {"seed": [0], "step": [100 * n for n in range(len(values))]},
+        {"hessian": f'{{"probes": {probes}}}'},
+    )
 
 
 def test_interval_of_few_probes_is_students():
@@ -181,7 +189,9 @@ def test_mean_of_many_values_has_the_degrees_of_freedom_of_welch_and_satterthwai
 
 @given(st.floats(-5, 5), st.floats(0.01, 3), st.integers(2, 50))
 def test_decision_equals_a_two_sided_students_test(value, error, freedom):
-    passes = decide(np.array([value]), np.array([error]), np.array([float(freedom)]), claims(a_claim(at_least=0.0))[0])
+    passes = decide(
+        np.array([value]), np.array([error]), np.array([float(freedom)]), claims(a_claim(at_least=0.0))[0]
+    )
     p = stats.t.sf(abs(value) / error, freedom)
     if abs(p - 0.025) > 1e-9:
         assert passes[0] == (UNDECIDED if p > 0.025 else PASS if value > 0 else FAIL)
@@ -242,7 +252,11 @@ def test_analysis_of_types_is_made_again_for_each_shuffle():
         seen.append(tuple(types.values))
         return xr.Dataset({"number": (("seed", "step"), [[1.0]])}, {"seed": [seed], "step": [400]})
 
-    data = {"rllc": rllc(), "heads": scores(TYPES), "composed": xr.Dataset({"number": (("seed", "step"), [[1.0]])}, {"seed": [0], "step": [400]})}
+    data = {
+        "rllc": rllc(),
+        "heads": scores(TYPES),
+        "composed": xr.Dataset({"number": (("seed", "step"), [[1.0]])}, {"seed": [0], "step": [400]}),
+    }
     function = lambda run: last(run.curve("composed.number"))  # noqa: E731
     made = judged(a_claim(function, at_least=0.5), datasets=data, repeat={"composed": again})
     assert len(seen) == len(set(seen)) == 2
@@ -282,13 +296,21 @@ def test_published_curves_give_their_number_by_seed():
         each, {"language": LANGUAGE}, {"language": {"rllc": rllc()}},
         published={"heads": [(theirs, {"rllc": 2 * rllc(seeds=(0, 4)).drop_vars("verdict")})]},
     )  # fmt: skip
-    assert made["published_value"].values.tolist() == [[3.0, 3.0]] and made["published_seed"].values.tolist() == [0, 4]
+    assert made["published_value"].values.tolist() == [[3.0, 3.0]] and made[
+        "published_seed"
+    ].values.tolist() == [0, 4]
 
 
 @given(st.lists(st.sampled_from([PASS, FAIL, UNDECIDED]), min_size=1, max_size=6))
 def test_verdict_is_that_of_every_way_in_which_undecided_seeds_turn_out(passes):
     def of(flags):
-        return "holds" if all(f == PASS for f in flags) else "does not" if all(f == FAIL for f in flags) else "half"
+        return (
+            "holds"
+            if all(f == PASS for f in flags)
+            else "does not"
+            if all(f == FAIL for f in flags)
+            else "half"
+        )
 
     ways = [[]]
     for flag in passes:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from tests.claims.runs import HEADS, STEPS, rllc, run, scores
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims.run import REDRAW, REDRAWS, Absent
-from tests.claims.runs import HEADS, STEPS, rllc, run, scores
 
 TYPES = ["previous-token", "multigram", "induction", "induction"]
 
@@ -76,7 +76,9 @@ def test_redraws_have_the_mean_and_the_errors_of_the_estimates(noise):
 
 def test_redraws_of_a_part_are_those_of_the_whole():
     whole = run({"rllc": rllc()}, noise="own").curve("rllc.rllc", distribution="code")
-    part = run({"rllc": rllc()}, noise="own").curve("rllc.rllc", distribution="code", heads=["1:1"], from_step=200)
+    part = run({"rllc": rllc()}, noise="own").curve(
+        "rllc.rllc", distribution="code", heads=["1:1"], from_step=200
+    )
     np.testing.assert_array_equal(part.sel(head="1:1"), whole.sel(head="1:1", step=[200, 300, 400]))
 
 
@@ -99,7 +101,9 @@ def test_with_error_draws_a_number_anew():
     value, error = xr.DataArray(0.4), xr.DataArray(0.1)
     assert float(run({}).with_error(value, error, "a share")) == 0.4
     drawn = run({}, noise="own").with_error(value, error, "a share")
-    assert float(drawn.mean()) == pytest.approx(0.4, abs=0.02) and float(drawn.std()) == pytest.approx(0.1, rel=0.1)
+    assert float(drawn.mean()) == pytest.approx(0.4, abs=0.02) and float(drawn.std()) == pytest.approx(
+        0.1, rel=0.1
+    )
 
 
 def test_last_step_of_a_curve_is_that_of_its_dataset():

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 import yaml
 from matplotlib.collections import LineCollection
-
 from rllc.analysis.statistics import summarise
+
 from rllc.figures.sorting.curves import sort_curves
 from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization

@@ -1,11 +1,12 @@
 """Numbers read off labelled curves over training: the functions that claims and findings are made of.
 
-A curve is a DataArray with a dim ``step`` in ascending order and any other dims, as ``head`` or ``redraw``: a function
-gives one number for each of their labels. Steps without a value count as not measured.
+A curve is a DataArray with a dim ``step`` in ascending order and any other dims, as ``head`` or ``redraw``:
+a function gives one number for each of their labels. Steps without a value count as not measured.
 
-The maximum of noisy checkpoints lies above the maximum of what they measure, and so does a fall from it. A running mean
-(``smooth``) narrows that by the root of its window, at both ends of a fall alike. It keeps whole windows only, so no
-peak lies within ``window // 2`` checkpoints of an end.
+The maximum of noisy checkpoints lies above the maximum of what they measure, and so does a fall from it. A
+running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike. It keeps whole
+windows
+only, so no peak lies within ``window // 2`` checkpoints of an end.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,9 @@ class NotJudged(ValueError):
 
 
 def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
-    """Return the running mean over whole windows, each at its middle checkpoint (of an even number, the later).
+    """Return the running mean over whole windows, each at its middle checkpoint.
+
+    Of an even window that is the later of the two in the middle.
 
     Raises NotJudged with fewer checkpoints than a window has.
     """
@@ -49,14 +52,17 @@ def smooth_error(error: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray
 
 
 def largest_means(curve: xr.DataArray) -> xr.DataArray:
-    """Return the running means from step ``PEAK_FROM`` on, whose maximum is *the largest LLC*. Raises NotJudged."""
+    """Return the running means from step ``PEAK_FROM`` on, whose maximum is *the largest LLC*.
+
+    Raises NotJudged.
+    """
     return smooth(curve.sel(step=slice(PEAK_FROM, None)), PEAK_WINDOW)
 
 
 def near_peak(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
-    """Return which values of one curve lie within a standard error of the difference from the largest, itself one.
+    """Return which values of one curve lie within a standard error of the largest, itself one of them.
 
-    Without errors only the largest.
+    The error is that of the difference. Without errors only the largest.
     """
     top = int(curve.argmax("step"))
     room = (
@@ -97,7 +103,10 @@ def last(curve: xr.DataArray) -> xr.DataArray:
 
 
 def fall(curve: xr.DataArray) -> xr.DataArray:
-    """Return 1 - last / maximum: the share of the maximum that is lost at the end; NaN where that is not positive."""
+    """Return 1 - last / maximum: the share of the maximum that is lost at the end.
+
+    NaN where that is not positive.
+    """
     return _relative_fall(last(curve), maximum(curve))
 
 
@@ -121,13 +130,19 @@ def climb(curve: xr.DataArray) -> xr.DataArray:
 
 
 def kept_of_minimum(curve: xr.DataArray) -> xr.DataArray:
-    """Return last / minimum: the share of its largest depth that is kept; NaN where the minimum is not below 0."""
+    """Return last / minimum: the share of its largest depth that is kept.
+
+    NaN where the minimum is not below 0.
+    """
     low = minimum(curve)
     return last(curve) / low.where(low < 0)
 
 
 def value_at(curve: xr.DataArray, step: float) -> xr.DataArray:
-    """Return the value at the first checkpoint at or after ``step``. Raises NotJudged where training is shorter."""
+    """Return the value at the first checkpoint at or after ``step``.
+
+    Raises NotJudged where training is shorter.
+    """
     later = np.flatnonzero(_some(curve)["step"].values >= step)
     if not later.size:
         raise NotJudged(f"training ends at step {int(curve['step'][-1]):,}, before {step:,.0f}")
@@ -172,11 +187,12 @@ def mean_departure(curve: xr.DataArray) -> xr.DataArray:
 
 
 def roughness(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
-    """Return the root mean square second difference from checkpoint to checkpoint, over the range of the values.
+    """Return the root mean square second difference of neighbouring checkpoints, over the range of the values.
 
-    Checkpoints count as evenly spaced. With standard errors, the mean square that independent noise of this size gives,
-    e[i-1]^2 + 4 e[i]^2 + e[i+1]^2, is subtracted first; 0 where noise explains all. NaN for a constant. Raises NotJudged
-    with fewer than 3 checkpoints.
+    Checkpoints count as evenly spaced. With standard errors, the mean square that independent noise of this
+    size gives, e[i-1]^2 + 4 e[i]^2 + e[i+1]^2, is subtracted first; 0 where noise explains all. NaN for a
+    constant.
+    Raises NotJudged with fewer than 3 checkpoints.
     """
     known = measured(curve)
     if known.sizes["step"] < 3:
@@ -212,7 +228,7 @@ def first_step_reaching(curve: xr.DataArray, threshold: float) -> xr.DataArray:
 
 
 def growth(curve: xr.DataArray) -> xr.DataArray:
-    """Return Spearman's rank correlation of the value with the step (or its logarithm: ranks are the same)."""
+    """Return Spearman's rank correlation of the value with the step, or with its logarithm."""
     return spearman(curve, curve["step"].astype(float), "step")
 
 
@@ -223,12 +239,12 @@ def relative_range(curve: xr.DataArray) -> xr.DataArray:
 
 
 def step_lead(curve: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 where its peak comes twice as late."""
+    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 where that comes twice as late."""
     return np.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
 
 
 def spearman(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.DataArray:
-    """Return Spearman's rank correlation over the labels of ``dim`` that both have and at which both are known.
+    """Return Spearman's rank correlation over the labels of ``dim`` at which both are known.
 
     Raises NotJudged with fewer than 3; NaN where either is constant.
     """

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.needs import needing
 from rllc.analysis.curves import NotJudged, largest_means
 from rllc.analysis.head_types import INDUCTION_BEGINS
+from rllc.analysis.needs import needing
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.needs import needing
 from rllc.analysis.curves import NotJudged, largest_means, peak_step
+from rllc.analysis.needs import needing
 
 NAN = float("nan")
 DROPS = (0.5, 0.9)

@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound="Callable[[Run], xr.DataArray | float]")
 class Experiment:
     """What a claim may ask of an experiment beside its curves.
 
-    text      the distribution that it is trained on, as "mixture"
+    text      the text that it is trained on, as it is measured: its first distribution, as "mixture"
     code      the distribution of code that heads are compared on; None: there is none
     setting   the sampling setting by which stages are told; "sampling": the base setting
     steps     length of the training
@@ -137,8 +137,8 @@ def claim(
     def put(function: Function) -> Function:
         statistic = _statistic(function, label, unit)
         made = Claim(
-            name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus, ratio,
-            given, published, reached, correction, family,
+            name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
+            ratio, given, published, reached, correction, family,
         )  # fmt: skip
         function.claims = [made, *getattr(function, "claims", [])]
         return function
@@ -147,7 +147,7 @@ def claim(
 
 
 def number(label: str, *, unit: str = "1") -> Callable[[Function], Function]:
-    """Name a function of a run whose number stands in the table of claims for every experiment that has it."""
+    """Name a function whose number stands beside the claims for every experiment that has it."""
 
     def put(function: Function) -> Function:
         _statistic(function, label, unit)
@@ -168,7 +168,10 @@ def _statistic(function: Any, label: str, unit: str) -> Statistic:
 
 
 def claims_of(module: ModuleType, work: str) -> list[Claim]:
-    """Return the claims of a module in the order in which they stand. Raises ValueError where two share a name."""
+    """Return the claims of a module in the order in which they stand.
+
+    Raises ValueError where two share a name.
+    """
     found = [
         Claim(**{**vars(each), "work": work})
         for function in _functions(module)

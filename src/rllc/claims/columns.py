@@ -21,7 +21,8 @@ PER_SEED = {
     "degrees_of_freedom": ("degrees of freedom of that error, by Welch and Satterthwaite", "1"),
     "untrusted": ("share of the estimates behind the value that are not reliable, NaN: they are none", "1"),
     "passes": (
-        f"whether the claim passes in a seed; undecided where the {INTERVAL:.0%} Student interval crosses a bound, more "
+        f"whether the claim passes in a seed; undecided where the {INTERVAL:.0%} Student interval "
+        f"crosses a bound, more "
         f"than {DOUBTED:.0%} of the estimates are not reliable, or the claim presupposed does not pass",
         "1",
     ),
@@ -30,7 +31,8 @@ PER_SEED = {
 }
 NUMBERS = {
     "chance": (
-        "share of shuffles of the types of heads within their layers in which every seed passes; NaN: the claim reads no "
+        "share of shuffles of the types of heads within their layers in which every seed passes; NaN: "
+        "the claim reads no "
         "types",
         "1",
     ),

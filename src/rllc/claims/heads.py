@@ -1,9 +1,9 @@
 """Claims of arXiv 2410.02984, "Differentiation and Specialization of Attention Heads via the Refined LLC".
 
-Thresholds come from the paper's words; where these are vague ("tight", "similar") the number is ours. All were fixed before
-a result of this study was seen, but for a few claims that prototypes had shown at seed 0 (docs/heads.md names them).
-"Early" is up to the first checkpoint at which a head's prefix-matching score reaches ``INDUCTION_BEGINS``. Types of heads
-are those of their attention scores at the last checkpoint.
+Thresholds come from the paper's words; where these are vague ("tight", "similar") the number is ours. All
+were fixed before a result of this study was seen, but for a few claims that prototypes had shown at seed 0
+(docs/heads.md names them). "Early" is up to the first checkpoint at which a head's prefix-matching score
+reaches ``INDUCTION_BEGINS``. Types of heads are those of their attention scores at the last checkpoint.
 
 Claims are about language models of two layers or more.
 """
@@ -134,9 +134,9 @@ def simple_is_low_dyck(run: Run) -> Number:
 
 
 def _multigram_correlation(run: Run, layer: int | None) -> Number:
-    """Return Spearman's correlation of rLLC and number of multigrams over multigram heads at the last checkpoint of tokens.
+    """Return Spearman's correlation of rLLC and number of multigrams over multigram heads.
 
-    Ranks are taken within each seed and pooled, so it is one number for all seeds.
+    It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is one number for all seeds.
     """
     upper, squares = 0.0, [0.0, 0.0]
     count = 0
@@ -224,7 +224,8 @@ def types_cluster(run: Run) -> Number:
 @claim(
     "The same, by K-means with the shape-based distance, as in the paper",
     source=f"{PAPER}, 4.1, F.5.3",
-    label="adjusted Rand index of clusters (K-means, shape-based distance) with types of heads, as many as types",
+    label="adjusted Rand index of clusters (K-means, shape-based distance) with types of heads, as many "
+    "as types",
     at_least=0.5,
 )
 def types_cluster_shape(run: Run) -> Number:
@@ -244,7 +245,8 @@ def first_split_layer1(run: Run) -> Number:
 @claim(
     "Two clusters of layer 0 set previous- and current-token heads apart from most others",
     source=f"{PAPER}, F.5.3",
-    label="adjusted Rand index of two clusters of layer 0 with previous- and current-token heads against the rest",
+    label="adjusted Rand index of two clusters of layer 0 with previous- and current-token heads against "
+    "the rest",
     at_least=0.5,
 )
 def first_split_layer0(run: Run) -> Number:
@@ -286,7 +288,8 @@ def standardising_harmless(run: Run) -> Number:
     source=f"{PAPER}, F.5.4",
     label="indices, of three, whose best number of clusters is that of types",
     at_most=1,
-    correction="it could not fail: indices that pick a number of clusters at random pass too, and the reason says how often",
+    correction="it could not fail: indices that pick a number of clusters at random pass too, and the "
+    "reason says how often",
 )
 def indices_useless(run: Run) -> Number:
     _of_clusters(run, "indices_right")
@@ -333,8 +336,8 @@ def shape_transfers_best(run: Run) -> Number:
     return _of_transfer(run, "shape_lead")
 
 
-# --- 4.2: heads specialise to data. The paper compares code with the training text, which here is largely that code: English
-# stands beside it where it is measured.
+# --- 4.2: heads specialise to data. The paper compares code with the training text, which here is largely
+# that code: English stands beside it where it is measured.
 
 claim = partial(any_claim, where=several_layers, family="specialisation (4.2)")
 
@@ -429,7 +432,8 @@ def induction_equal_on_pile(run: Run) -> Number:
 @claim(
     "Code pulls them apart",
     source=f"{PAPER}, 4.2",
-    label="range of the induction heads' rLLCs over their mean, on code over that on the training text, at the end",
+    label="range of the induction heads' rLLCs over their mean, on code over that on the training text, "
+    "at the end",
     at_least=2,
 )
 def induction_apart_on_code(run: Run) -> Number:
@@ -658,7 +662,8 @@ def icl_needs_both(run: Run) -> Number:
     return _of_staggered(run, "icl_left")
 
 
-# --- 4.3: the multigram circuit. From step 50 on: rLLCs of random weights are about 0, and a ratio of these says nothing.
+# --- 4.3: the multigram circuit. From step 50 on: rLLCs of random weights are about 0, and a ratio of these
+# says nothing.
 
 claim = partial(any_claim, where=several_layers, family="multigram circuit (4.3)")
 
@@ -672,7 +677,7 @@ def induction_begins(run: Run) -> float:
 
 
 def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | None = None) -> xr.DataArray:
-    """Return the ratio (step, head) of the rLLC on a one-layer model's predictions to that on the training text."""
+    """Return the ratio (step, head) of the rLLC on a one-layer model's predictions to that on text."""
     reach = {"heads": heads, "from_step": PEAK_FROM, "to_step": to_step}
     generated = run.curve("rllc.rllc", distribution="one_layer", **reach)
     return generated / run.curve("rllc.rllc", distribution=run.text, **reach)
@@ -705,7 +710,8 @@ def l1_decrease_all(run: Run) -> Number:
 @claim(
     "It falls most in previous-token, current-token, induction heads and multigram heads of layer 0",
     source=f"{PAPER}, 4.3",
-    label="gain of that ratio from its early mean to the end: all other heads less multigram heads of layer 1",
+    label="gain of that ratio from its early mean to the end: all other heads less multigram heads of "
+    "layer 1",
     unit="octaves",
     at_most=0,
 )
@@ -948,7 +954,8 @@ def _follows(run: Run, stages: tuple[int, ...]) -> xr.DataArray:
 @claim(
     "The Hessian trace moves with the LLC in LM1, LM2 and LM5, less in between",
     source=f"{PAPER}, C.3, D.1",
-    label="rank correlation of the Hessian trace with the LLC: the mean of LM1, LM2 and LM5 less that of LM3 and LM4",
+    label="rank correlation of the Hessian trace with the LLC: the mean of LM1, LM2 and LM5 less that of "
+    "LM3 and LM4",
     at_least=0,
     reached=50_000,
 )
@@ -992,7 +999,8 @@ def trace_order(run: Run) -> Number:
 @claim(
     "The same, likelihood",
     source=f"{PAPER}, E.3; the setting is ours",
-    label="rank correlation over heads of the Hessian trace with the rLLC at the setting with likelihood, at the end",
+    label="rank correlation over heads of the Hessian trace with the rLLC at the setting with "
+    "likelihood, at the end",
     at_least=0.8,
 )
 def trace_order_likelihood(run: Run) -> Number:
@@ -1011,7 +1019,9 @@ def _rougher(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     return (one / other.where(other > 0)).median("head")
 
 
-ROUGH = "what noise of the quoted errors gives is subtracted from the roughness; before, 4 probes alone gave the ratio"
+ROUGH = (
+    "what noise of the quoted errors gives is subtracted; before, the noise of 4 probes alone gave the ratio"
+)
 
 
 @claim(
@@ -1030,7 +1040,8 @@ def trace_rougher(run: Run) -> Number:
 @claim(
     "More so on code",
     source=f"{PAPER}, D.1.2",
-    label="roughness of a head's Hessian trace on code over that on the training text, noise subtracted, median",
+    label="roughness of a head's Hessian trace on code over that on the training text, noise subtracted, "
+    "median",
     at_least=1,
     correction=ROUGH,
 )
@@ -1101,7 +1112,8 @@ def _in_lm4(run: Run, costs: xr.DataArray) -> xr.DataArray:
 @claim(
     "Ablating previous-token heads costs more while induction forms",
     source=f"{PAPER}, E.3",
-    label="log2 of the cost of ablating previous-token heads at the end of LM4 over that when induction begins",
+    label="log2 of the cost of ablating previous-token heads at the end of LM4 over that when induction "
+    "begins",
     unit="octaves",
     at_least=0.5,
     reached=50_000,
@@ -1127,7 +1139,8 @@ def prev_rises(run: Run) -> Number:
 @claim(
     "So does ablating the first induction head",
     source=f"{PAPER}, E.3",
-    label="log2 of the cost of ablating an induction head at the end of LM4 over that when induction begins, largest",
+    label="log2 of the cost of ablating an induction head at the end of LM4 over that when induction "
+    "begins, largest",
     unit="octaves",
     at_least=1,
     reached=50_000,
@@ -1175,7 +1188,8 @@ def resample_order(run: Run) -> Number:
 @claim(
     "The same, likelihood",
     source=f"{PAPER}, E.3; the setting is ours",
-    label="rank correlation over heads of the cost of resample ablation with the rLLC at the setting with likelihood",
+    label="rank correlation over heads of the cost of resample ablation with the rLLC at the setting "
+    "with likelihood",
     at_least=0.8,
 )
 def resample_order_likelihood(run: Run) -> Number:
@@ -1216,7 +1230,8 @@ def lambda_separates(run: Run) -> Number:
 @claim(
     "The same, likelihood",
     source=f"{PAPER}, E.4; the setting is ours",
-    label="silhouette of induction and current-token heads by rLLC at the setting with likelihood less mean ablation",
+    label="silhouette of induction and current-token heads by rLLC at the setting with likelihood less "
+    "mean ablation",
     at_least=0,
 )
 def lambda_separates_likelihood(run: Run) -> Number:
@@ -1267,7 +1282,7 @@ def previous_one_or_two(run: Run) -> Number:
     return run.count("previous-token")
 
 
-MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0, previous-token heads included"
+MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0"
 
 
 def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:

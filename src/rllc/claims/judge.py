@@ -1,4 +1,5 @@
-"""The engine: every claim, judged seed by seed, with errors, the prior-only control, and what chance would give."""
+"""The engine: every claim, judged seed by seed, with errors, the prior-only control, and what chance would
+give."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, permutations, product
@@ -79,21 +80,32 @@ def judge(
     published    work -> the claimants' own curves, as experiments
     tell         is called with a line on what is done
 
-    Returns the columns of ``rllc.claims.columns`` by (claim, seed), (claim) and (claim, published_seed), and each of
-    ``numbers`` with its error by (experiment, seed). A claim that is about several experiments has a row for each, called
+    Returns the columns of ``rllc.claims.columns`` by (claim, seed), (claim) and (claim, published_seed), and
+    each of
+    ``numbers`` with its error by (experiment, seed). A claim that is about several experiments has a row for
+    each, called
     ``<claim>.<experiment>``.
 
-    A seed passes where the whole Student interval of the value lies within the bounds, and fails where all of it lies
-    beyond one of them. Between the two it is undecided, and also where an error is not known, where more than ``DOUBTED``
-    of the estimates behind the value are not reliable, and where the claim that it presupposes does not pass. A value of
-    what is not sampled has an interval without length. The interval is of one seed and one claim: it holds no bias of a
-    maximum, and is not widened for the number of claims. To first order the error of a difference v - w is
-    sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n for the mean
-    w over n seeds.
+    A seed passes where the whole Student interval of the value lies within the bounds, and fails where all
+    of it lies beyond one of them. Between the two it is undecided, and also where an error is not known,
+    where more
+    than ``DOUBTED`` of the estimates behind the value are not reliable, and where the claim that it
+    presupposes does not
+    pass. A value of what is not sampled has an interval without length. The interval is of one seed and one
+    claim: it holds
+    no bias of a maximum, and is not widened for the number of claims. To first order the error of a
+    difference v - w is
+    sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n
+    for the mean w over n seeds.
 
-    Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of shuffles in
-    which every seed passes by its value alone. Above ``CHANCE`` the claim is not judged.
+    Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of
+    shuffles in which every seed passes by its value alone. Above ``CHANCE`` the claim is not judged.
     """
+    known = {each.name for each in claims}
+    if unknown := [
+        f"{each.name} presupposes {each.given!r}" for each in claims if each.given and each.given not in known
+    ]:
+        raise ValueError(f"claim {', '.join(unknown)}: expected the name of another claim")
     table = _Values(experiments, datasets, repeat or {})
     rows = []
     for name, experiment in experiments.items():
@@ -137,7 +149,10 @@ def judge(
 
 
 def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: Claim) -> np.ndarray:
-    """Return ``PASSES`` of the Student intervals of values [seed]; undecided where one crosses a bound or has no error."""
+    """Return ``PASSES`` of the Student intervals of values [seed].
+
+    Undecided where one crosses a bound or has no error.
+    """
     low = -np.inf if claim.at_least is None else claim.at_least
     high = np.inf if claim.at_most is None else claim.at_most
     half = errors * stats.t.ppf(0.5 + INTERVAL / 2, freedom)
@@ -149,9 +164,9 @@ def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: C
 def verdict(passes: np.ndarray) -> str:
     """Return one of ``VERDICTS`` from the flags of all seeds.
 
-    It is "holds" where all seeds that are reached pass, "does not" where all fail, else "half", if that is the same
-    whichever way the undecided ones turn out; else "undecided". One seed that passes and one that fails are "half" beside
-    any number of undecided ones.
+    It is "holds" where all seeds that are reached pass, "does not" where all fail, else "half", if that is the
+    same whichever way the undecided ones turn out; else "undecided". One seed that passes and one that fails
+    are "half" beside any number of undecided ones.
     """
     reached = passes[~np.isin(passes, OPEN)]
     decided = reached[reached >= 0]
@@ -167,8 +182,9 @@ def verdict(passes: np.ndarray) -> str:
 def evaluate(statistic: Statistic, run: Run) -> Value:
     """Return a statistic of one seed, its error and degrees of freedom by redraws, or why there is no value.
 
-    The error is the larger of two where all steps share their noise: of redraws with errors that are independent, and of
-    redraws with one normal number per chain of steps. Raises Absent where the experiment has no such curve.
+    The error is the larger of two where all steps share their noise: of redraws with errors that are
+    independent, and of redraws with one normal number per chain of steps. Raises Absent where the experiment
+    has no such curve.
     """
     own = run.like()
     try:
@@ -199,8 +215,9 @@ def evaluate(statistic: Statistic, run: Run) -> Value:
 def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     """Return the standard deviation over redraws, and its degrees of freedom by Welch and Satterthwaite.
 
-    With c_i the share of the variance that cell i gives, they are 1 / sum(c_i^2 / f_i). The share is the squared
-    correlation of the redrawn value with the cell's normal number, less 1 / redraws, what chance gives.
+    With c_i the share of the variance that cell i gives, they are 1 / sum(c_i^2 / f_i). The share is the
+    squared correlation of the redrawn value with the cell's normal number, less 1 / redraws, what chance
+    gives.
     """
     try:
         values = statistic.function(run)
@@ -281,7 +298,7 @@ def _outcome(claim: Claim, experiment: str, table: _Values, *, control: bool = F
     values, errors, freedom, unreliable = _arrays(own)
     exact, mean = all(each.exact for each in own), NAN
     if claim.versus:
-        others = [each for each in table.of(claim.statistic, claim.versus, control=control).values()]
+        others = list(table.of(claim.statistic, claim.versus, control=control).values())
         others = [each for each in others if np.isfinite(each.value) and not each.last_step < claim.reached]
         exact &= all(each.exact for each in others)
         theirs = _arrays(others)
@@ -306,7 +323,7 @@ def _arrays(values: Sequence[Value]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _compared(
     values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, others: Sequence[np.ndarray], claim: Claim
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return values less or over the mean of the other's seeds, their errors and degrees of freedom, and that mean."""
+    """Return values less or over the mean of the other's seeds, with errors, and that mean."""
     their_values, their_errors, their_freedom, _ = others
     if not their_values.size:
         nothing = np.full_like(values, NAN)
@@ -331,11 +348,8 @@ def _presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome]
     found = []
     for (each, name), outcome in zip(rows, outcomes, strict=True):
         if each.given:
-            if (each.given, name) not in by_name:
-                raise ValueError(
-                    f"claim {each.name} presupposes {each.given!r}, which is no claim about {name}"
-                )
-            fails = by_name[each.given, name].passes != PASSES["passes"]
+            given = by_name.get((each.given, name))  # None: the experiment lacks what it reads
+            fails = given is None or given.passes != PASSES["passes"]
             passes = np.where((outcome.passes >= 0) & fails, PASSES["undecided"], outcome.passes)
             outcome = outcome._replace(passes=passes)
         found.append(outcome)
@@ -392,7 +406,7 @@ def _row(
 
 
 def _reasons(values: Mapping[int, Value], passes: np.ndarray) -> str:
-    """Return why seeds have no value, those with the same reason together: "seeds 0, 2: needs 2 induction heads"."""
+    """Return why seeds have no value: "seeds 0, 2: needs 2 induction heads"."""
     together: dict[str, list[str]] = {}
     for (seed, each), passed in zip(values.items(), passes.tolist(), strict=True):
         if passed == PASSES["not_judged"]:
@@ -408,7 +422,7 @@ def _reasons(values: Mapping[int, Value], passes: np.ndarray) -> str:
 
 
 def shuffles(types: xr.DataArray, count: int, random: np.random.Generator) -> list[xr.DataArray]:
-    """Return the different orders of the types of heads within their layers, or ``count`` random ones of many."""
+    """Return the different orders of types of heads within layers, or ``count`` random ones of many."""
     layers: dict[int, list[int]] = {}
     for n, head in enumerate(types["head"].values):
         layers.setdefault(layer_of(str(head)), []).append(n)
@@ -445,7 +459,10 @@ def _chances(
     table: _Values,
     tell: Callable[[str], None],
 ) -> list[tuple[float, int]]:
-    """Return for each claim the share of shuffles in which every seed passes, and their number; NaN without types."""
+    """Return for each claim the share of shuffles in which every seed passes, and their number.
+
+    NaN without types.
+    """
     found = [(NAN, 0)] * len(rows)
     for name in dict.fromkeys(name for _, name in rows):
         places = [
@@ -484,7 +501,10 @@ def _chances(
 
 
 def _passes_alone(claim: Claim, run: Run, measured: Value) -> float:
-    """Return whether the value under shuffled types is within the bounds; NaN where the seed has no verdict."""
+    """Return whether the value under shuffled types is within the bounds.
+
+    NaN where the seed has no verdict.
+    """
     if not np.isfinite(measured.value) or measured.last_step < claim.reached:
         return NAN
     try:

@@ -1,7 +1,7 @@
 """One seed of an experiment as claims see it: labelled curves, heads and their types.
 
-The same object stands for the estimates, for redraws of them by their errors, for the prior-only control, and for runs
-in which the types of heads are shuffled. A claim's function does not see which.
+The same object stands for the estimates, for redraws of them by their errors, for the prior-only control,
+and for runs in which the types of heads are shuffled. A claim's function does not see which.
 """
 
 import json
@@ -123,11 +123,17 @@ class Run:
         return found
 
     def count(self, kind: str) -> float:
-        """Return how many heads have a type. Raises Absent. No shuffle changes it, so chance is not asked of it."""
+        """Return how many heads have a type. Raises Absent.
+
+        No shuffle changes it, so chance is not asked of it.
+        """
         return float((measured_types(self.datasets, self.seed) == kind).sum())
 
     def dataset(self, name: str) -> xr.Dataset:
-        """Return a dataset of this seed; an analysis of types of heads as these types have it. Raises Absent."""
+        """Return a dataset of this seed; an analysis of types of heads as these types have it.
+
+        Raises Absent.
+        """
         if name not in self.datasets:
             raise Absent(f"the experiment has no {name}")
         if self.seed not in self.datasets[name]["seed"].values:
@@ -156,8 +162,8 @@ class Run:
         heads     only these, in this order
         labels    one label of a dim, as ``distribution="code"``; a dim with a single label needs none
 
-        Checkpoints at which nothing is measured are left out. Raises Absent where there is no such variable or label,
-        NotJudged where nothing is measured.
+        Checkpoints at which nothing is measured are left out. Raises Absent where there is no such variable
+        or label, NotJudged where nothing is measured.
         """
         name, _, short = variable.rpartition(".")
         data = self.dataset(name)
@@ -209,7 +215,10 @@ class Run:
         return value.rename(variable).assign_coords({LAST_STEP: last_step})
 
     def error(self, variable: str, *, heads: Sequence[str] | None = None, **labels: Any) -> xr.DataArray:
-        """Return the standard errors of a variable, which are not redrawn. Raises Absent where it has none."""
+        """Return the standard errors of a variable, which are not redrawn.
+
+        Raises Absent where it has none.
+        """
         quiet = self.like(noise=None, control=False)
         name, _, short = variable.rpartition(".")
         controlled = self.control and short + CONTROL in self.dataset(name)
@@ -288,7 +297,9 @@ def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
 
 
 def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
-    """Return the degrees of freedom of a variable's standard errors; infinite where the dataset does not tell.
+    """Return the degrees of freedom of a variable's standard errors.
+
+    Infinite where the dataset does not tell.
 
     A variable ``<variable>_dof`` tells, or the number of probes of a trace: one less.
     """

@@ -163,7 +163,8 @@ def _values(claim: xr.Dataset) -> str:
 
 def _conditions(data: xr.Dataset) -> list[str]:
     said = [
-        "A seed passes if the 95 % Student interval of its value lies within the bounds. A claim holds if every seed passes."
+        "A seed passes if the 95 % Student interval of its value lies within the bounds. A claim holds "
+        "if every seed passes."
     ]
     if "chance" in data and bool((data["chance"] > 0.05).any()):
         said.append("Claims that shuffled types of heads pass in more than 5 % of shuffles are not judged.")

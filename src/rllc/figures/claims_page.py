@@ -11,12 +11,13 @@ from rllc.figures.inputs import need
 from rllc.figures.page import END, INK, WIDE, head
 from rllc.vocabulary import in_full
 
-INTRODUCTION = """<p>Each row is a statement about a model, judged on this study. The number in words stands under the claim,
-its value and standard error by training seed beside it. A seed passes (✓) if the 95 % Student interval of its value lies
-within the bounds, fails (✗) if it lies beyond one, and is undecided (?) between, or if most estimates behind it are not
-reliable. <em>Chance</em> is the share of shuffles of the types of heads in which every seed passes; above 5 % a claim is not
-judged. <em>Prior only</em> is the verdict by chains without the loss gradient.</p>"""
+INTRODUCTION = """<p>Each row is a statement about a model, judged on this study. Its number stands under it in
+words, and beside it with its standard error by training seed. A seed passes (✓) if the 95 % Student interval lies
+within the bounds and fails (✗) if it lies beyond one. It is undecided (?) between, or if most estimates behind it
+are not reliable. <em>Chance</em> is the share of shuffles of the types of heads in which every seed passes; above
+5 % a claim is not judged. <em>Prior only</em> is the verdict by chains without the loss gradient.</p>"""
 SIGNS = {1: "✓", 0: "✗", -1: "–", -2: "?", -3: "·", -4: ""}
+LIGHT = 4  # verdicts from this one on have a light colour, and dark letters
 COLUMNS = ("claim", "expected", "seeds", "chance", "prior only", "their own data", "verdict")
 
 
@@ -33,11 +34,13 @@ def claims_page(datasets: Datasets) -> str:
 
 
 def _style() -> str:
+    badge = "padding:.1rem .4rem;border-radius:.3rem;white-space:nowrap"
     colors = "".join(
-        f".v{n}{{background:{color};color:{'#fff' if n < 4 else INK};padding:.1rem .4rem;border-radius:.3rem;white-space:nowrap}}"
+        f".v{n}{{background:{color};color:{'#fff' if n < LIGHT else INK};{badge}}}"
         for n, (color, _) in enumerate(VERDICTS.values())
     )
-    return f"{colors}td.c{{white-space:normal;text-align:left;min-width:18rem}}td{{vertical-align:top}}small{{color:var(--soft)}}main{{max-width:80rem}}"
+    cells = "td.c{white-space:normal;text-align:left;min-width:18rem}td{vertical-align:top}"
+    return f"{colors}{cells}small{{color:var(--soft)}}main{{max-width:80rem}}"
 
 
 def _badge(verdict: str) -> str:
@@ -54,7 +57,8 @@ def _verdicts(claims: xr.Dataset) -> str:
         part.split(": ", 1) for part in in_full(claims["verdict"].attrs, "").split("; ") if ": " in part
     )
     rows = [
-        f"<tr><td class=w>{_badge(name)}</td><td>{counts.count(name)}</td><td class=w>{escape(meaning.get(name, ''))}</td></tr>"
+        f"<tr><td class=w>{_badge(name)}</td><td>{counts.count(name)}</td><td "
+        f"class=w>{escape(meaning.get(name, ''))}</td></tr>"
         for name in VERDICTS
         if name in counts
     ]
@@ -81,18 +85,25 @@ def _row(claim: xr.Dataset) -> str:
     ]
     if text("versus"):
         more.append(
-            f"<br><small>{'over' if text('comparison') == 'ratio' else 'less'} that of {text('versus')}</small>"
+            f"<br><small>{'over' if text('comparison') == 'ratio' else 'less'} that of "
+            f"{text('versus')}</small>"
         )
     for name, before in (("given", "presupposes "), ("correction", "corrected: "), ("reason", "")):
         if text(name):
             more.append(f"<br><small>{before}{text(name)}</small>")
     seeds = "<br>".join(filter(None, (_seed(claim.sel(seed=seed)) for seed in claim["seed"].values.tolist())))
     chance = float(claim["chance"]) if "chance" in claim else np.nan
-    return (
-        f'<tr id="{escape(str(claim["claim"].item()))}"><td class=c>{text("text")}{"".join(more)}</td><td>{threshold(claim)}</td>'
-        f"<td>{seeds}</td><td>{f'{chance:.0%}' if np.isfinite(chance) else ''}</td><td>{text('control_verdict')}</td>"
-        f"<td class=w>{text('published')}</td><td>{_badge(str(claim['verdict'].item()))}</td></tr>"
-    )
+    cells = [
+        ("c", text("text") + "".join(more)),
+        ("", threshold(claim)),
+        ("", seeds),
+        ("", f"{chance:.0%}" if np.isfinite(chance) else ""),
+        ("", text("control_verdict")),
+        ("c", text("published")),
+        ("", _badge(str(claim["verdict"].item()))),
+    ]
+    row = "".join(f"<td{f' class={kind}' if kind else ''}>{words}</td>" for kind, words in cells)
+    return f'<tr id="{text("claim")}">{row}</tr>'
 
 
 def _seed(one: xr.Dataset) -> str:

@@ -36,7 +36,7 @@ def files(study: Study) -> list[str]:
 
 
 def judged(study: Study) -> dict[str, list[str]]:
-    """Return the experiments that claims are about -> the datasets that these may read, in the order of the config.
+    """Return the experiments that claims are about -> the datasets that these may read.
 
     A file of the user's own may read every experiment; its claims are about those that have what they read.
     """
@@ -50,7 +50,10 @@ def judged(study: Study) -> dict[str, list[str]]:
 
 
 def claim_problems(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the names of works; whether files are there is asked by ``rllc.run.presence``."""
+    """Yield what is wrong with the names of works.
+
+    Whether files are there is asked by ``rllc.run.presence``.
+    """
     for entry in study.claims:
         if entry in WORKS:
             continue

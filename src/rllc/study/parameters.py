@@ -12,7 +12,8 @@ from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
 from rllc.study.study import Experiment, Study
 
-# Analyses that depend on types of heads: claims on them are judged with shuffled types too (rllc.claims.repeat).
+# Analyses that depend on types of heads: claims on them are judged with shuffled types too
+# (rllc.claims.repeat).
 REPEATED = ("classification", "kcomposition", "refinement", "staggered")
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 
@@ -65,13 +66,13 @@ def _of_claims(experiment: Experiment, name: str) -> dict[str, Any]:
         for row in ANALYSES
         if (section := row.declared(experiment)) is not None and row.name in REPEATED
     }
-    training, refinement, milestones = experiment.training, experiment.refinement, experiment.milestones
+    refinement, milestones = experiment.refinement, experiment.milestones
     return {
         "name": name,
         "task": experiment.task,
         "label": experiment.label or name,
         "layers": experiment.model.n_layers,
-        "text": training.distribution if training else experiment.distributions[0],
+        "text": experiment.distributions[0],
         "code": refinement.distribution if refinement else None,
         "setting": milestones.setting if milestones else BASE_SETTING,
         "steps": steps(experiment)[-1],

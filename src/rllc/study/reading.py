@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rllc.study.claims import claim_problems, judged
 from rllc.study.checks.experiments import experiment_problems
 from rllc.study.checks.figures import figure_problems
 from rllc.study.checks.labels import label_problems
 from rllc.study.checks.names import refer
+from rllc.study.claims import claim_problems, judged
 from rllc.study.datasets import is_text
 from rllc.study.distributions import Predictions, TextTokens
 from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION

@@ -158,7 +158,8 @@ class Study(Section):
     )
     animations: dict[Name, Animation] = key("named animations, drawn by default", default={})
     claims: Distinct[str] = key(
-        "claims to judge: heads, stages, regression, sorting (works whose claims rllc brings), and Python files of "
+        "claims to judge: heads, stages, regression, sorting (works whose claims rllc brings), and "
+        "Python files of "
         "your own, relative to the working directory; they make claims.nc",
         default=[],
     )

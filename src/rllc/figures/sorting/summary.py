@@ -67,13 +67,16 @@ def sort_summary(
     if shaded:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    findings = [each for variable, title in list(shown.items())[:3] for each in _ends(data, variable, title, called)]
+    findings = [
+        each for variable, title in list(shown.items())[:3] for each in _ends(data, variable, title, called)
+    ]
     said = ["Shaded: what the claims expect.", *conditions.seeds(data)] if shaded else conditions.seeds(data)
     if doubted:
         said = [f"Hollow: more than {DOUBTED:.0%} of the estimates behind the value are not reliable.", *said]
     if any(np.isfinite(_errors(data, name)).any() for name in shown):
         said = [
-            "Bars: one standard error by redraws of the estimates; it holds nothing of the bias of a maximum.",
+            "Bars: one standard error by redraws of the estimates; it holds nothing of the bias of a "
+            "maximum.",
             *said,
         ]
     return Drawing(
