@@ -85,17 +85,19 @@ def judge(
     each, called
     ``<claim>.<experiment>``.
 
-    A seed passes where the whole Student interval of the value lies within the bounds, and fails where all of it
-    lies beyond one of them. Between the two it is undecided, and also where an error is not known, where more
-    than ``DOUBTED`` of the estimates behind the value are not reliable, and where the claim that it presupposes
-    does not pass. A value of what is not sampled has an interval without length. The interval is of one seed and
-    one claim: it holds no bias of a maximum, and is not widened for the number of claims. To first order the
-    error of a difference v - w is sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with
-    t = sqrt(sum of squared errors) / n for the mean w over n seeds.
+    A seed passes where the whole Student interval of the value lies within the bounds, and fails where
+    all of it lies beyond one of them. Between the two it is undecided, and also where an error is not
+    known, where more than ``DOUBTED`` of the estimates behind the value are not reliable, and where the
+    claim that it presupposes does not pass. A value of what is not sampled has an interval without
+    length. The interval is of one seed and one claim: it holds no bias of a maximum, and is not widened
+    for the number of claims. To first order the error of a difference v - w is sqrt(s^2 + t^2), that of a
+    ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n for the mean w over n
+    seeds.
 
-    Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of orders
-    in which every seed passes by its value alone. Above ``CHANCE`` a claim that does not fail is not judged: that
-    it passes would say nothing. With few heads the measured order alone can be so large a share.
+    Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of
+    orders in which every seed passes by its value alone. Above ``CHANCE`` a claim that does not fail is
+    not judged: that it passes would say nothing. With few heads the measured order alone can be so large
+    a share.
 
     Raises ValueError where a claim presupposes one that there is not.
     """
