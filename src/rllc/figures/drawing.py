@@ -108,3 +108,8 @@ def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | N
             drawing.figure.set_layout_engine("none")
         if pdf is not None:
             drawing.figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None})
+
+
+def headed(experiment: str, title: str) -> str:
+    """Return the title with the experiment's name before it, where it has one."""
+    return f"{experiment}: {title}" if experiment else title
