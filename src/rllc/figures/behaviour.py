@@ -4,7 +4,7 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import at_end, known, over_seeds
+from rllc.figures.findings import at_end, fitting, known, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, level, sheet
 from rllc.figures.stage_bands import (
     OFF_OF,
@@ -41,7 +41,7 @@ def stage_fig4a_behaviour(
         figure,
         data,
         f"Bigram score, loss with and without W_pos, and n-gram scores on {inputs.one_label(data, name)}.",
-        known([*_findings(data.sel(distribution=name)), *llc_findings(cells)]),
+        known(_findings(data.sel(distribution=name))),
         [
             *conditions.contexts(datasets["ngrams"], "ngrams"),
             *of_stages(cells),
@@ -80,23 +80,13 @@ def stage_figB6(  # noqa: N802
     figure, _ = sheet(rows, panel=(column_width(data), 1.6), sharex=True, sharey="row")
     shown = data.sel(step=llc["step"].values)
     one = data.sel(distribution=name)
-    label = inputs.one_label(data, name)
-    return Drawing(
-        figure,
-        data,
-        f"Held-out loss, full-model LLC, bigram and n-gram scores, and loss without W_pos on {label}.",
-        known(
-            [
-                *at_end("LLC", one["llc"], one.get("llc_se")),
-                *llc_findings(cells),
-                *_findings(one),
-            ]
-        ),
-        [
-            *conditions.of_estimates(llc, shown, "llc", "test_loss"),
-            *above_chance(cells),
-        ],
+    title = (
+        "Held-out loss, full-model LLC, bigram and n-gram scores, and loss without W_pos on "
+        f"{inputs.one_label(data, name)}."
     )
+    told = [*conditions.of_estimates(llc, shown, "llc", "test_loss"), *above_chance(cells)]
+    found = [*at_end("LLC", one["llc"], one.get("llc_se")), *llc_findings(cells)[:1], *_findings(one)]
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _behaviour(
@@ -149,10 +139,9 @@ def _findings(data: xr.Dataset) -> list[Finding]:
     gap = data["ablated_loss"] - data["loss"]
     made = [
         *over_seeds("step of the least bigram score", least.idxmin("step"), unit="steps"),
-        *over_seeds(f"least {above}", least.min("step"), unit=NATS),
         *at_end(above, excess, unit=NATS),
         *at_end("rise of the loss with zeros for W_pos", gap, unit=NATS),
     ]
-    for n in dict.fromkeys(data["n"].values[[0, -1]].tolist()):
+    for n in dict.fromkeys(data["n"].values[[-1, 0]].tolist()):
         made += at_end(f"{n}-gram score", data["ngram_score"].sel(n=n))
     return made

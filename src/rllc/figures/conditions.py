@@ -20,7 +20,7 @@ LEVEL = (
     "step_size",
     "reference_norm",
 )  # settings on which an estimate's level depends
-SEVERAL = 8  # cells that are each named
+SEVERAL = 3  # cells that are each named
 BANDS = "Bands: one Monte Carlo standard error, given the minibatches."
 
 
@@ -76,7 +76,7 @@ def seeds(drawn: xr.Dataset | xr.DataArray) -> list[str]:
 
 
 def unreliable(drawn: xr.Dataset, name: str) -> list[str]:
-    """Return how many estimates are not reliable, and which if they are few; nothing where all are reliable."""
+    """Return how many estimates are not reliable, and which if they are few; nothing if all are."""
     wrong = faulty(drawn, name)
     if wrong is None or not bool(wrong.any()):
         return []
@@ -139,7 +139,7 @@ def of_settings(sources: Mapping[str, xr.Dataset], drawn: Mapping[str, xr.Datase
     for key, source in sources.items():
         one = drawn[key]
         made += [text.replace("Setting", f"Setting {key}", 1) for text in setting(source)]
-        made += [f"{key}: {text}" for text in (*unreliable(one, name), *missing(one, name))]
+        made += [text.replace(":", f", {key}:", 1) for text in (*unreliable(one, name), *missing(one, name))]
     some = next(iter(drawn.values()))
     bands = [BANDS] if any(f"{name}_se" in one for one in drawn.values()) else []
     few = [text for key, source in sources.items() for text in few_contexts(source, drawn[key])]

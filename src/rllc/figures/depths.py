@@ -73,7 +73,9 @@ def rllc_fig13_stages(
     errors = [conditions.BANDS] if "llc_se" in data else []
     of_stages = [] if stages is None else [f"Stages: of {next(iter(parts))} alone, seed {whose}."]
     doubts = [
-        f"{called}: {text}" for called, part in parts.items() for text in conditions.unreliable(part, "llc")
+        text.replace(":", f", {called}:", 1)
+        for called, part in parts.items()
+        for text in conditions.unreliable(part, "llc")
     ]
     return Drawing(
         figure,

@@ -11,7 +11,7 @@ from rllc.analysis.gaussian_process import smooth
 from rllc.analysis.plateaus import FEWEST
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
-from rllc.figures.findings import at_end, known
+from rllc.figures.findings import at_end, fitting, known
 from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
 from rllc.figures.stage_bands import (
     above_chance,
@@ -168,20 +168,15 @@ def stage_figB1a(  # noqa: N802
     ]  # fmt: skip
     figure, _ = sheet(rows, panel=(4.4, 2.1), sharex=True)
     measured = one.sel(step=at)
-    return Drawing(
-        figure,
-        data,
-        f"Held-out loss and full-model LLC over training on {label}, a line per training seed.",
-        known(
-            [
-                *at_end("held-out loss", one["loss"], unit=_unit(metrics)),
-                *at_end("LLC", measured["llc"], measured.get("llc_se")),
-                *_apart(measured["llc"]),
-                *llc_findings(cells),
-            ]
-        ),
-        [*conditions.of_estimates(llc, data.sel(step=at), "llc", "loss"), *above_chance(cells)],
-    )
+    title = f"Held-out loss and full-model LLC over training on {label}, a line per training seed."
+    told = [*conditions.of_estimates(llc, data.sel(step=at), "llc", "loss"), *above_chance(cells)]
+    found = [
+        *at_end("LLC", measured["llc"], measured.get("llc_se")),
+        *_apart(measured["llc"]),
+        *llc_findings(cells),
+        *at_end("held-out loss", one["loss"], unit=_unit(metrics)),
+    ]
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _apart(llc: xr.DataArray) -> list[Finding]:

@@ -91,7 +91,7 @@ def rounded(value: float, error: float = NAN) -> str:
     """
     if not math.isfinite(value):
         return "none"
-    if not math.isfinite(error) or error <= 0:
+    if not math.isfinite(error) or error <= 1e-12 * abs(value):
         whole = value == round(value) or abs(value) >= 1000
         return f"{value:,.0f}" if whole else f"{value:.3g}"
     exponent = math.floor(math.log10(error))

@@ -1,19 +1,19 @@
 """Findings out of labelled arrays: one number of several seeds, the largest head, the last value."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures.drawing import NAN, Finding
 
-MOST = 8  # findings of one figure
+MOST, WORDS = 8, 115  # findings, and words of a caption, of one figure
 
 
 def over_seeds(
     label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
 ) -> list[Finding]:
-    """Return one finding of values (seed): the value of one seed with its error, else mean and sd of the seeds.
+    """Return one finding of values (seed): of one seed its value and error, of several their mean and sd.
 
     Seeds without a value are left out; no finding where no seed has one.
     """
@@ -34,7 +34,7 @@ def over_seeds(
 
 
 def last(values: xr.DataArray) -> xr.DataArray:
-    """Return the last value over ``step`` that is known, for every index of the other dims; NaN where there is none."""
+    """Return the last value over ``step`` that is known, for every index of the other dims; NaN if none."""
     backwards = values.notnull().isel(step=slice(None, None, -1))
     return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
@@ -85,6 +85,20 @@ def largest(
 def known(findings: Iterable[Finding], at_most: int = MOST) -> list[Finding]:
     """Return the findings that have a value, at most so many, the first ones."""
     return [each for each in findings if np.isfinite(each.value)][:at_most]
+
+
+def fitting(findings: Iterable[Finding], title: str, told: Sequence[str]) -> list[Finding]:
+    """Return the first findings that have a value, as many as a caption of ``WORDS`` words has room for.
+
+    title, told  the other parts of the caption
+    """
+    room, kept = WORDS - len(" ".join([title, *told]).split()), []
+    for each in known(findings):
+        room -= len(str(each).split()) + 1  # with the dash before it
+        if room < 0:
+            break
+        kept.append(each)
+    return kept
 
 
 def _when(values: xr.DataArray) -> str:

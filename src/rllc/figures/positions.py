@@ -10,7 +10,7 @@ from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
 from rllc.figures.findings import at_end, known
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
-from rllc.figures.stage_bands import above_chance, bands, curves_of, llc_findings, of_stages
+from rllc.figures.stage_bands import above_chance, bands, curves_of, of_stages
 from rllc.units import NATS
 
 MEAN = {"color": "#CC3311", "linewidth": 1.8, "zorder": 5}
@@ -54,7 +54,6 @@ def stage_figB3(  # noqa: N802
                 *at_end(cost, rise, unit=NATS),
                 *at_end(f"{cost} (position {at[0]})", rise_at.isel(at=0), unit=NATS),
                 *at_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
-                *llc_findings(cells),
             ]
         ),
         [

@@ -136,10 +136,13 @@ def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
     ]
 
 
-def boundary_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
-    """Return the steps of the determined boundaries of one seed if there are few, else how many there are."""
+def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> list[Finding]:
+    """Return how many boundaries are determined; of one seed with few of them their steps.
+
+    each  whether steps may be given
+    """
     counts = _of_seeds(cells, lambda one: float(_determined(one).sum()))
-    if counts.size == 1 and 1 <= float(counts[0]) <= NAMED:
+    if each and counts.size == 1 and 1 <= float(counts[0]) <= NAMED:
         (one,) = cells.values()
         kept = one.isel(boundary=_determined(one))
         pairs = zip(kept["boundary_kind"].values, kept["boundary_step"].values, strict=True)

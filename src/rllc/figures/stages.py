@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import at_end, known, last
+from rllc.figures.findings import at_end, fitting, known, last
 from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, curve, of_heads, sheet
 from rllc.figures.stage_bands import (
     BASE,
@@ -74,32 +74,30 @@ def stage_fig1a_lm(
         combine_attrs="drop",
     )
     drawn = "Held-out loss and full-model LLC" if every else "Held-out loss"
-    return Drawing(
-        figure,
-        data,
-        f"{drawn} over training on {label}.",
-        _findings(data.sel(distribution=name), levels, shown, setting),
-        [
-            *(_of_llc(every, levels, name, label) if every else conditions.contexts(metrics, "metrics")),
-            *([] if every else conditions.seeds(data)),
-            *(of_stages(shown[setting], setting) if len(every) > 1 else []),
-            *above_chance(shown[setting]),
-        ],
-    )
+    title = f"{drawn} over training on {label}."
+    told = [
+        *(_of_llc(every, levels, name, label) if every else conditions.contexts(metrics, "metrics")),
+        *([] if every else conditions.seeds(data)),
+        *(of_stages(shown[setting], setting) if len(every) > 1 else []),
+        *above_chance(shown[setting]),
+    ]
+    found = _findings(data.sel(distribution=name), levels, shown, setting)
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _findings(
     one: xr.Dataset, levels: Mapping[str, xr.Dataset], shown: Mapping[str, Cells], setting: str
 ) -> list[Finding]:
-    """Return the ends of the loss and of every LLC, how like the loss each is, and the boundaries drawn."""
-    made = at_end("held-out loss", one["loss"], unit=NATS)
-    for each, level in levels.items():
-        called = "LLC" if len(levels) == 1 else f"LLC ({each})"
+    """Return the end of every LLC, how like the loss it is, the boundaries drawn, and the end of the loss."""
+    made, ratios = [], []
+    for each in sorted(levels, key=lambda each: each != setting):
+        called, level = "LLC" if len(levels) == 1 else f"LLC ({each})", levels[each]
+        made += llc_findings(shown[each], called)[:1]
         made += at_end(called, level["llc"], level.get("llc_se"))
         if OFF_OF in level:
-            made += at_end(f"{called} over its prior-only control", level["llc"] / level[OFF_OF])
-        made += llc_findings(shown[each], called)[:1]
-    return known([*made, *boundary_findings(shown[setting])])
+            ratios += at_end(f"{called} over its prior-only control", level["llc"] / level[OFF_OF])
+    drawn = boundary_findings(shown[setting], each=len(levels) < 2)
+    return [*made, *drawn, *ratios, *at_end("held-out loss", one["loss"], unit=NATS)]
 
 
 def _of_llc(
@@ -190,7 +188,7 @@ def stage_fig4b_heads(
         data,
         "Attention scores of every head on random sequences"
         + (f", and in-context learning score{on}, over training." if scored else ", over training."),
-        known([*findings, *llc_findings(cells)]),
+        known(findings),
         [
             *(conditions.contexts(metrics, "metrics") if scored else []),
             *(["Band: standard error of the in-context learning score."] if "icl_score_se" in data else []),

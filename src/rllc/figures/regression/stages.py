@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from rllc.analysis.distance import free_distance
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import at_end, known, largest, over_seeds
+from rllc.figures.findings import at_end, fitting, largest, over_seeds
 from rllc.figures.findings import by_seed as of_every_seed
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
 from rllc.figures.regression.inputs import PUBLISHED, called, law, of_stages, staged, zero_loss
@@ -74,17 +74,14 @@ def stage_fig1b_lr(
         for each, source in settings.items()
     }
     shown = cells.get(called(setting), {})
-    return Drawing(
-        figure,
-        data,
-        f"Held-out loss and full-model LLC over training on {inputs.one_label(metrics, name)}.",
-        _findings(data, cells, shown),
-        [
-            *conditions.of_settings(settings, measured, "llc"),
-            *([f"Stages of the loss: setting {called(setting)}."] if len(settings) > 1 and shown else []),
-            *above_chance(shown),
-        ],
-    )
+    any_stages = any(one is not None for one in shown.values())
+    title = f"Held-out loss and full-model LLC over training on {inputs.one_label(metrics, name)}."
+    told = [
+        *conditions.of_settings(settings, measured, "llc"),
+        *([f"Stages of the loss: setting {called(setting)}."] if len(settings) > 1 and any_stages else []),
+        *above_chance(shown),
+    ]
+    return Drawing(figure, data, title, fitting(_findings(data, cells, shown), title, told), told)
 
 
 def _findings(data: xr.Dataset, cells: Mapping[str, Cells], shown: Cells) -> list[Finding]:
@@ -95,7 +92,7 @@ def _findings(data: xr.Dataset, cells: Mapping[str, Cells], shown: Cells) -> lis
     peak = largest(f"LLC ({PUBLISHED})", data["llc"], data.get("llc_se"))
     if len(cells) > 1:
         peak = peak[:1]
-    return known([*made, *peak, *boundary_findings(shown)])
+    return [*made, *peak, *boundary_findings(shown, each=len(cells) < 2)]
 
 
 @style.styled
@@ -150,33 +147,29 @@ def regression_sampled_loss(
     keys += [style.key(label, **look) for label, _, look in lines]
     rows = [Row("mean squared error", losses, keys), Row("distance / norm", distances)]
     figure, _ = sheet(rows, panel=(3.9, 2.1), margin=1.7, sharex=True, sharey="row")
-    return Drawing(
-        figure,
-        data,
-        "Mean loss of the sampler's chains beside the checkpoint's, and their distance without a gradient.",
-        _of_chains(data),
-        [
-            "Mean loss of the chains: loss at the checkpoint plus LLC / n_beta.",
-            conditions.BANDS,
-            *([f"Findings are of setting {PUBLISHED}."] if len(settings) > 1 else []),
-            *conditions.setting(settings[PUBLISHED]),
-            *of_stages(datasets, data["seed"], setting),
-            *conditions.seeds(data),
-        ],
+    title = (
+        "Mean loss of the sampler's chains beside the checkpoint's, and their distance without a gradient."
     )
+    told = [
+        "Mean loss of the chains: loss at the checkpoint plus LLC / n_beta.",
+        conditions.BANDS,
+        *([f"Findings are of setting {PUBLISHED}."] if len(settings) > 1 else []),
+        *conditions.setting(settings[PUBLISHED]),
+        *of_stages(datasets, data["seed"], setting),
+        *conditions.seeds(data),
+    ]
+    return Drawing(figure, data, title, fitting(_of_chains(data), title, told), told)
 
 
 def _of_chains(data: xr.Dataset) -> list[Finding]:
     """Return the range of the chains' loss at the base setting, its likeness to the loss, and their reach."""
     sampled = data["sampled_loss"].dropna("step", how="all")
-    return known(
-        [
-            *over_seeds("lowest mean loss of the chains", sampled.min("step"), unit=UNIT),
-            *over_seeds("highest mean loss of the chains", sampled.max("step"), unit=UNIT),
-            *over_seeds("correlation of LLC and loss", of_every_seed(data, _correlation)),
-            *at_end("distance of free chains over weight norm", data["relative_distance"]),
-        ]
-    )
+    return [
+        *over_seeds("correlation of LLC and loss", of_every_seed(data, _correlation)),
+        *over_seeds("lowest mean loss of the chains", sampled.min("step"), unit=UNIT),
+        *over_seeds("highest mean loss of the chains", sampled.max("step"), unit=UNIT),
+        *at_end("distance of free chains over weight norm", data["relative_distance"]),
+    ]
 
 
 def _correlation(one: xr.Dataset) -> float:

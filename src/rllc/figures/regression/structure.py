@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
-from rllc.figures.findings import at_end, known, largest, percent
+from rllc.figures.findings import at_end, fitting, known, largest, percent
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, level, sheet
 from rllc.figures.regression.inputs import of_stages, staged
 
@@ -68,18 +68,13 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
         findings += largest("trace of the Hessian", data["hessian_trace"], data["hessian_trace_se"])
     if "eigenvalues" in curved:
         findings += largest("eigenvalue of the Hessian", data["hessian_eigenvalue"].isel(rank=0))
-    return Drawing(
-        figure,
-        data,
-        "Weights of the last layer norm"
-        + (" and curvature of the loss over training." if curved else " over training."),
-        known(findings),
-        [
-            *([OF_TRACE] if "hessian" in curved else []),
-            *of_stages(datasets, data["seed"], setting),
-            *conditions.seeds(data),
-        ],
-    )
+    title = f"Weights of the last layer norm{' and curvature of the loss' if curved else ''} over training."
+    told = [
+        *([OF_TRACE] if "hessian" in curved else []),
+        *of_stages(datasets, data["seed"], setting),
+        *conditions.seeds(data),
+    ]
+    return Drawing(figure, data, title, fitting(findings, title, told), told)
 
 
 @style.styled

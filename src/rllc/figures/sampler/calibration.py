@@ -15,7 +15,7 @@ from rllc.analysis.calibration import GRID, OUTCOMES, kinds, regime
 from rllc.analysis.regime import MEANINGS
 from rllc.figures import style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, headed
-from rllc.figures.findings import known
+from rllc.figures.findings import fitting
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
@@ -114,21 +114,17 @@ def regime_map(
     heads = len(kinds(calibration).get("heads", []))
     marked = chosen.sel(kind=list(kinds(calibration)), distribution=list(names))
     data = data.assign({name: marked[name] for name in MARKS})
-    return Drawing(
-        figure,
-        data,
-        headed(title, "What the estimate measures at every n_beta and localization of the sweep."),
-        known([*_in_use(data), *_recommended(data)]),
-        [
-            f"{cell(next(iter(swept.values())))}.",
-            *([f"Heads: medians over {heads} heads."] if heads else []),
-            *_without(marked, labels),
-            "Exponent 1: a curvature; 0: an LLC.",
-            *(["In brackets: a required criterion of the rule fails."] if _any(maps, "trusted", 0) else []),
-            *(["Grey: not sampled, or a chain failed."] if _any(maps, "shrinkage", None) else []),
-            "The rule reads all steps and seeds swept.",
-        ],
-    )
+    named = headed(title, "What the estimate measures at every n_beta and localization of the sweep.")
+    told = [
+        f"{cell(next(iter(swept.values())))}.",
+        *([f"Heads: medians over {heads} heads."] if heads else []),
+        *_without(marked, labels),
+        "Exponent 1: a curvature; 0: an LLC.",
+        *(["In brackets: a required criterion of the rule fails."] if _any(maps, "trusted", 0) else []),
+        *(["Grey: not sampled, or a chain failed."] if _any(maps, "shrinkage", None) else []),
+        "The rule reads all steps and seeds swept.",
+    ]
+    return Drawing(figure, data, named, fitting([*_in_use(data), *_recommended(data)], named, told), told)
 
 
 def _any(maps: Mapping[tuple[str, str], xr.Dataset], name: str, value: float | None) -> bool:
