@@ -2,7 +2,6 @@
 
 import json
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import xarray as xr
 from scipy.special import expit
 
 from rllc.analysis.stages import stages
+from rllc.claims.published import DATA
 from rllc.figures.regression import published
 from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
@@ -251,12 +251,11 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     study, drawn, numbers
 ):
     theirs = published.curves()
-    file = Path(__file__).parents[1] / "analysis" / "published_llc.csv"
-    rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
+    rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
     kept = {int(step): (float(llc), float(loss)) for curve, step, llc, loss in rows if curve == "lr1"}
     for row, step in enumerate(theirs["step"].values):
         assert kept[step] == (theirs["llc"].values[row], theirs["loss"].values[row])
-    more = pd.read_csv(file.with_name("published_regression.csv"), comment="#").query("seed == 1")
+    more = pd.read_csv(DATA / "published_regression.csv", comment="#").query("seed == 1")
     more = more.set_index("step").loc[theirs["step"].values]
     np.testing.assert_allclose(theirs["mean_square"], more["mean_square"], rtol=1e-4)
     np.testing.assert_allclose(theirs["icl_score"], more["mse_8"] - more["mse_1"], atol=1e-3)

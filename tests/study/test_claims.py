@@ -1,51 +1,46 @@
-import numpy as np
-import pytest
-import xarray as xr
+"""Which claims the config asks for, on which experiments, and by which datasets."""
 
-from rllc.analysis.claims import judge
-from rllc.analysis.columns import RESERVED
-from rllc.analysis.functions import OPTIONS
-from rllc.study.claims import Statistic
-from rllc.study.reading import ConfigError, read
+import json
 
-
-def test_every_option_of_a_function_is_a_key():
-    assert {option for options in OPTIONS.values() for option in options} <= set(Statistic.model_fields)
+from rllc.claims import Experiment
+from rllc.study import defaults, parameters
+from rllc.study.claims import WORKS, files, judged
+from rllc.study.reading import read
+from rllc.study.tasks import TASKS
 
 
-def test_reserved_names_are_those_of_the_claims_table():
-    summary = xr.Dataset({"last_step": ("seed", np.array([9.0]))}, {"seed": [0]})
-    assert set(judge({}, {"a": summary}).variables) == set(RESERVED)
+def test_every_work_is_about_tasks_that_there_are():
+    assert {task for work in WORKS.values() for task in work.tasks} <= {*TASKS}
 
 
-def test_a_name_that_ends_like_an_error_is_free_where_no_statistic_has_the_rest(config):
-    at = {"distribution": "mixture"}
-    config["statistics"]["unheard_se"] = {"label": "x", "of": "llc.llc", "statistic": "last", "at": at}
-    assert "unheard_se" in read(config).statistics
+def test_claims_are_about_experiments_of_the_tasks_of_their_works(config):
+    study = read(config)
+    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}, "a teacher has no dataset"
+    assert set(judged(read(config | {"claims": ["sorting"]}))) == {"sort_1head", "sort_2head_baseline"}
+    assert judged(read(config | {"claims": []})) == {}
 
 
-def test_a_claim_of_a_curve_on_several_distributions_names_those_of_its_dataset(config):
-    config["experiments"]["language"]["sampling"]["full"]["distributions"] = ["mixture", "code"]
-    config["statistics"]["unsaid"] = {"label": "x", "of": "llc.llc_se", "statistic": "last"}
-    claim = {"text": "x", "source": "x", "statistic": "unsaid", "at_least": 1.0}
-    config["claims"]["alone"] = claim | {"experiment": "language"}
-    config["claims"]["against"] = claim | {"experiment": "language_1layer", "versus": "language"}
-    with pytest.raises(ConfigError) as caught:
-        read(config)
-    told = "llc.llc_se of 'language' is measured on mixture, code; say which in statistics.unsaid.at.distribution"
-    assert {f"  - claims.{name}: {told}" for name in ("alone", "against")} <= {
-        *str(caught.value).splitlines()
-    }
+def test_own_file_of_claims_may_read_every_experiment(config):
+    study = read(config | {"claims": ["my_claims.py"]})
+    assert files(study) == ["my_claims.py"]
+    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("at", {"distribution": "code"}), ("divided_by", {"distribution": "code"}), ("layer", 1), ("types", ["induction"]),
-        ("over_heads", "mean"), ("of_heads", "mean"), ("against", "llc.llc"), ("against_at", {"head": "0:0"}),
-    ],
-)  # fmt: skip
-def test_what_is_made_of_statistics_takes_no_key_of_a_curve(key, value):
-    given = {"label": "x", "statistic": "mean_of", "among": ["a", "b"], key: value}
-    with pytest.raises(ValueError, match=f"{key}: mean_of is of numbers; leave it out"):
-        Statistic.model_validate(given)
+def test_claims_read_what_all_makes_and_of_the_calibration_what_their_work_names():
+    study = read(defaults.load(["config/regression.yaml"]))
+    read_by_claims = judged(study)["regression"]
+    assert "dependence" in read_by_claims and "calibration" not in read_by_claims
+    assert not {"traces", "training_loss"} & {*read_by_claims}
+
+
+def test_experiments_are_told_to_claims_as_plain_data(config):
+    told = parameters.claims(read(config))
+    assert json.loads(json.dumps(told)) == told and told["works"] == ["heads", "sorting"]
+    language = Experiment(**told["experiments"]["language"])
+    assert (language.text, language.code, language.layers) == ("mixture", "code", 2)
+    assert language.steps == 6500 and language.settings["refinement"]["distribution"] == "code"
+
+
+def test_published_scale_measures_the_text_that_claims_call_that_of_training():
+    study = read(defaults.load(["config/paper.yaml"]))
+    assert parameters.claims(study)["experiments"]["language"]["text"] == "pile"

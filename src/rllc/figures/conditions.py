@@ -144,3 +144,20 @@ def of_settings(sources: Mapping[str, xr.Dataset], drawn: Mapping[str, xr.Datase
     bands = [BANDS] if any(f"{name}_se" in one for one in drawn.values()) else []
     few = [text for key, source in sources.items() for text in few_contexts(source, drawn[key])]
     return [*bands, *made, *dict.fromkeys(few), *seeds(some)]
+
+
+def of_several(*drawn: tuple[xr.Dataset, str]) -> list[str]:
+    """Return bands, unreliable and missing cells of several estimates in one figure, counted together.
+
+    drawn  each a dataset and the name of its estimate
+    """
+    wrong = [bad for data, name in drawn if (bad := faulty(data, name)) is not None]
+    bad = sum(int(each.sum()) for each in wrong)
+    total = sum(int(data[name].notnull().sum()) for data, name in drawn)
+    absent = sum(int(data[name].isnull().sum()) for data, name in drawn)
+    bands = any(f"{name}_se" in data for data, name in drawn)
+    return [
+        *([BANDS] if bands else []),
+        *([f"Rings: {bad} of {total} estimates are not reliable."] if bad else []),
+        *([f"Crosses: {absent} of {absent + total} estimates are missing."] if absent else []),
+    ]

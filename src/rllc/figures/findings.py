@@ -13,7 +13,9 @@ MOST, WORDS = 8, 115  # findings, and words of a caption, of one figure
 def over_seeds(
     label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
 ) -> list[Finding]:
-    """Return one finding of values (seed): of one seed its value and error, of several their mean and sd.
+    """Return one finding of values (seed).
+
+    The value of one seed with its error, else mean and sd of the seeds.
 
     Seeds without a value are left out; no finding where no seed has one.
     """
@@ -34,7 +36,10 @@ def over_seeds(
 
 
 def last(values: xr.DataArray) -> xr.DataArray:
-    """Return the last value over ``step`` that is known, for every index of the other dims; NaN if none."""
+    """Return the last value over ``step`` that is known, for every index of the other dims.
+
+    NaN without one.
+    """
     backwards = values.notnull().isel(step=slice(None, None, -1))
     return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
