@@ -91,7 +91,7 @@ NULLABLE = {
     "decay", "stabilizer", "sampler_options", "of", "bound", "stage", "among", "divided_by", "needs", "types",
 }  # fmt: skip
 # lists that may be empty, or are refused later, with what else contradicts
-EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science"}
+EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science", ("claims",)}
 EMPTY |= {("experiments", name, "distributions") for name in EVERY_KEY["experiments"]}
 SIGNED = {"at_least", "at_most", "threshold", "bound"}
 FIRST = {"like", "family"}  # are followed before the rest is read

@@ -136,8 +136,8 @@ def simple_is_low_dyck(run: Run) -> Number:
 def _multigram_correlation(run: Run, layer: int | None) -> Number:
     """Return Spearman's correlation of rLLC and number of multigrams over multigram heads.
 
-    It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is one
-    number for all seeds.
+    It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is
+    one number for all seeds.
     """
     upper, squares = 0.0, [0.0, 0.0]
     count = 0

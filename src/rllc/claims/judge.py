@@ -165,8 +165,8 @@ def verdict(passes: np.ndarray) -> str:
     """Return one of ``VERDICTS`` from the flags of all seeds.
 
     It is "holds" where all seeds that are reached pass, "does not" where all fail, else "half", if that is
-    the same whichever way the undecided ones turn out; else "undecided". One seed that passes and one that fails
-    are "half" beside any number of undecided ones.
+    the same whichever way the undecided ones turn out; else "undecided". One seed that passes and one that
+    fails are "half" beside any number of undecided ones.
     """
     reached = passes[~np.isin(passes, OPEN)]
     decided = reached[reached >= 0]
