@@ -279,6 +279,14 @@ def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced, unlik
     assert draw({key: each for key, each in datasets.items() if key != "stages"}).figure.legends == []
 
 
+@pytest.mark.parametrize("setting", ["sampling", "published"])
+@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2])
+def test_captions_of_stages_keep_to_their_length(datasets, draw, setting):
+    drawing = draw(datasets, setting=setting)
+    assert len(drawing.caption.split()) <= 120 and len(drawing.title.split()) <= 20
+    assert 0 < len(drawing.findings) <= 8 and np.isfinite([each.value for each in drawing.findings]).all()
+
+
 def test_a_ring_is_under_its_curve(datasets, misplaced):
     """Every estimate is faulty, so that rings are everywhere."""
     llc = datasets["llc"].drop_vars("status")

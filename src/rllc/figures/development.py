@@ -168,7 +168,7 @@ def stage_figB1a(  # noqa: N802
     ]  # fmt: skip
     figure, _ = sheet(rows, panel=(4.4, 2.1), sharex=True)
     measured = one.sel(step=at)
-    title = f"Held-out loss and full-model LLC over training on {label}, a line per training seed."
+    title = f"Held-out loss and full-model LLC on {label}, over training, a line per training seed."
     told = [*conditions.of_estimates(llc, data.sel(step=at), "llc", "loss"), *above_chance(cells)]
     found = [
         *at_end("LLC", measured["llc"], measured.get("llc_se")),

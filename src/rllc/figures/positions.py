@@ -52,7 +52,6 @@ def stage_figB3(  # noqa: N802
             [
                 *at_end("loss", one["loss"], unit=NATS),
                 *at_end(cost, rise, unit=NATS),
-                *at_end(f"{cost} (position {at[0]})", rise_at.isel(at=0), unit=NATS),
                 *at_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
             ]
         ),

@@ -74,7 +74,7 @@ def stage_fig1a_lm(
         combine_attrs="drop",
     )
     drawn = "Held-out loss and full-model LLC" if every else "Held-out loss"
-    title = f"{drawn} over training on {label}."
+    title = f"{drawn} on {label}, over training."
     told = [
         *(_of_llc(every, levels, name, label) if every else conditions.contexts(metrics, "metrics")),
         *([] if every else conditions.seeds(data)),

@@ -75,7 +75,7 @@ def stage_fig1b_lr(
     }
     shown = cells.get(called(setting), {})
     any_stages = any(one is not None for one in shown.values())
-    title = f"Held-out loss and full-model LLC over training on {inputs.one_label(metrics, name)}."
+    title = f"Held-out loss and full-model LLC on {inputs.one_label(metrics, name)}, over training."
     told = [
         *conditions.of_settings(settings, measured, "llc"),
         *([f"Stages of the loss: setting {called(setting)}."] if len(settings) > 1 and any_stages else []),
