@@ -1,7 +1,5 @@
 """Every number of the claims about stages, by values computed by hand on small runs."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +9,7 @@ from rllc.analysis.curves import NotJudged
 from rllc.claims import stages
 from rllc.claims.claim import Experiment, claims_of
 from rllc.claims.judge import judge
+from rllc.claims.published import DATA
 from rllc.claims.run import Absent, Run
 
 STEPS = [0, 100, 800, 900, 6400, 6500, 8500, 17000, 21300, 50000]
@@ -172,7 +171,7 @@ def test_correlation_is_from_one_percent_of_training_on(function, dataset):
     ],
 )
 def test_numbers_of_the_authors_own_curves_are_those_that_claims_quote(curve, function, expected):
-    rows = pd.read_csv(Path(__file__).parents[1] / "analysis/published_llc.csv", comment="#")
+    rows = pd.read_csv(DATA / "published_llc.csv", comment="#")
     rows = rows[rows["curve"] == curve].set_index("step")[["llc", "loss"]].to_xarray()
     data = rows.expand_dims({"seed": [0], "distribution": ["mixture"]})
     found = function(run(llc__published=data[["llc"]], metrics=data[["loss"]]))
