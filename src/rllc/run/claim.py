@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from rllc.run.atomic_write import atomic_write
 from rllc.run.slurm import ENDED, Unanswered, answer
 
 FOLDER = Path(".snakemake/rllc/claims")
@@ -35,10 +36,7 @@ def folder(outputs: Iterable[object], root: Path = FOLDER) -> Path:
 def submit(claims: Path) -> str:
     """The word of a new submission; jobs of earlier ones do not begin any more."""
     word = uuid.uuid4().hex
-    claims.mkdir(parents=True, exist_ok=True)
-    temporary = claims / f".{word}"
-    temporary.write_text(word, encoding="utf-8")
-    temporary.replace(claims / CURRENT)
+    atomic_write(claims / CURRENT, word)
     return word
 
 

@@ -8,12 +8,12 @@ contents instead, and a fresh checkout or a `touch` starts nothing.
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from rllc.run.atomic_write import atomic_write
 from rllc.run.planned import FOLDER
 
 CACHE = FOLDER / "contents.json"
@@ -54,11 +54,8 @@ class Contents:
     def _keep(self) -> None:
         """Write what is known, for the next plan; where it cannot be written, that plan takes longer."""
         self._kept = True
-        temporary = self._cache.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):
-            self._cache.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self._known), encoding="utf-8")
-            temporary.replace(self._cache)
+            atomic_write(self._cache, json.dumps(self._known))
 
 
 def _read(cache: Path) -> dict[str, list[Any]]:

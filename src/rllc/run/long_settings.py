@@ -8,11 +8,11 @@ it is missing.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from rllc.run.atomic_write import atomic_write
 from rllc.run.planned import FOLDER
 
 LONGEST = 4000  # characters of one flag
@@ -50,10 +50,7 @@ class LongSettings:
         while self._waiting:
             file, text = self._waiting.popitem()
             if not file.is_file():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                temporary = file.with_suffix(f".{os.getpid()}")
-                temporary.write_text(text, encoding="utf-8")
-                temporary.replace(file)
+                atomic_write(file, text)
 
 
 def told(text: str) -> str:

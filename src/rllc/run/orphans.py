@@ -10,13 +10,13 @@ records over to Snakemake.
 
 import gzip
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from rllc.run.atomic_write import atomic_write
 from rllc.run.planned import FOLDER
 
 NOTES = FOLDER / "expected"
@@ -43,7 +43,7 @@ def note(jobs: Iterable[Any], persistence: Any) -> None:
         record = dict(zip(FIELDS, fields, strict=True))
         notes |= {str(file): {"record": record, "before": _state(Path(file))} for file in job.output}
     file = NOTES / f"{time.time_ns()}-{uuid.uuid4().hex[:8]}.json.gz"
-    _write(notes, file)
+    atomic_write(file, gzip.compress(json.dumps(notes).encode(), mtime=0))
     _ours.append(file)
 
 
@@ -103,7 +103,7 @@ def hand_over(persistence: Any) -> None:
         if not left:
             note_file.unlink()
         elif len(left) < len(entries):
-            _write(left, note_file)
+            atomic_write(note_file, gzip.compress(json.dumps(left).encode(), mtime=0))
 
 
 def is_of(record: Any, file: Path) -> bool:
@@ -143,14 +143,3 @@ def _read(file: Path) -> Notes:
             f"{file} cannot be read ({error}). It says under which settings a run on a cluster made results. "
             "Where no such run was killed, move it away; else move away, too, what that run made"
         ) from error
-
-
-def _write(notes: Notes, file: Path) -> None:
-    """Write a note, whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(f".{os.getpid()}")
-    with temporary.open("wb") as stream:
-        stream.write(gzip.compress(json.dumps(notes).encode(), mtime=0))
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)

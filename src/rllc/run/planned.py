@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from rllc.run.atomic_write import atomic_write
 from rllc.run.fingerprint import fingerprint
 
 VARIABLE = "RLLC_PLAN"
@@ -39,10 +40,7 @@ def keep(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> Path:
     text = _text(config, codes, root)
     file = FOLDER.resolve() / name(config, codes, root=root)
     if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(file)
+        atomic_write(file, text)
     os.environ[VARIABLE] = str(file)
     return file
 

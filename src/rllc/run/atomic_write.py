@@ -1,0 +1,25 @@
+"""Write a file of the workflow's own, as a note or a plan, whole or not at all.
+
+Jobs write results by ``rllc.store.whole``, which this process may not import.
+"""
+
+import os
+import uuid
+from pathlib import Path
+
+
+def atomic_write(file: Path, content: str | bytes) -> None:
+    """Write a file under a temporary name beside it, then give it its own; folders are made.
+
+    The bytes reach the disk before the name does. Two processes may write the same file at once.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
