@@ -1,15 +1,21 @@
-"""One distribution less each of the others: the paired contrasts of rLLCs, drawn and told."""
+"""One distribution less each of the others: the paired contrasts of rLLCs, their curves and findings."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.contrasts import contrast, gain
-from rllc.figures import captions
-from rllc.figures.inputs import faulty
+from rllc.analysis.contrasts import contrast
+from rllc.figures.drawing import Finding
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step
+from rllc.figures.inputs import distribution_labels, faulty, heads_of_layer, layers
 from rllc.figures.panels import Curve
 
+INTERVALS = (
+    "Bands of differences: 95 % Student-t intervals, paired by the noise that chains share; heads are "
+    "counted where these exclude 0."
+)
 
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
     """The paired contrasts of ``reference`` with every other distribution; None where there is none.
@@ -38,41 +44,50 @@ def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
     ]
 
 
-def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
-    """Where the reference is above and below each other distribution, and what pairing gains."""
-    mine, confidence = labels[apart.attrs["a"]], apart.attrs["confidence"]
-    sentences, gains = [], []
-    for name in apart["distribution"].values.tolist():
-        one = apart.sel(distribution=name)
-        one = one.where(~one["faulty"])
-        above, below = one["contrast"] > one["half_width"], -one["contrast"] > one["half_width"]
-        at_end = above["head"].values[above.isel(step=-1).any("seed").values]
-        sentences.append(
-            f"On {mine} the refined LLC is above that on {labels[name]} by more than the paired "
-            f"{confidence:.0%} interval in {int(above.sum())} of {int(one['half_width'].notnull().sum())} "
-            f"cells and below in {int(below.sum())} (at the last step above for "
-            f"{', '.join(at_end) or 'no head'})."
-        )
-        gains.append(f"{gain(one):.2f} for {labels[name]}")
-    trusted = "Counted are cells whose two estimates are reliable. " if apart["faulty"].any() else ""
-    return [
-        *sentences,
-        f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",
-        f"Lower panels: {mine} less each other distribution, with {confidence:.0%} Student-t intervals "
-        f"paired by the noise that both share ({captions.freedom(apart['degrees_of_freedom'])}), given the "
-        f"minibatches; the unpaired error over the paired one is {', '.join(gains)}.",
-    ]
+def above_and_below(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
+    """Return how many heads are higher, and how many lower, on the reference than on the others at the end.
+
+    Of reliable estimates whose difference is larger than its interval. Of many distributions the findings are
+    of the two with most and fewest heads above.
+    """
+    last = at_end(apart.where(~apart["faulty"]), "half_width")
+    counts = {
+        name: [int((sign * one["contrast"] > one["half_width"]).sum()) for sign in (1, -1)]
+        for name in apart["distribution"].values.tolist()
+        for one in [last.sel(distribution=name)]
+    }
+    if len(counts) > LISTED:
+        order = sorted(counts, key=lambda name: counts[name])
+        counts = {name: counts[name] for name in (order[-1], order[0])}
+    mine, found = said[apart.attrs["a"]], []
+    for name, numbers in counts.items():
+        total = int(last["half_width"].sel(distribution=name).notnull().sum())
+        for word, number in zip(("higher", "lower"), numbers, strict=True) if total else ():
+            label = f"heads {word} on {mine} than on {said[name]}, of {total} {at_step(last)}"
+            found.append(Finding(label, number))
+    return found
 
 
-def at_the_end(data: xr.Dataset, natural: str) -> str:
-    """How many heads differ at the last step by more than the interval of the paired difference."""
-    apart = between(data, natural)
+def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
+    """Return the ratio of the rLLCs on two distributions at the last step, the median head of each layer."""
+    last, said = at_end(data, "rllc"), distribution_labels(data)
+    one, other = (last["rllc"].sel(distribution=name, drop=True) for name in (numerator, denominator))
+    found = []
+    for layer in layers(last):
+        middle = (one / other).sel(head=heads_of_layer(last, layer)).median("head")
+        label = f"rLLC on {said[numerator]} over {said[denominator]}, median head of layer {layer} {at_step(last)}"
+        found += over_seeds(label, middle)
+    return found
+
+
+def at_the_end(data: xr.Dataset, a: str, b: str) -> list[Finding]:
+    """Return how many heads differ between two distributions by more than the paired interval at the end."""
+    apart = between(data, a)
     if apart is None:
-        return ""
-    last = apart.isel(step=-1)
-    clear = int((np.abs(last["contrast"]) > last["half_width"]).sum())
+        return []
+    last = at_end(apart.sel(distribution=b), "half_width")
     total = int(last["half_width"].notnull().sum())
-    return (
-        f"The two differ by more than the {last.attrs['confidence']:.0%} Student-t interval of the paired "
-        f"difference for {clear} of {total} heads."
-    )
+    number = int((np.abs(last["contrast"]) > last["half_width"]).sum())
+    percentage = f"{apart.attrs['confidence']:.0%}".replace("%", " %")
+    label = f"heads, of {total}, whose two rLLCs differ by more than the paired {percentage} interval"
+    return [Finding(f"{label} {at_step(last)}", number)] if total else []
