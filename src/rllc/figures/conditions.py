@@ -19,7 +19,7 @@ LEVEL = (
     "step_size",
     "reference_norm",
 )  # settings on which an estimate's level depends
-SEVERAL = 8  # cells that are each named
+SEVERAL = 3  # cells that are each named
 
 
 def of_estimates(source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str) -> list[str]:

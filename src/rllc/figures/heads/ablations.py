@@ -37,7 +37,7 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
                 last.sel({"method": method}),
                 "ablation",
                 f"loss added by {method} ablation",
-                "of all heads",
+                "",
                 "nats/token",
             )
         ],

@@ -111,11 +111,10 @@ def stage_figB5(  # noqa: N802
     return Drawing(
         figure,
         drawn,
-        "K-composition over training of two previous-token heads and a control with two induction heads and a "
-        "control.",
+        "K-composition over training of pairs of previous-token and induction heads, and of controls.",
         [
             *(
-                Finding(f"K-composition of {head} into {target} {at_step(end)}, {which} drawn", float(value))
+                Finding(f"K-composition of {head} into {target} {at_step(end)}, {which} drawn", value.item())
                 for which, value in (("highest", ordered[:1]), ("lowest", ordered[1:][-1:]))
                 for head, target in value["pair"].values
             ),

@@ -47,7 +47,7 @@ def rllc_fig14_hessian_trace(
         f"Trace of the loss Hessian of the model and of each head over training, on {labelled(data)}.",
         [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
         [
-            "Traces by Hutchinson's estimator; of a head that of its block.",
+            "The trace of a head is that of its block.",
             "Bands: one standard error over probes, given the data.",
             *conditions.contexts(datasets["hessian"], "hessian"),
             *conditions.missing(data, full, heads),
@@ -100,8 +100,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
             )
         ],
         [
-            "The FIM is measured on contexts that the checkpoint generates, in two forms of the same mean; on "
-            "text Gauss-Newton is no FIM.",
+            "The FIM is of contexts that the checkpoint generates, in two forms of the same mean.",
             "Bands: one standard error over probes, each with contexts of its own.",
             *([f"Contexts: {count:,} per checkpoint."] if count else []),
             *conditions.missing(data, *names),
@@ -118,7 +117,7 @@ def _at_the_end(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
         for name in [*said][:LISTED]
         for cell in [last.sel(distribution=name)]
         for finding in over_seeds(
-            f"trace of the model on {said[name]} {at_step(last)}",
+            f"trace on {said[name]} {at_step(last)}",
             cell["hessian_trace"],
             cell.get("hessian_trace_se"),
             "nats/token",
@@ -127,14 +126,14 @@ def _at_the_end(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[Finding]:
-    """Return how far the trace orders heads as the rLLC does, and what the rLLC is if curvature alone speaks."""
+    """Return how far trace and rLLC order heads alike, and the curvature prediction over the rLLC."""
     rllc = datasets.get("rllc")
     if rllc is None:
         return []
     both = [name for name in data["distribution"].values if name in rllc["distribution"].values]
     rllc = rllc.sel(distribution=both)
     same = rank_correlation(rllc["rllc"], data["hessian_trace_head"]).median()
-    found = [Finding("Spearman correlation of trace and rLLC over heads, median over checkpoints", float(same))]
+    found = [Finding("Spearman correlation of trace and rLLC over heads, median", float(same))]
     prediction = against_controls.predicted(rllc, datasets)
     if prediction is not None:
         ratio = float((prediction / rllc["rllc"]).median())

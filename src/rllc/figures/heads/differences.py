@@ -12,10 +12,8 @@ from rllc.figures.heads.head_findings import LISTED, at_end, at_step
 from rllc.figures.inputs import distribution_labels, faulty, heads_of_layer, layers
 from rllc.figures.panels import Curve
 
-INTERVALS = (
-    "Bands of differences: 95 % Student-t intervals, paired by the noise that chains share; heads are "
-    "counted where these exclude 0."
-)
+INTERVALS = "Bands of differences, and what counts as higher: paired 95 % intervals."
+
 
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
     """The paired contrasts of ``reference`` with every other distribution; None where there is none.
@@ -44,27 +42,21 @@ def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
     ]
 
 
-def above_and_below(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
-    """Return how many heads are higher, and how many lower, on the reference than on the others at the end.
+def higher(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
+    """Return how many heads are higher on the reference than on each other distribution at the end.
 
     Of reliable estimates whose difference is larger than its interval. Of many distributions the findings are
-    of the two with most and fewest heads above.
+    of the two with most and fewest such heads.
     """
     last = at_end(apart.where(~apart["faulty"]), "half_width")
-    counts = {
-        name: [int((sign * one["contrast"] > one["half_width"]).sum()) for sign in (1, -1)]
-        for name in apart["distribution"].values.tolist()
-        for one in [last.sel(distribution=name)]
-    }
-    if len(counts) > LISTED:
-        order = sorted(counts, key=lambda name: counts[name])
-        counts = {name: counts[name] for name in (order[-1], order[0])}
-    mine, found = said[apart.attrs["a"]], []
-    for name, numbers in counts.items():
+    dims = [dim for dim in last["contrast"].dims if dim != "distribution"]
+    numbers = (last["contrast"] > last["half_width"]).sum(dims)
+    names = [*said] if len(said) <= LISTED else [str(numbers.idxmax()), str(numbers.idxmin())]
+    found = []
+    for name in (name for name in names if name in apart["distribution"].values):
         total = int(last["half_width"].sel(distribution=name).notnull().sum())
-        for word, number in zip(("higher", "lower"), numbers, strict=True) if total else ():
-            label = f"heads {word} on {mine} than on {said[name]}, of {total} {at_step(last)}"
-            found.append(Finding(label, number))
+        label = f"heads, of {total}, higher on {said[apart.attrs['a']]} than on {said[name]} {at_step(last)}"
+        found += [Finding(label, int(numbers.sel(distribution=name)))] if total else []
     return found
 
 
@@ -75,7 +67,8 @@ def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
     found = []
     for layer in layers(last):
         middle = (one / other).sel(head=heads_of_layer(last, layer)).median("head")
-        label = f"rLLC on {said[numerator]} over {said[denominator]}, median head of layer {layer} {at_step(last)}"
+        which = f"median head of layer {layer} {at_step(last)}"
+        label = f"rLLC on {said[numerator]} over {said[denominator]}, {which}"
         found += over_seeds(label, middle)
     return found
 
@@ -88,6 +81,6 @@ def at_the_end(data: xr.Dataset, a: str, b: str) -> list[Finding]:
     last = at_end(apart.sel(distribution=b), "half_width")
     total = int(last["half_width"].notnull().sum())
     number = int((np.abs(last["contrast"]) > last["half_width"]).sum())
-    percentage = f"{apart.attrs['confidence']:.0%}".replace("%", " %")
-    label = f"heads, of {total}, whose two rLLCs differ by more than the paired {percentage} interval"
-    return [Finding(f"{label} {at_step(last)}", number)] if total else []
+    interval = f"{apart.attrs['confidence']:.0%}".replace("%", " %")
+    label = f"heads, of {total}, that clearly differ (paired {interval} interval) {at_step(last)}"
+    return [Finding(label, number)] if total else []

@@ -25,15 +25,15 @@ def at_step(data: xr.Dataset | xr.DataArray) -> str:
 
 
 def labels(data: xr.Dataset) -> str:
-    """Return what the distributions are called: "training mixture and code"; of many only that they are many."""
+    """Return what the distributions are called: "training mixture and code"; of many no name."""
     names = [*inputs.distribution_labels(data).values()]
     if len(names) > LISTED:
-        return "each of several texts"
+        return "several texts"
     return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def described(head: str, kinds: xr.DataArray | None) -> str:
-    """Return "head 1:2 (induction)" for types (head) of one seed; the label alone where the type is unknown."""
+    """Return "head 1:2 (induction)" for types (head) of one seed; without the type where it is unknown."""
     kind = "unknown" if kinds is None else str(kinds.sel(head=head).item())
     return f"head {head}" if kind == "unknown" else f"head {head} ({kind})"
 
@@ -45,9 +45,9 @@ def highest(data: xr.Dataset, name: str, what: str, where: str, unit: str = "1")
     what   the quantity, "rLLC"
     where  among which heads and on which text, "of layer 1 on code"
     """
-    values, when = data[name], at_step(data)
+    values, place = data[name], f"{where} {at_step(data)}".strip()
     if values.sizes["seed"] > 1:
-        return over_seeds(f"highest {what} {where} {when}", values.max("head"), unit=unit)
+        return over_seeds(f"highest {what} {place}", values.max("head"), unit=unit)
     one = data.isel(seed=0)
     known = one[name].dropna("head")
     if not known.size:
@@ -55,56 +55,42 @@ def highest(data: xr.Dataset, name: str, what: str, where: str, unit: str = "1")
     head = str(known["head"].values[int(known.argmax("head"))])
     error = float(one[f"{name}_se"].sel(head=head)) if f"{name}_se" in one else NAN
     said = described(head, one.get("head_type"))
-    return [Finding(f"{what} of {said}, highest {where} {when}", float(known.max()), error, unit)]
+    return [Finding(f"{what} of {said}, highest {place}", float(known.max()), error, unit)]
 
 
 def of_layers(data: xr.Dataset, *distributions: str, layers: list[int] | None = None) -> list[Finding]:
     """Return the highest rLLC of each layer (default all) on each of these distributions at the end."""
-    end, said = at_end(data, "rllc"), inputs.distribution_labels(data)
-    return [
-        finding
-        for name in distributions
-        for layer in (inputs.layers(data) if layers is None else layers)
-        for finding in highest(
-            inputs.of_layer(end.sel(distribution=name), layer), "rllc", "rLLC", f"of layer {layer} on {said[name]}"
-        )
-    ]  # fmt: skip
+    end, said, found = at_end(data, "rllc"), inputs.distribution_labels(data), []
+    for name in distributions:
+        for layer in inputs.layers(data) if layers is None else layers:
+            heads = inputs.of_layer(end.sel(distribution=name), layer)
+            found += highest(heads, "rllc", "rLLC", f"of layer {layer} on {said[name]}")
+    return found
 
 
-def falls(data: xr.Dataset, layer: int) -> list[Finding]:
-    """Return the largest and the smallest fall of a layer's heads from peak to end, in per cent of the peak.
+def largest_fall(data: xr.Dataset) -> list[Finding]:
+    """Return the largest fall of a head from peak to end, in per cent of the peak.
 
-    data  ``rllc``, and ``rllc_se`` where it is known (seed, step, head)
+    data  ``rllc`` (seed, step, head), and ``rllc_se`` and ``head_type`` where they are known
 
     Peak and end are means of ``PEAK_WINDOW`` checkpoints, the peak from step ``PEAK_FROM`` on.
     """
-    one = inputs.of_layer(data, layer)
-    errors = one.get("rllc_se", xr.full_like(one["rllc"], NAN))
+    errors = data.get("rllc_se", xr.full_like(data["rllc"], NAN))
     fallen, error = xr.apply_ufunc(
-        _fall, one["step"], one["rllc"], errors, input_core_dims=[["step"]] * 3,
+        _fall, data["step"], data["rllc"], errors, input_core_dims=[["step"]] * 3,
         output_core_dims=[[], []], vectorize=True,
     )  # fmt: skip
+    label = "largest fall of a head from peak to end"
     if fallen.sizes["seed"] > 1:
-        ends = (("largest", fallen.max("head")), ("smallest", fallen.min("head")))
-        return [
-            finding
-            for which, values in ends
-            for finding in over_seeds(
-                f"{which} fall of a head of layer {layer} from peak to end", percent(values), unit="%"
-            )
-        ]
-    known = fallen.isel(seed=0).dropna("head")
-    order = known["head"].values[np.argsort(-known.values, kind="stable")].tolist()
-    chosen = dict(zip(("largest", "smallest"), (order[0], order[-1]), strict=True)) if known.size > 1 else {}
-    return [
-        Finding(
-            f"fall of head {head} from peak to end, {which} of layer {layer}",
-            percent(float(known.sel(head=head))),
-            percent(float(error.isel(seed=0).sel(head=head))),
-            "%",
-        )
-        for which, head in chosen.items()
-    ]
+        return over_seeds(label, percent(fallen.max("head")), unit="%")
+    one = fallen.isel(seed=0).dropna("head")
+    if not one.size:
+        return []
+    head = str(one["head"].values[int(one.argmax("head"))])
+    kinds = data["head_type"].isel(seed=0) if "head_type" in data else None
+    spread = percent(float(error.isel(seed=0).sel(head=head)))
+    label = f"fall of {described(head, kinds)} from peak to end, the largest"
+    return [Finding(label, percent(float(one.max())), spread, "%")]
 
 
 def _fall(step: np.ndarray, value: np.ndarray, error: np.ndarray) -> tuple[float, float]:
@@ -125,17 +111,16 @@ def _fall(step: np.ndarray, value: np.ndarray, error: np.ndarray) -> tuple[float
     return 1 - ratio, float(np.hypot(errors[-1], ratio * errors[top]) / means[top])
 
 
-def without_gradient(rllc: xr.Dataset, where: str = "") -> list[Finding]:
+def without_gradient(rllc: xr.Dataset) -> list[Finding]:
     """Return by how much estimates and their prior-only controls differ, in per cent: medians over cells.
 
-    rllc   estimates, their controls and chains, with their sampling setting
-    where  what else the label says
+    rllc  estimates, their controls and chains, with their sampling setting
     """
     if "rllc_gradient_off" not in rllc:
         return []
     change = np.abs(against_controls.change_by_gradient(rllc))
     middle = percent(float(change.median()))
-    label = f"median difference between rLLC and prior-only control{where}"
+    label = "difference of rLLC and prior-only control, median"
     return [Finding(label, middle, unit="%")] if np.isfinite(middle) else []
 
 
@@ -145,7 +130,7 @@ def known(findings: list[Finding]) -> list[Finding]:
 
 
 def geometric_ratios(refinement: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
-    """Return the ratio of the rLLCs on two distributions for the induction and the multigram heads, at the end.
+    """Return the ratio of the rLLCs on two distributions of induction and of multigram heads, at the end.
 
     refinement  ``log2_ratio`` and its error (seed, step, head_group, against)
     said        what the distributions are called; those not in it are left out

@@ -104,7 +104,7 @@ def _findings(data: xr.Dataset) -> list[Finding]:
         by, of = {"rank_method": "chebyshev"}, f"{label} range {at_step(last)}"
         found += over_seeds(f"published count, {of}", rank.sel(by), error.sel(by))
         if has.any():
-            found += over_seeds(f"the same if all eigenvalues were 0, {of}", zeros.sel(by))
+            found += over_seeds(f"published count if all eigenvalues were 0, {of}", zeros.sel(by))
         found += over_seeds(f"count by Lanczos, {of}", rank.sel(rank_method="lanczos"))
     return found
 
@@ -115,4 +115,6 @@ def _too_narrow(data: xr.Dataset, made: dict) -> list[str]:
     if "bounds" not in made or (made["bounds"][0] <= low and high <= made["bounds"][1]):
         return []
     least, most = made["bounds"]
-    return [f"Some eigenvalues ({low:.2f} to {high:.2f}) are outside the fixed range of {least:g} to {most:g}."]
+    return [
+        f"Some eigenvalues ({low:.2f} to {high:.2f}) are outside the fixed range of {least:g} to {most:g}."
+    ]

@@ -42,14 +42,13 @@ def _drawing(
     findings: Sequence[Finding],
     said: Sequence[str] = (),
 ) -> Drawing:
-    """Return the drawing of rLLCs with the difference from their controls; its dataset has no chains.
+    """Return the drawing of rLLCs; its dataset has no chains.
 
     said  conditions beside those of all estimates
     """
     source = datasets["rllc"]
-    control = head_findings.without_gradient(data.assign_attrs(source.attrs))
     ends = [*said, *conditions.of_estimates(source, data, "rllc")]
-    return Drawing(figure, data.drop_vars(BY_CHAIN, errors="ignore"), title, [*findings, *control], ends)
+    return Drawing(figure, data.drop_vars(BY_CHAIN, errors="ignore"), title, findings, ends)
 
 
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
@@ -83,9 +82,14 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
     """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
     data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
     data = data.isel(distribution=[0])
-    (name,), (label,) = data["distribution"].values.tolist(), inputs.distribution_labels(data).values()
-    findings = [*head_findings.of_layers(data, name), *head_findings.falls(data.sel(distribution=name), 0)]
-    return _drawing(_by_layer(data), datasets, data, f"rLLC of each head over training on {label}.", findings)
+    name, label = next(iter(inputs.distribution_labels(data).items()))
+    findings = [
+        *head_findings.of_layers(data, name),
+        *head_findings.largest_fall(data.sel(distribution=name)),
+        *head_findings.without_gradient(data.assign_attrs(datasets["rllc"].attrs)),
+    ]
+    title = f"rLLC of each head over training, on {label}."
+    return _drawing(_by_layer(data), datasets, data, title, findings)
 
 
 @style.styled
@@ -93,13 +97,14 @@ def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, se
     """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
     said = inputs.distribution_labels(data)
-    findings = head_findings.of_layers(data, *[*said][: head_findings.LISTED], layers=inputs.layers(data)[-1:])
+    names, last_layer = [*said][: head_findings.LISTED], inputs.layers(data)[-1:]
+    findings = head_findings.of_layers(data, *names, layers=last_layer)
     if "refinement" in datasets:
         refined = datasets["refinement"].sel(seed=data["seed"])
         findings = [*head_findings.geometric_ratios(refined, said), *findings]
     thick = ["Induction heads are drawn thick."] if (data["head_type"] == "induction").any() else []
     figure = _by_layer(data, thick="induction")
-    title = f"rLLC of each head over training on {head_findings.labels(data)}."
+    title = f"rLLC of each head over training, on {head_findings.labels(data)}."
     return _drawing(figure, datasets, data, title, findings, thick)
 
 
@@ -188,8 +193,8 @@ def rllc_fig5_one_layer_drllc(
         *differences.ratios(data, generated, natural),
         *differences.at_the_end(data, natural, generated),
     ]
-    title = f"rLLC of each head over training on {said[natural]} and on {said[generated]}."
-    targets = f"On {said[generated]} that model's predictions replace the next token as target."
+    title = f"rLLC of each head over training, on {said[natural]} and on {said[generated]}."
+    targets = f"On {said[generated]} that model's predictions are the targets."
     return _drawing(_by_head(data), datasets, data, title, findings, [targets])
 
 
@@ -209,15 +214,17 @@ def rllc_by_distribution(
     layer          the one whose heads are drawn; default all
     """
     data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
-    apart = differences.between(data, reference)
-    figure, title = _by_distribution(data, apart), f"rLLC of each head over training on {head_findings.labels(data)}."
+    figure = _by_distribution(data, apart := differences.between(data, reference))
     if apart is None:
         names = data["distribution"].values.tolist()[: head_findings.LISTED]
+        title = f"rLLC of each head over training, on {head_findings.labels(data)}."
         return _drawing(figure, datasets, data, title, head_findings.of_layers(data, *names))
     said = inputs.distribution_labels(data)
-    title = f"{title[:-1]}, and differences between texts."
-    top = head_findings.of_layers(data, reference, layers=inputs.layers(data)[-1:])
-    findings = [*top, *differences.above_and_below(apart, said)]
+    findings = [
+        *head_findings.of_layers(data, reference, layers=inputs.layers(data)[-1:]),
+        *differences.higher(apart, said),
+    ]
+    title = f"rLLC of each head over training on several texts, and {said[reference]} less each other text."
     drawing = _drawing(figure, datasets, data, title, findings, [differences.INTERVALS])
     contrasts = apart.drop_attrs(deep=False)
     return replace(drawing, data=drawing.data.merge(contrasts, join="left", compat="override"))
