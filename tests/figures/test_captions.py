@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 from rllc.figures import against_controls, captions
-from rllc.figures.heads.rllc_words import refined
 
 NAN = np.nan
 SETTING = {
@@ -185,19 +184,3 @@ def test_ranges_over_seeds_are_short_and_leave_out_what_is_not_known():
     assert captions.over(values) == " over 3 seeds" and captions.over(values.isel(seed=0)) == ""
     assert captions.of_seeds("All.", ["One."]) == (["One."], [])
     assert captions.of_seeds("All.", ["One.", "Two."]) == (["All."], ["One.", "Two."])
-
-
-def test_of_several_seeds_the_range_of_ratios_is_said_and_their_largest_error():
-    dims = ("seed", "step", "against", "head_group")
-    made = xr.Dataset(
-        {
-            "log2_ratio": (dims, [[[[9.0, 9.0]], [[1.0, 0.0]]], [[[9.0, 9.0]], [[2.0, np.nan]]]]),
-            "log2_ratio_se": (dims, [[[[9.0, 9.0]], [[0.1, 0.3]]], [[[9.0, 9.0]], [[0.025, np.nan]]]]),
-        },
-        {"seed": [0, 1], "step": [0, 9], "against": ["english"], "head_group": ["induction", "multigram"]},
-        {"distribution": "code"},
-    )
-    assert refined(made) == [
-        "Refined LLC on code (last step, geometric mean) over that on english: induction heads 2.00 to 4.00 (each ± at "
-        f"most {2 * np.log(2) * 0.1:.2f}), multigram heads 1.00 (each ± at most {np.log(2) * 0.3:.2f}) over 2 seeds."
-    ]

@@ -43,7 +43,7 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
         ],
         [
             "A head's output is replaced by zero, its mean, or its output on other contexts.",
-            "No errors: all heads and methods use the same contexts.",
+            "No uncertainty is drawn: all heads and methods use the same contexts.",
             *conditions.contexts(datasets["ablation"], "ablation"),
             *conditions.missing(data, "ablation"),
             *conditions.seeds(data),

@@ -66,7 +66,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
         _findings(data.sel(seed=other), types, other),
         [
             "Clusters: K-means with the shape-based distance. p: by permutation of heads.",
-            f"After each head its type: {LETTERS}.",
+            f"Types after heads: {LETTERS}.",
             *_too_few(data.sel(seed=other), types),
             *conditions.unreliable(data, "rllc"),
             *conditions.missing(data, "rllc"),
@@ -130,7 +130,7 @@ def _findings(one: xr.Dataset, types: xr.DataArray, seed: int) -> list[Finding]:
         number = int(cell["n_clusters"])
         label = f"adjusted Rand index with the types of seed {seed}, {scope}, k = {number}"
         found.append(Finding(label, float(cell["rand_types"])))
-        found.append(Finding(f"p of that index, {scope}, k = {number}", float(cell["p"])))
+        found.append(Finding(f"p of the index of {scope}", float(cell["p"])))
     return known(found)[:MOST]
 
 
