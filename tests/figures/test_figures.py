@@ -214,7 +214,9 @@ def test_control_findings_are_the_measured_ratios_of_each_setting(datasets, draw
             prediction.transpose("step", "head"),
         )
         ratio = np.nanmedian((prediction / one["rllc"]).values)
-        assert values(drawing, "curvature prediction", setting) == pytest.approx([ratio])
+        assert values(drawing, "curvature prediction", setting) == pytest.approx(
+            [ratio] if setting == "main setting" else []
+        )
 
 
 def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_weights(datasets):
@@ -228,12 +230,11 @@ def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_we
     middle = ends["main"].sizes["step"] // 2
     at = [int(ends["main"]["step"][n]) for n in (-1, middle)]
     drawing = figure("control_gradient_off")(datasets | {"rllc.likelihood": given})
-    for layer in (0, 1):
-        for name, one in (("main setting", ends["main"]), ("likelihood", ends["scaled"])):
-            own = one.sel(head=one["layer"].values == layer)
-            expected = float((own[-1] / own[middle]).median())
-            label = f"at step {at[0]:,} over step {at[1]:,}, median head of layer {layer}, {name}"
-            assert values(drawing, label) == pytest.approx([expected])
+    for name, one in (("main setting", ends["main"]), ("likelihood", ends["scaled"])):
+        own = one.sel(head=one["layer"].values == 0)
+        expected = float((own[-1] / own[middle]).median())
+        label = f"at step {at[0]:,} over step {at[1]:,}, median of layer 0, {name}"
+        assert values(drawing, label) == pytest.approx([expected])
     for count in (2, 3):
         few = datasets | {"rllc.likelihood": given.isel(step=slice(-count, None))}
         assert bool(values(figure("control_gradient_off")(few), " over step ")) == (count == 3)
@@ -278,6 +279,7 @@ def test_an_induction_head_that_never_separates_has_no_finding_of_that(datasets)
         rllc[name].loc[induction] = 0.0
     drawing = figure("induction_onset")(datasets | {"rllc": rllc})
     assert values(drawing, "separation", "rLLC on code") == []
+    assert "On code the rLLC does not separate." in drawing.conditions
     assert len(values(drawing, "separation", "rLLC on english")) == 1
 
 
@@ -537,6 +539,11 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets, dr
     two = figure("rllc_by_distribution")(datasets, distributions=["english", "code"])
     total = int(last["half_width"].notnull().sum())
     assert values(two, f"of {total}, higher on code than on english at step 3,000") == [above]
+    counts = [  # of the distributions with most and fewest heads that are higher on code
+        int(((one := drawing.data.sel(step=3000, distribution=name))["contrast"] > one["half_width"]).sum())
+        for name in ("mixture", "english", "one_layer")
+    ]
+    assert values(drawing, "higher on code") in ([max(counts), min(counts)], [counts[0]])
     second = figure("rllc_by_distribution")(datasets, layer=1)
     assert set(second.data["layer"].values) == {1} and "0:0" not in second.caption
     alone = figure("rllc_by_distribution")(datasets, reference="not there")
@@ -630,7 +637,7 @@ def test_clusters_of_a_layer_have_the_agreement_of_the_heads_drawn(make_study, t
         adjusted_rand_score(one.sel(algorithm=a, n_clusters=k), one.sel(algorithm=b, n_clusters=k))
         for a, b in combinations(algorithms, 2)
         for k in (2, 3)
-        if len(np.unique(one.sel(algorithm=b, n_clusters=k))) > 1
+        if any(len(np.unique(one.sel(algorithm=name, n_clusters=k))) > 1 for name in (a, b))
     ]
     assert values(drawing, "agreement of two algorithms") == pytest.approx([np.median(each)])
     assert len(values(drawing, "silhouette")) == (0 if together else 2)

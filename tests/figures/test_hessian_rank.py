@@ -9,7 +9,11 @@ import xarray as xr
 from rllc.figures.heads.hessian_rank import rllc_fig16_hessian_rank
 
 METHODS = ["chebyshev", "jackson", "lanczos"]
-WORDS = ("published count, ", "published count if all eigenvalues were 0, ", "count by Lanczos, ")
+WORDS = (
+    "count by the published method, ",
+    "the published method's count if all eigenvalues were 0, ",
+    "count by Lanczos, ",
+)
 
 
 @pytest.fixture

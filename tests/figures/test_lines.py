@@ -112,7 +112,11 @@ def test_composition_stands_by_the_later_head(two):
     last = data.sel(seed=1).isel(step=-1).stack(pair=("head", "later_head")).dropna("pair")
     head, target = last["pair"].values[int(last.argmax("pair"))]
     start = float(data.sel(seed=1).isel(step=0).mean())
-    assert f"{head} into {target}" in alone[0].label and alone[0].value == pytest.approx(float(last.max()))
+    assert (
+        f"{head} (" in alone[0].label
+        and f"into head {target}" in alone[0].label
+        and alone[0].value == pytest.approx(float(last.max()))
+    )
     assert alone[-1].value == pytest.approx(start)
 
 

@@ -150,11 +150,16 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
     labels = labels.sel(head=(labels >= 0).all(["algorithm", "n_clusters"]))
     count, numbers = labels.sizes["algorithm"], labels["n_clusters"].values
     pairs = [
-        adjusted_rand(labels.values[a, k], labels.values[b, k])
+        agreement(labels.values[a, k], labels.values[b, k])
         for a, b in combinations(range(count), 2)
         for k in range(len(numbers))
     ]
-    found = [Finding(f"agreement of two algorithms on {scope}, median adjusted Rand index", median(pairs))]
+    found = [
+        Finding(
+            f"agreement of two algorithms on {scope}, median adjusted Rand index over pairs and k",
+            median(pairs),
+        )
+    ]
     kinds = types.sel(head=labels["head"]).values
     number = int(numbers[np.abs(numbers - len({*kinds})).argmin()])
     if not (kinds == "unknown").any():
@@ -166,6 +171,11 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
         best = float(silhouette.sel(n_clusters=k).max())
         found.append(Finding(f"highest silhouette of an algorithm, k = {k}", best))
     return known(found)[:MOST]
+
+
+def agreement(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the adjusted Rand index of two clusterings; NaN where both are one cluster."""
+    return adjusted_rand(a, b) if len(np.unique(b)) > 1 else adjusted_rand(b, a)
 
 
 def median(values: list[float]) -> float:

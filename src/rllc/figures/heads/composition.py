@@ -6,7 +6,7 @@ import xarray as xr
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
 from rllc.figures.findings import over_seeds
-from rllc.figures.heads.head_findings import at_end, at_step, known
+from rllc.figures.heads.head_findings import at_end, at_step, described, known
 from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
 from rllc.figures.stage_bands import bands, curves_of
 
@@ -64,12 +64,14 @@ def _strongest(data: xr.Dataset) -> list[Finding]:
         found = over_seeds(f"highest {name} {when}", each.max("pair"))
     elif each.size:
         head, target = each["pair"].values[int(each.isel(seed=0).argmax("pair"))]
-        found = [Finding(f"{name} of {head} into {target}, the highest {when}", float(each.max()))]
+        pair = " into ".join(described(end, last["head_type"].isel(seed=0)) for end in (head, target))
+        found = [Finding(f"{name} of {pair} {when}, the highest", float(each.max()))]
     kinds = last["head_type"]
     later = kinds.rename(head="later_head").sel(later_head=score["later_head"])
     heads = score.where((kinds == "previous-token") & (later == "induction")).mean(pairs)
-    found += over_seeds(f"{name} of previous-token into induction heads {when}, mean of pairs", heads)
-    return [*found, *over_seeds(f"{name} {start}, mean of all pairs", first.mean(pairs))]
+    induction = over_seeds(f"{name} of previous-token into induction heads {when}, mean of pairs", heads)
+    more = [each for each in induction if each.value not in {highest.value for highest in found}]
+    return [*found, *more, *over_seeds(f"{name} {start}, mean of all pairs", first.mean(pairs))]
 
 
 @style.styled

@@ -79,14 +79,9 @@ def control_gradient_off(
     return Drawing(
         figure,
         data,
-        f"rLLC of each head beside its controls over training, on {first.attrs['distribution_label']}.",
+        f"rLLC of each head beside its controls, on {first.attrs['distribution_label']}.",
         _findings(drawn),
         [
-            *(
-                ["Centred control: with the gradient less that at the checkpoint."]
-                if "rllc_centred" in present
-                else []
-            ),
             "Bands: one Monte Carlo standard error, given the minibatches.",
             *(
                 f"{name[:1].upper()}{name[1:]}{said.removeprefix('Setting')}"
@@ -113,28 +108,26 @@ def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
     found, orders, predictions, drifts = [], [], [], []
     for name, one in drawn.items():
         if "shrinkage" in one:
-            label = f"rLLC below its prior-only control by, median, {name}"
+            label = f"reduction of rLLC from prior-only control, median, {name}"
             found.append(Finding(label, percent(float(one["shrinkage"].median())), unit="%"))
             same = rank_correlation(one["rllc"], one["rllc_gradient_off"]).median()
-            label = f"Spearman correlation of rLLC and control over heads, median, {name}"
+            label = f"Spearman correlation with prior-only control over heads, {name}"
             orders.append(Finding(label, float(same)))
         if "meaning" in one and one["meaning"].notnull().any():
             drift = one["meaning"] == MEANINGS.index("drift")
             share = percent(float(drift.where(one["meaning"].notnull()).mean()))
-            drifts.append(
-                Finding(f"estimates that are mostly drift (centred control), {name}", share, unit="%")
-            )
+            drifts.append(Finding(f"estimates that are mostly drift, {name}", share, unit="%"))
         if "curvature_prediction" in one:
             ratio = (one["curvature_prediction"] / one["rllc"]).median()
             predictions.append(Finding(f"curvature prediction over rLLC, median, {name}", float(ratio)))
-    return known([*found, *drifts, *_by_scale(drawn), *predictions, *orders[:1]])[:MOST]
+    return known([*found, *drifts, *_by_scale(drawn), *orders[:1], *predictions[:1]])[:MOST]
 
 
 def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:
     """Return how heads change from the middle to the last checkpoint at a plain setting and at one by norm.
 
     At a setting with a reference norm the sampled region grows and shrinks with the weights. Over the
-    checkpoints that both settings have, the median head of each layer.
+    checkpoints that both settings have, the median head of the first layer.
     """
     chosen = [
         [name for name, one in drawn.items() if one.attrs["by_norm"] is scaled] for scaled in (False, True)
@@ -146,14 +139,12 @@ def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:
     count = both[0].sizes["step"]
     if count < 3:
         return []
-    steps, found = both[0]["step"].values, []
-    between = f"at step {steps[-1]:,} over step {steps[count // 2]:,}"
-    for layer in inputs.layers(both[0]):
-        heads = inputs.heads_of_layer(both[0], layer)
-        for name, each in zip(names, both, strict=True):
-            ratio = (each.isel(step=-1) / each.isel(step=count // 2)).sel({"head": heads}).median()
-            label = f"rLLC {between}, median head of layer {layer}, {name}"
-            found.append(Finding(label, float(ratio)))
+    steps, layer = both[0]["step"].values, inputs.layers(both[0])[0]
+    heads, found = inputs.heads_of_layer(both[0], layer), []
+    for name, each in zip(names, both, strict=True):
+        ratio = (each.isel(step=-1) / each.isel(step=count // 2)).sel({"head": heads}).median()
+        label = f"rLLC at step {steps[-1]:,} over step {steps[count // 2]:,}, median of layer {layer}, {name}"
+        found.append(Finding(label, float(ratio)))
     return found
 
 

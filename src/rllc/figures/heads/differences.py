@@ -51,9 +51,14 @@ def higher(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
     last = at_end(apart.where(~apart["faulty"]), "half_width")
     dims = [dim for dim in last["contrast"].dims if dim != "distribution"]
     numbers = (last["contrast"] > last["half_width"]).sum(dims)
-    names = [*said] if len(said) <= LISTED else [str(numbers.idxmax()), str(numbers.idxmin())]
+    others = apart["distribution"].values.tolist()
+    names = (
+        others
+        if len(others) < LISTED
+        else [str(each.item()) for each in (numbers.idxmax(), numbers.idxmin())]
+    )
     found = []
-    for name in (name for name in names if name in apart["distribution"].values):
+    for name in dict.fromkeys(names):
         total = int(last["half_width"].sel(distribution=name).notnull().sum())
         label = f"heads, of {total}, higher on {said[apart.attrs['a']]} than on {said[name]} {at_step(last)}"
         found += [Finding(label, int(numbers.sel(distribution=name)))] if total else []
@@ -82,5 +87,7 @@ def at_the_end(data: xr.Dataset, a: str, b: str) -> list[Finding]:
     total = int(last["half_width"].notnull().sum())
     number = int((np.abs(last["contrast"]) > last["half_width"]).sum())
     interval = f"{apart.attrs['confidence']:.0%}".replace("%", " %")
-    label = f"heads, of {total}, that clearly differ (paired {interval} interval) {at_step(last)}"
+    label = (
+        f"heads, of {total}, that differ clearly between the two (paired {interval} interval) {at_step(last)}"
+    )
     return [Finding(label, number)] if total else []

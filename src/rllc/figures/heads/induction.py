@@ -104,6 +104,11 @@ def induction_onset(
         [
             f"Separation: from there on the {interval} interval of the lead in rLLC excludes 0, the lead in "
             f"score exceeds {margin:g}.",
+            *(
+                f"On {label} the rLLC does not separate."
+                for name, label in inputs.distribution_labels(data).items()
+                if data["rllc_onset"].sel(distribution=name).isnull().all()
+            ),
             "Bars: one Monte Carlo standard error.",
             *conditions.of_estimates(rllc, shown.drop_vars("rllc_se"), "rllc"),
         ],
