@@ -20,6 +20,11 @@ def head_label(layer: int, head: int) -> str:
     return f"{layer}:{head}"
 
 
+def layer_of(head: str) -> int:
+    """Return the layer of a head: of "1:6" 1."""
+    return int(head.partition(":")[0])
+
+
 def head_labels(n_layers: int, n_heads: int) -> list[str]:
     """All heads of a model, layer by layer."""
     return [head_label(layer, head) for layer in range(n_layers) for head in range(n_heads)]

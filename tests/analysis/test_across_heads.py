@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
-from rllc.analysis.across_heads import OF_HEADS, OVER_HEADS
+from rllc.analysis.across_heads import separation, silhouette
 from rllc.analysis.ranks import spearman
 
 TYPES = np.asarray(["a", "a", "b", "b", "a", "a", "b"], dtype=object)
@@ -11,7 +11,8 @@ VALUES = np.random.default_rng(0).normal(size=(3, 7))
 
 
 def over(name, values=VALUES, types=TYPES, layers=LAYERS):
-    return OVER_HEADS[name](np.asarray(values, dtype=float), types, layers)
+    function = {"separation": separation, "silhouette": silhouette}[name]
+    return function(np.asarray(values, dtype=float), types, layers)
 
 
 def test_eta_squared_is_what_a_regression_on_types_explains_within_layers():
@@ -49,18 +50,6 @@ def test_silhouette_is_that_of_scikit_learn():
     assert np.isnan(over("silhouette", VALUES[:, :2], TYPES[[0, 2]], LAYERS[:2])).all()
 
 
-def test_spread_and_count():
-    np.testing.assert_allclose(over("spread", [[1, 3, 2, 2, 2, 2, 2]]), [1])
-    assert np.isnan(over("spread", VALUES[:, :1])).all()
-    assert over("count").tolist() == [7, 7, 7] and over("count", VALUES[:, :0]).tolist() == [0, 0, 0]
-
-
 def test_rank_correlation_over_heads_at_each_checkpoint():
     other = np.stack([np.exp(VALUES[0]), -VALUES[1], VALUES[2] ** 3])
     np.testing.assert_allclose(spearman(VALUES, other), [1, -1, 1])
-
-
-def test_of_numbers_of_heads():
-    numbers = np.asarray([-1.0, 0.0, 4.0, 1.0])
-    assert [OF_HEADS[n](numbers, None) for n in ("max", "min", "mean", "median")] == [4, -1, 1, 0.5]
-    assert OF_HEADS["share"](numbers, 0.0) == 0.5

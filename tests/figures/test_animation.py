@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from rllc.figures.sorting.animation import sort_animation
+from rllc.figures.sorting.inputs import llc_peak
 from rllc.store.animation import LAST, _write_gif, write_animation
 
 STEPS = (0, 30, 100, 300, 1000, 3000)
@@ -44,6 +45,15 @@ def test_every_frame_is_its_checkpoint(animation, given):
         ]
         assert len(marks) >= 5
         assert animation.figure.get_suptitle().startswith(f"Two heads:  step {step:,}, accuracy 0.")
+
+
+def test_the_caption_has_title_peak_and_conditions(animation, given):
+    title, *rest = animation.caption.splitlines()
+    assert title.startswith("Two heads: ")
+    peak = llc_peak({"llc": given["llc"].sel(seed=1, distribution="lists")})
+    assert f"- step of the largest LLC: {int(peak['step']):,} steps" in rest
+    assert sum(line.startswith("- ") for line in rest) <= 2
+    assert rest[-1] == "Training seed 1."
 
 
 def test_the_gif_moves_only_where_it_should(animation, tmp_path):

@@ -9,11 +9,6 @@ from rllc.figures.sorting.circuits import limit_text, sort_circuits, strip_color
 from rllc.figures.sorting.inputs import HEAD_COLORS
 
 
-def words(drawing):
-    """What a drawing says: its caption, and the details in the attributes of its dataset."""
-    return f"{drawing.caption} {drawing.details}"
-
-
 @pytest.fixture(scope="module")
 def two(sorting):
     return sorting.study(vocabulary=12)
@@ -79,9 +74,33 @@ def test_the_strip_shows_the_head_of_each_number(two):
     assert (colors[~own].mean() > 0.75) and not (colors[~own] == to_rgb(HEAD_COLORS[0])).all()
     unknown = last.assign(token_head=last["token_head"].where(last["token"] > 3))
     assert len(np.unique(strip_colors(unknown, 1)[:4].ravel())) == 1
-    caption = words(sort_circuits(two))
-    assert "No uncertainty is drawn" in caption
-    assert f"0:0 {(~own).sum()}, 0:1 {own.sum()} numbers" in caption
+    findings = {finding.label: finding.value for finding in sort_circuits(two).findings}
+    assert findings == {
+        "numbers handled by head 0:0 at step 8,000 (of 12)": (~own).sum(),
+        "numbers handled by head 0:1 at step 8,000 (of 12)": own.sum(),
+    }
+
+
+def test_many_heads_have_six_findings_of_those_with_most_numbers(two):
+    many = two["circuits"].isel(head=[0, 1] * 4).assign_coords(head=[f"0:{n}" for n in range(8)])
+    holder = np.repeat([0, 2, 3, 4, 5, 7], 2)
+    many["token_head"] = two["circuits"]["token_head"] * 0 + xr.DataArray(holder, dims="token")
+    findings = sort_circuits({"circuits": many}).findings
+    assert [finding.label.split()[4] for finding in findings] == [f"0:{n}" for n in (0, 2, 3, 4, 5, 7)]
+    assert {finding.value for finding in findings} == {2}
+
+
+def test_one_head_finds_the_scale_of_its_circuits_at_the_first_and_last_checkpoint(sorting):
+    given = sorting.study(seeds=(0,), n_heads=1, vocabulary=12)
+    findings = sort_circuits(given, steps=[200, 1000, 8000], quantile=0.9).findings
+    assert findings[0].label.endswith("QK at step 200")
+    assert [finding.value for finding in findings] == pytest.approx(
+        [
+            np.quantile(np.abs(given["circuits"][kind].sel(seed=0, step=step)), 0.9)
+            for kind in ("qk", "ov")
+            for step in (200, 8000)
+        ]
+    )
 
 
 def test_default_checkpoints_are_onset_peak_after_and_end(two, sorting):
@@ -90,12 +109,16 @@ def test_default_checkpoints_are_onset_peak_after_and_end(two, sorting):
     mean = llc.rolling(step=3, center=True).mean()
     peak = int(mean["step"][int(mean.argmax("step"))])
     assert drawing.data["step"].values.tolist() == [200, peak, 1600, 2500, 8000]
-    assert f"step 200 (accuracy 0.99); step {peak:,} (largest LLC)" in words(drawing)
+    titles = [ax.get_title() for ax in drawing.figure.axes if ax.get_title()]
+    assert titles[:2] == ["step 200\naccuracy 0.99", f"step {peak:,}\nlargest LLC"]
     rising = two["llc"].assign(llc=two["llc"]["llc"] * 0 + two["llc"]["step"])
-    told = words(sort_circuits({**two, "llc": rising}))
-    assert "step 4,000 (largest LLC); step 8,000 (last)." in told and "mean over 3 neighbouring" in told
-    bare = sort_circuits({"circuits": two["circuits"]}).data["step"].values
-    assert bare[-1] == 8000 and len(bare) >= 4
+    late = sort_circuits({**two, "llc": rising})
+    titles = [ax.get_title() for ax in late.figure.axes if ax.get_title()]
+    assert titles[-2:] == ["step 4,000\nlargest LLC", "step 8,000\nlast"]
+    bare = sort_circuits({"circuits": two["circuits"]})
+    assert bare.data["step"].values[-1] == 8000 and bare.data.sizes["step"] >= 4
+    assert any("Largest LLC" in each for each in late.conditions)
+    assert not any("Largest LLC" in each for each in bare.conditions)
     wide = sorting.study(seeds=(0,), n_heads=1, vocabulary=202, steps=(0, 100, 1000), controls=False)
     assert sort_circuits(wide).data.sizes["token"] == 202
 

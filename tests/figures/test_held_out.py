@@ -1,12 +1,11 @@
-"""Captions say what of one's own text is held out, and where chains draw more contexts than there are."""
+"""Conditions on the held-out contexts of one's own text, and of text with fewer than chains draw."""
 
 import json
 
 import pytest
 
 from rllc.figures import held_out
-from rllc.figures.captions import contexts, sampling
-from rllc.figures.heads.rllc_curves import rllc_by_distribution
+from rllc.figures.conditions import contexts, few_contexts, of_estimates, recorded
 from rllc.study.measures.table import MEASURES
 
 SMALL = {"contexts": 41, "documents": 1, "tokens": 5240, "read": 5, "source": "files"}
@@ -17,7 +16,7 @@ INSTALLED = {**LARGE, "source": "installed"}
 @pytest.fixture
 def rllc(study):
     """Estimates whose chains draw 240 contexts."""
-    setting = {**sampling(study["rllc"]), "draws": 30, "batch_size": 8, "thinning": 1}
+    setting = {**recorded(study["rllc"], "sampling"), "draws": 30, "batch_size": 8, "thinning": 1}
     return study["rllc"].assign_attrs(sampling=json.dumps(setting))
 
 
@@ -29,9 +28,9 @@ def holding(rllc, **distributions):
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        (SMALL, "Python code: documents 5, held out and used 1 (5,240 tokens, different contexts 41; few, since each chain draws 240)."),
-        (LARGE, "Python code: documents 3,000, held out and used 300 (900,000 tokens, different contexts 2,000)."),
-        ({**SMALL, "source": "installed"}, "Python code: documents 5, held out and used 1 (5,240 tokens, different contexts 41; few, since each chain draws 240)."),
+        (SMALL, "Python code: 41 different held-out contexts of 1 document; each chain draws 240."),
+        (LARGE, "Python code: 2,000 different held-out contexts of 300 documents."),
+        ({**SMALL, "source": "installed"}, "Python code: 41 different held-out contexts of 1 document; each chain draws 240."),
         (INSTALLED, ""),
         ({"contexts": 41}, ""),  # generated: as many as were asked for
     ],
@@ -48,12 +47,10 @@ def test_measures_on_fewer_contexts_than_they_read_say_so(study):
     metrics = study["metrics"].assign_attrs(metrics=json.dumps({"batch_size": 32, "contexts": 256}))
     name = str(metrics["distribution"].values[0])
     said = "Measured on 256 held-out contexts of each distribution"
-    assert (
-        contexts(holding(metrics, **{name: SMALL}), "metrics")
-        == f"{said}. {name} has only 41 different ones."
-    )
+    found = contexts(holding(metrics, **{name: SMALL}), "metrics")
+    assert found == [f"{said}. {name} has only 41 different ones."]
     for source in (metrics, holding(metrics, **{name: LARGE}), holding(metrics, **{name: {"contexts": 41}})):
-        assert contexts(source, "metrics") == f"{said}."
+        assert contexts(source, "metrics") == [f"{said}."]
 
 
 def test_only_what_is_drawn_is_described(rllc):
@@ -62,10 +59,13 @@ def test_only_what_is_drawn_is_described(rllc):
     assert held_out.text(rllc, rllc) == ""  # of another version, or by hand
 
 
-def test_it_stands_in_the_caption(study, rllc):
+def test_few_contexts_are_a_condition_of_estimates(rllc):
     source = holding(rllc, mixture=INSTALLED, code=SMALL)
-    drawing = rllc_by_distribution({**study, "rllc": source}, distributions=["mixture", "code"])
-    assert "different contexts 41; few, since each chain draws 240)" in drawing.caption
+    drawn = source.sel(distribution=["mixture", "code"])
+    (said,) = few_contexts(source, drawn)
+    assert "41 different held-out contexts of 1 document; each chain draws 240" in said
+    assert said in of_estimates(source, drawn, "rllc")
+    assert few_contexts(holding(rllc, code=INSTALLED), drawn) == []
 
 
 def test_contexts_stand_under_the_names_that_the_config_has():

@@ -84,23 +84,45 @@ def test_dark_letters_can_be_read_on_every_colour():
 # --- the figure
 
 
-def test_a_row_per_stage_and_its_gains_in_words(datasets, misplaced):
+def test_a_row_per_stage_of_the_figure(datasets, misplaced):
     drawing = stage_fig5_text_highlights(datasets)
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "Stage 1, steps 0 to 10, to a possible boundary" in texts
     assert "Stage 2, steps 10 to 100, to the end of training" in texts
-    mean = float(datasets["highlights"]["mean_gain"].sel(seed=0, stage=1, tokens="all"))
-    assert drawing.caption.startswith(
-        f"Stage 1, steps 0 to 10: fall of the loss in nats/token, all tokens {mean:.2f} ±"
-    )
-    assert "Stages of the LLC on mixture, setting published; 4 held-out contexts" in drawing.caption
-    assert (
-        "LLC: correlation with the loss -0.990, mean loss of the chains 8.00"
-        in f"{drawing.caption} {drawing.details}"
-    )
     assert misplaced(drawing) == []
     drawn = drawing.data["excerpt_context"].values
     assert set(drawing.data["context"].values) == set(drawn[np.isfinite(drawn)])
+
+
+def test_each_stage_has_the_fall_of_its_loss_as_a_finding(datasets):
+    drawing = stage_fig5_text_highlights(datasets)
+    findings = {finding.label: finding for finding in drawing.findings}
+    for stage, steps in ((1, "0 to 10"), (2, "10 to 100")):
+        for kind, words in (("all", "all tokens"), ("repeated", "repeats")):
+            found = findings[f"fall of the loss, steps {steps}, {words}"]
+            cell = datasets["highlights"].sel(seed=0, stage=stage)
+            gain = cell["gain"].values
+            if kind == "repeated":
+                gain = gain[cell["repeated"].values == 1]
+            assert found.value == pytest.approx(gain.mean())
+            assert found.error == float(cell["mean_gain_se"].sel(tokens=kind))
+            assert found.unit == "nats/token"
+    assert findings["correlation of the LLC with the loss"].value == -0.99
+    assert len(findings) == 5
+    assert any("LLC on mixture, setting published" in each for each in drawing.conditions)
+
+
+def test_many_stages_have_one_finding_each_and_at_most_five(datasets):
+    made = datasets["highlights"].sel(stage=[1] * 9).assign_coords(stage=range(1, 10))
+    drawing = stage_fig5_text_highlights({"highlights": made.assign_attrs(datasets["highlights"].attrs)})
+    assert [finding.label for finding in drawing.findings] == [
+        "fall of the loss, steps 0 to 10, all tokens"
+    ] * 5
+
+
+def test_without_stages_there_is_no_correlation_with_the_loss(datasets):
+    drawing = stage_fig5_text_highlights({"highlights": datasets["highlights"]})
+    assert not any("correlation" in finding.label for finding in drawing.findings)
 
 
 def test_a_text_that_is_too_long_is_cut_after_seven_lines_and_says_so(datasets):
@@ -120,15 +142,17 @@ def test_a_text_that_is_too_long_is_cut_after_seven_lines_and_says_so(datasets):
 
 def test_without_a_boundary_training_is_one_stage(datasets):
     drawing = stage_fig5_text_highlights(datasets, seed=1)
-    assert "The LLC has no boundary: all of training is one stage." in f"{drawing.caption} {drawing.details}"
+    assert "The LLC has no boundary: all of training is one stage." in drawing.conditions
+    assert not any("one stage" in each for each in stage_fig5_text_highlights(datasets, seed=0).conditions)
 
 
 # --- the page
 
 
 def test_the_page_says_whether_the_stages_are_the_loss(datasets):
-    said = "LLC: correlation with the loss -0.990 to 0.500, mean loss of the chains 7.00 to 8.00"
+    said = "Correlation of the LLC with the loss, mean and sd of 2 seeds: -0.2 ± 1.1."
     assert said in text_highlights(datasets)
+    assert "Correlation of the LLC" not in text_highlights({"highlights": datasets["highlights"]})
 
 
 @pytest.fixture(scope="module")

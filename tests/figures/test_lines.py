@@ -162,7 +162,3 @@ def test_text_is_a_bar_for_every_number_of_a_distribution():
             [each.get_position()[0] for each in ax.texts], np.nan_to_num(bars) + 0.03 * top
         )
     assert drawing.figure.axes[0].yaxis_inverted()
-    assert drawing.caption.startswith(
-        "Training tokens: mixture 3M, english 16.5M, code 10k; unigram entropy: mixture 6.12, english 5.5, code 7; "
-        "seen before in block: mixture 0.25, english 0, code 0.5."
-    )

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -6,21 +5,26 @@ import pytest
 import xarray as xr
 import yaml
 from matplotlib.collections import LineCollection
-
 from rllc.analysis.statistics import summarise
+
 from rllc.figures.sorting.curves import sort_curves
 from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization
 from rllc.figures.sorting.summary import sort_summary
 from rllc.figures.style import DISTRUST
-from rllc.verdicts import FAULTS
+from rllc.verdicts import FAULTS, MASKS
 
 ROOT = Path(__file__).parents[2]
 
 
-def words(drawing):
-    """What a drawing says: its caption, and the details in the attributes of its dataset."""
-    return f"{drawing.caption} {drawing.details}"
+def found(drawing):
+    """The findings of a drawing by their labels."""
+    return {finding.label: finding for finding in drawing.findings}
+
+
+def said(drawing):
+    """The conditions of a drawing as one text."""
+    return " ".join(drawing.conditions)
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +42,6 @@ def line(ax, values):
     assert found, f"{ax.get_title('left')} does not draw {values.name}"
     np.testing.assert_array_equal(found[0].get_xdata(), values["step"])
     return found[0]
-
-
-def test_the_caption_says_what_a_scaled_step_refers_to(two):
-    llc = two["llc.scaled"]
-    scaled = llc.assign_attrs(
-        sampling=json.dumps(json.loads(llc.attrs["sampling"]) | {"reference_norm": 20.0})
-    )
-    assert "step_size 1e-06, reference_norm 20, chains" in words(sort_curves({**two, "llc.scaled": scaled}))
-    assert "reference_norm" not in words(sort_curves(two))
 
 
 def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlike, tmp_path):
@@ -89,33 +84,71 @@ def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlik
     )
 
 
-def test_the_peak_of_the_llc_is_marked_in_every_panel_and_told(two):
+def means(llc, seed):
+    """Running means of three checkpoints from step 50 on, and their standard errors."""
+    late = llc.sel(seed=seed, distribution="lists").dropna("step", subset=["llc"]).sel(step=slice(50, None))
+    mean = late["llc"].rolling(step=3, center=True).mean().dropna("step")
+    return mean, np.sqrt((late["llc_se"] ** 2).rolling(step=3, center=True).sum()).dropna("step") / 3
+
+
+def test_peak_of_the_llc_is_marked_in_every_panel(two):
     drawing = sort_curves(two)
     for seed in (0, 1):
-        llc = (
-            two["llc"]
-            .sel(seed=seed, distribution="lists")
-            .dropna("step", subset=["llc"])
-            .sel(step=slice(50, None))
-        )
-        mean = llc["llc"].rolling(step=3, center=True).mean().dropna("step")
-        errors = np.sqrt((llc["llc_se"] ** 2).rolling(step=3, center=True).sum()).dropna("step") / 3
-        best = int(mean.argmax("step"))
-        step, top = int(mean["step"][best]), float(mean[best])
+        mean, _ = means(two["llc"], seed)
+        step = int(mean["step"][int(mean.argmax("step"))])
         axes = [ax for ax in drawing.figure.axes if ax.get_title("left").endswith(f"seed {seed}")]
         assert len(axes) == 10
         assert all([step, step] in [list(a.get_xdata()) for a in ax.get_lines()] for ax in axes)
-        near = mean.values >= top - np.hypot(errors, float(errors[best])).values
-        also = [f"{at:,}" for at in mean["step"].values[near].tolist() if at != step]
-        beside = f"; within a standard error of it at step {', '.join(also)}" if also else ""
-        assert f"(mean of 3 checkpoints {top:.1f} ± {float(errors[best]):.1f}{beside})" in words(drawing)
-        lowest = float(mean[best:].min())
-        assert f"falls by {1 - lowest / top:.1%}" in words(drawing)
-        assert f"is {1 - float(mean[-1]) / top:.1%} below" in words(drawing)
-    assert "not in equilibrium" in words(drawing)
-    assert "token accuracy is at least 0.99 first at step 200, 0.9990" in words(drawing)
-    assert "n_beta 12586" in words(drawing) and "long: n_beta 20137.6" in words(drawing)
-    assert "nan" not in words(drawing)
+
+
+def test_curves_of_one_seed_find_peak_fall_and_accuracy(two):
+    drawing = sort_curves(two, seeds=[1], title="Two heads")
+    mean, error = means(two["llc"], 1)
+    best = int(mean.argmax("step"))
+    top, end = float(mean[best]), float(mean[-1])
+    findings = found(drawing)
+    assert findings["step of the largest LLC"].value == float(mean["step"][best])
+    fall = findings["fall of the LLC from peak to end"]
+    assert (fall.value, fall.unit) == (pytest.approx(100 * (1 - end / top)), "%")
+    parts = float(error[-1]) / top, end / top**2 * float(error[best])
+    assert fall.error == pytest.approx(100 * np.hypot(*parts))
+    metrics = two["metrics"].sel(seed=1, distribution="lists")
+    first = metrics["step"].values[metrics["accuracy"].values >= 0.99][0]
+    assert findings["first step with token accuracy 0.99"].value == first
+    overlap = two["circuits"]["head_overlap"].sel(seed=1)
+    assert findings["overlap of heads at step 8,000"].value == float(overlap[-1])
+    assert findings["overlap of heads at the largest LLC"].value == float(
+        overlap.sel(step=mean["step"][best])
+    )
+    assert len(drawing.findings) == 5
+    assert drawing.title.startswith("Two heads: ")
+
+
+def test_curves_of_two_seeds_find_mean_and_spread(two):
+    drawing = sort_curves(two)
+    falls = []
+    for seed in (0, 1):
+        mean, _ = means(two["llc"], seed)
+        falls.append(100 * (1 - float(mean[-1]) / float(mean.max())))
+    (fall,) = [each for each in drawing.findings if "fall" in each.label]
+    assert "2 seeds" in fall.label
+    assert (fall.value, fall.error) == (pytest.approx(np.mean(falls)), pytest.approx(np.std(falls, ddof=1)))
+    assert len(drawing.findings) == 3 and len(drawing.caption.split()) <= 120
+
+
+def test_an_accuracy_that_is_not_reached_has_its_largest_value_instead(two):
+    findings = found(sort_curves(two, seeds=[0], accurate=0.9999))
+    assert not any("first step" in label for label in findings)
+    assert findings["largest token accuracy, never 0.9999"].value == pytest.approx(
+        100 * float(two["metrics"]["accuracy"].sel(seed=0).max())
+    )
+
+
+def test_one_head_finds_the_rank_of_its_circuits(sorting):
+    given = sorting.study(seeds=(3,), n_heads=1, vocabulary=12)
+    findings = found(sort_curves(given))
+    assert findings["rank sum of circuits at step 8,000"].value == float(given["circuits"]["rank_sum"][0, -1])
+    assert not any("overlap" in label for label in findings)
 
 
 def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(two):
@@ -123,12 +156,15 @@ def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(
     entries = yaml.safe_load((ROOT / "config/claims.yaml").read_text())["statistics"]
     high = two["llc"].copy(deep=True)
     high["llc"].loc[{"step": slice(None, 30)}] = 900.0
-    chosen = {name: {"unit": "1"} | entries[name] for name in ("llc_peak", "llc_peak_step")}
+    chosen = {name: {"unit": "1"} | entries[name] for name in ("llc_peak", "llc_peak_step", "llc_fall")}
     table = summarise(chosen, {"llc": high})
     for seed in (0, 1):
         one = {"llc": high.sel(seed=seed, distribution="lists")}
-        peak, found = llc_peak(one), table.sel(seed=seed)
-        assert (float(peak), int(peak["step"])) == (float(found["llc_peak"]), int(found["llc_peak_step"]))
+        peak, row = llc_peak(one), table.sel(seed=seed)
+        assert (float(peak), int(peak["step"])) == (float(row["llc_peak"]), int(row["llc_peak_step"]))
+    statistic = float(table["llc_fall"].sel(seed=1))
+    drawing = sort_curves({**two, "llc": high}, seeds=[1])
+    assert found(drawing)["fall of the LLC from peak to end"].value == pytest.approx(100 * statistic)
     few = {"llc": high.sel(seed=0, distribution="lists").isel(step=slice(0, 5))}
     assert llc_peak(few) is None
 
@@ -153,22 +189,40 @@ def test_curves_are_of_the_distribution_asked_for(two):
         ("LLC of the whole model", two["llc"]["llc"]),
     ):
         line(panel(drawing, f"{title}, seed 1"), values.sel(seed=1, distribution="lists"))
-    assert sort_specialization(two | others, distribution="lists").caption == sort_specialization(two).caption
+    assert (
+        sort_specialization(two | others, distribution="lists").findings == sort_specialization(two).findings
+    )
 
 
-def test_an_llc_that_does_not_fall_is_told_so(sorting):
+def test_an_llc_that_is_largest_at_its_end_has_no_fall(sorting):
     given = sorting.study(seeds=(0,))
     rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])
-    caption = words(sort_curves(given | {"llc": rising}))
-    assert "the last such mean;" in caption
-    assert "then falls" not in caption
-    level = rising.assign(llc=rising["llc"].clip(max=9.0).where(rising["step"] != rising["step"][11], 9.001))
-    caption = words(sort_curves(given | {"llc": level}))
-    assert f"is largest at step {int(level['step'][10]):,}" in caption
-    assert ", and stays so;" in caption and "0.0%" not in caption
+    drawing = sort_curves(given | {"llc": rising})
+    assert not any("fall" in label for label in found(drawing))
+    assert "no fall is seen" in said(drawing) and "no fall is seen" not in said(sort_curves(given))
+    beside = sorting.study(seeds=(0, 1))
+    late = beside["llc"].copy(deep=True)
+    late["llc"].loc[{"seed": 1}] = np.arange(15)[:, None]
+    drawing = sort_curves(beside | {"llc": late})
+    assert any(label.startswith("fall") and label.endswith("(seed 0)") for label in found(drawing))
+    assert "of seed 1 is the largest" in said(drawing)
 
 
-def test_faults_have_rings_and_gaps_are_told(two):
+def test_an_llc_without_a_peak_gives_no_finding(sorting):
+    given = sorting.study(seeds=(0,))
+    drawing = sort_curves(given | {"llc": given["llc"].assign(llc=given["llc"]["llc"] * np.nan)})
+    assert not any("LLC" in label for label in found(drawing))
+    assert "Largest LLC" not in said(drawing) and "nan" not in drawing.caption
+
+
+def test_chains_that_are_not_in_equilibrium_are_said_of_most_estimates_only(two):
+    assert "equilibrium" not in said(sort_curves(two))
+    walking = two["llc"].copy(deep=True)
+    walking["verdict"][:] = MASKS["not_relaxed"]
+    assert "equilibrium" in said(sort_curves(two | {"llc": walking}))
+
+
+def test_faults_have_rings_and_gaps_are_counted(two):
     drawing = sort_curves(two)
     ringed = [
         (ax.get_title("left"), a.get_xdata().tolist())
@@ -179,9 +233,8 @@ def test_faults_have_rings_and_gaps_are_told(two):
     assert ("LLC of the whole model, seed 0", [30]) in ringed
     assert len(ringed) == 3  # the LLC and both heads; never a control
     assert int(((two["llc"]["verdict"].values & FAULTS) > 0).sum()) == 2
-    assert "1 of 29 estimates are not reliable and have a ring (drifting 1)." in words(drawing)
-    assert "LLC: 1 of 30 cells of llc are missing" in words(drawing)
-    assert "Heads: 2 of 60 cells of rllc are missing" in words(drawing)
+    assert "3 of 87 estimates" in said(drawing)  # 29 of the LLC and 58 of heads have a value
+    assert "3 of 90 estimates are missing" in said(drawing)
 
 
 def test_the_llc_of_random_weights_does_not_set_the_scale(two):
@@ -196,7 +249,6 @@ def test_the_llc_of_random_weights_does_not_set_the_scale(two):
     assert ax.get_ylim()[1] > float(rest.max())
     triangles = [mark for mark in ax.lines if mark.get_marker() == "v" and len(mark.get_xdata())]
     assert [mark.get_xdata()[0] for mark in triangles] == [0]
-    assert "Triangles at an edge" in words(drawing)
     listed = panel(drawing, "LLC of the whole model, seed 1").get_legend().get_texts()
     assert "below the panel" in [text.get_text() for text in listed]
     calm = two["llc"].assign(llc=two["llc"]["llc"].clip(min=float(rest.min())))
@@ -224,17 +276,14 @@ def test_one_head_has_no_overlap_and_four_fit(heads, rows, sorting, misplaced):
 
 
 @pytest.mark.parametrize(
-    ("kept", "rows", "said"),
-    [
-        (["metrics"], 2, "llc.nc was not given"),
-        (["metrics", "llc"], 3, "circuits.nc was not given"),
-        (["metrics", "circuits"], 7, "llc.nc was not given"),
-    ],
+    ("kept", "rows", "findings"),
+    [(["metrics"], 2, 1), (["metrics", "llc"], 3, 3), (["metrics", "circuits"], 7, 2)],
 )
-def test_optional_datasets_may_be_missing(kept, rows, said, two):
+def test_optional_datasets_may_be_missing(kept, rows, findings, two):
     drawing = sort_curves({name: two[name] for name in kept}, seeds=[1])
     assert len(drawing.figure.axes) == rows
-    assert said in words(drawing)
+    assert len(drawing.findings) == findings
+    assert ("Setting" in said(drawing)) == ("llc" in kept)
     with pytest.raises(ValueError, match=r"metrics\.nc"):
         sort_curves({"llc": two["llc"]})
 
@@ -251,22 +300,21 @@ def test_specialization_shows_who_handles_each_number(two, misplaced, unlike):
     assert (edges[:-1] <= steps).all() and (steps < edges[1:]).all()
     borders = mesh.get_coordinates()[:, 0, 1]
     np.testing.assert_array_equal(borders, np.arange(two["circuits"].sizes["token"] + 1) - 0.5)
+    findings = found(sort_specialization(two, seeds=[1]))
     last = two["circuits"].sel(seed=1).isel(step=-1)
-    share = float(last["vocabulary_share"].sel(head="0:1"))
-    assert f"{int(last['regions'])} at step 8,000, with shares 0:0 {1 - share:.0%}, 0:1 {share:.0%}" in words(
-        drawing
-    )
+    share = findings["largest share of a head at step 8,000"]
+    assert (share.value, share.unit) == (pytest.approx(100 * float(last["vocabulary_share"].max())), "%")
+    assert findings["vocabulary regions at step 8,000"].value == int(last["regions"])
 
 
-def test_regions_are_counted_where_the_llc_is_largest_if_the_circuits_are_known_there(two):
+def test_regions_at_the_largest_llc_are_found_where_the_circuits_are_known_there(two):
     peak = int(llc_peak({"llc": two["llc"].sel(seed=1, distribution="lists")})["step"])
     number = two["circuits"]["regions"].sel(seed=1, step=peak).item()
-    said = f"Seed 1: {number} regions where the LLC is largest (step {peak:,}), "
-    assert said in words(sort_specialization(two))
+    label = "vocabulary regions at the largest LLC"
+    assert found(sort_specialization(two, seeds=[1]))[label].value == number
     elsewhere = two | {"circuits": two["circuits"].drop_sel(step=peak)}
     for given in (elsewhere, {"circuits": two["circuits"]}):
-        assert "Seed 1: " in (found := words(sort_specialization(given, seeds=[1])))
-        assert "regions where the LLC is largest" not in found
+        assert label not in found(sort_specialization(given, seeds=[1]))
 
 
 def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
@@ -308,7 +356,6 @@ def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
     lines = [a for a in panel(drawing, "fall of the LLC after it").get_lines() if a.get_linestyle() == "None"]
     (hollow,) = [a for a in lines if a.get_markerfacecolor() == "white"]
     np.testing.assert_array_equal(hollow.get_xdata(), claims["llc_fall"].isel(experiment=[2]).sel(seed=1))
-    assert "Hollow: more than 50%" in words(drawing)
 
 
 def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced):
@@ -322,10 +369,8 @@ def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced
     ends = sorted(line[:, 0].tolist() for line in bars if len(line) == 2 and np.isfinite(line).all())
     np.testing.assert_allclose(ends, sorted([value - 0.6, value + 0.6] for value in known))
     assert ax.get_xlim()[0] < known.min() - 0.6 and ax.get_xlim()[1] > known.max() + 0.6
-    assert "Bars: the standard error" in words(drawing) and "Hollow" not in words(drawing)
     steps = panel(drawing, "step of the largest LLC").collections
     assert not any(isinstance(c, LineCollection) for c in steps)
-    assert "Bars" not in words(sort_summary({"claims": claims}))
 
 
 def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced):
@@ -343,11 +388,6 @@ def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced)
     assert low < 500 and high > 1300
     dash = [t for t in panel(drawing, "fall of the overlap").texts if t.get_text() == "–"]
     assert len(dash) == 1 and dash[0].xy[1] == 0  # one head
-    worst = claims["llc_fall"].min()
-    assert f"Fall of the LLC after it: {float(worst):.1%}" in words(drawing)
-    late = claims.assign(llc_peak_step=3 * claims["llc_peak_step"])
-    first = float(late["llc_peak_step"].min())
-    assert f"Step of the largest LLC: {first:,.0f} (" in words(sort_summary({"claims": late}))
     for title, per_cent in {"fall of the LLC after it": True, "step of the largest LLC": False}.items():
         axis = panel(drawing, title).xaxis
         assert (axis.get_major_formatter()(0.25, 0) == "25 %") == per_cent

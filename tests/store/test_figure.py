@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from rllc.figures.drawing import Drawing
+from rllc.figures.drawing import Drawing, Finding
 from rllc.store.figure import Files, write_figure
 from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS
@@ -33,3 +33,30 @@ def test_flags_have_values_or_masks_of_their_own_kind_and_type(tmp_path):
         for name in ("verdict", "status_share"):
             assert set(found[name].attrs) == {"long_name", "units"}
     assert drawn["status"].attrs == both
+
+
+def test_findings_are_in_the_file_with_error_and_unit(tmp_path):
+    found = [Finding("fall of head 0:2", 16.2, 1.4, "%"), Finding("peak", 700, unit="steps")]
+    drawn = xr.Dataset({"llc": ("step", [1.0, 2.0], {"units": "1"})}, {"step": [0, 10]})
+    files = Files(*(tmp_path / f"a.{suffix}" for suffix in ("png", "pdf", "nc", "txt")))
+    write_figure(Drawing(Figure(), drawn, "A title.", found, ["Seed 0."]), files, {"code": "x"})
+    with xr.open_dataset(files.data) as written:
+        assert written["finding"].values.tolist() == ["fall of head 0:2", "peak"]
+        assert written["finding_value"].dims == ("finding",)
+        np.testing.assert_array_equal(written["finding_value"], [16.2, 700])
+        np.testing.assert_array_equal(written["finding_error"], [1.4, np.nan])
+        assert written["finding_unit"].values.tolist() == ["%", "steps"]
+        xr.testing.assert_equal(written["llc"].drop_attrs(), drawn["llc"].drop_attrs())
+        assert (
+            written.attrs["caption"]
+            == "A title.\n- fall of head 0:2: 16.2 ± 1.4 %\n- peak: 700 steps\nSeed 0."
+        )
+        assert written.attrs["code"] == "x"
+    assert files.caption.read_text() == written.attrs["caption"] + "\n"
+
+
+def test_a_drawing_without_findings_has_none_in_the_file(tmp_path):
+    files = Files(*(tmp_path / f"a.{suffix}" for suffix in ("png", "pdf", "nc", "txt")))
+    write_figure(Drawing(Figure(), xr.Dataset({"a": 1.0}), "A title."), files, {})
+    with xr.open_dataset(files.data) as written:
+        assert "finding" not in written.dims and [*written.data_vars] == ["a"]

@@ -1,49 +1,15 @@
-"""Claims: what others have said of an experiment, judged by statistics whose thresholds stand in the config.
+"""Claims: what others, or the user, have said of an experiment, judged by functions whose thresholds are fixed.
 
-Needs the datasets of every experiment that has one of the config's `statistics`. Makes
-`<experiment>/summary.nc`, one number per statistic and seed, and `claims.nc`, all of these side by side with
-every claim's verdict.
+Needs the datasets of every experiment that the config's `claims` are about. Makes `claims.nc`, a row per claim, and
+`claims.html`, the same as a page.
 """
 
 
-rule summarise:
-    """The statistics of one experiment: one number per seed each."""
-    input:
-        datasets=lambda w: [
-            AT.dataset(w.experiment, dataset) for dataset in SUMMARISED[w.experiment]
-        ],
-    output:
-        output=AT.summary(),
-    log:
-        AT.log("summarise", "experiment"),
-    wildcard_constraints:
-        experiment=any_of(SUMMARISED),
-    priority: 15
-    localrule: True
-    conda:
-        ENVIRONMENT
-    threads: STUDY.compute.threads
-    resources:
-        **fixed(megabytes=1000),
-    params:
-        code=code("summarise"),
-        statistics=lambda w: as_json(parameters.statistics(STUDY, experiment(w))),
-        names=lambda w: as_json({"datasets": SUMMARISED[w.experiment]}),
-        datasets=listed("datasets"),
-    message:
-        "statistics of {wildcards.experiment}"
-    shell:
-        command(
-            "summarise",
-            params="statistics names datasets",
-            output="output",
-        )
-
-
 rule judge:
-    """Every claim, and the statistics of all experiments."""
+    """Every claim on every experiment that it is about."""
     input:
-        summaries=[AT.summary(name) for name in SUMMARISED],
+        datasets=[AT.dataset(name, each) for name, listed in JUDGED.items() for each in listed],
+        own=claims.files(STUDY),
     output:
         output=AT.claims(),
     log:
@@ -54,19 +20,55 @@ rule judge:
         ENVIRONMENT
     threads: STUDY.compute.threads
     resources:
-        **fixed(megabytes=1000),
+        **fixed(megabytes=2000, minutes=30),
     params:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
-        names=as_json(
-            {"experiments": {n: EXPERIMENTS[n].label or n for n in SUMMARISED}}
-        ),
-        summaries=listed("summaries"),
+        names=as_json({"datasets": JUDGED}),
+        digests=CONTENTS.digest(claims.files(STUDY)),
+        datasets=listed("datasets"),
+        own=listed("own"),
     message:
         "judging the claims"
     shell:
         command(
             "judge",
-            params="claims names summaries",
+            params="claims names datasets own",
             output="output",
+        )
+
+
+rule claims_page:
+    """The table of claims as a page."""
+    input:
+        claims=AT.claims(),
+    output:
+        page=report(
+            AT.claims_page(),
+            caption="../report/page.rst",
+            category="claims",
+            labels={"figure": "claims", "experiment": "all"},
+        ),
+    log:
+        AT.log("claims_page"),
+    priority: 10
+    localrule: True
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        **fixed(megabytes=1000),
+    params:
+        code=code("write_page", "rllc.figures.claims_page:claims_page"),
+        function="rllc.figures.claims_page:claims_page",
+        names=as_json({"datasets": ["claims"]}),
+        options=as_json({}),
+        datasets=listed("claims"),
+    message:
+        "writing claims.html"
+    shell:
+        command(
+            "write_page",
+            params="function names options datasets",
+            output="page",
         )

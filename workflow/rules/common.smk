@@ -28,7 +28,7 @@ from rllc.run.presence import missing_files
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
 from rllc.seeds import derive
-from rllc.study import parameters
+from rllc.study import claims, parameters
 from rllc.study.cost import on_gpu
 from rllc.study.datasets import (
     TRACES,
@@ -38,12 +38,10 @@ from rllc.study.datasets import (
     distributions,
     is_text,
     measured,
-    summarised,
     traced,
     trained_on,
     used_texts,
     validated,
-    with_curves,
     words,
 )
 from rllc.study.families import family_of
@@ -95,9 +93,9 @@ DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ]
 TEXTS = [name for name, entry in STUDY.distributions.items() if is_text(entry)]
-SUMMARISED = summarised(STUDY)
+JUDGED = claims.judged(STUDY)
 DATASETS += [AT.corpora()] if used_texts(STUDY) else []
-DATASETS += [AT.claims()] if SUMMARISED else []
+DATASETS += [AT.claims(), AT.claims_page()] if JUDGED else []
 VALIDATED = validated(STUDY)
 FIGURE_FILES = [AT.figure(name) for name in asked_by("all", STUDY.figures)]
 FIGURE_FILES += [AT.animation(name) for name in STUDY.animations]

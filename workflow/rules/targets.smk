@@ -28,7 +28,7 @@ refused = targets.refused(
     files=files_to_ask_for(),
     results=STUDY.results,
     measured={
-        name: [*with_curves(entry), *(["summary"] if name in SUMMARISED else [])]
+        name: [*datasets(entry), *datasets(entry, "calibrate")]
         for name, entry in EXPERIMENTS.items()
     },
     given=[Path(file) for file in workflow.configfiles],

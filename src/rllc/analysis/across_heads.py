@@ -1,41 +1,11 @@
-"""From values of several heads at each checkpoint to one: ``over_heads`` of a statistic.
+"""How far values of heads tell their types apart: numbers over the last axis, for claims.
 
-A function gets values [..., step, head], the types of these heads and their layers, and gives values
-[..., step]. NaN where a head that it needs has no value.
+A function gets values [..., head], the types of these heads and their layers, and gives values [...].
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
 NAN = float("nan")
-
-
-def highest(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """The largest value that is known."""
-    return np.nanmax(values, -1)
-
-
-def lowest(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """The smallest value that is known."""
-    return np.nanmin(values, -1)
-
-
-def mean(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """The mean of the values that are known."""
-    return np.nanmean(values, -1)
-
-
-def count(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """How many heads there are."""
-    return np.full(values.shape[:-1], float(values.shape[-1]))
-
-
-def spread(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """(maximum - minimum) / |mean|; NaN with fewer than two heads."""
-    if values.shape[-1] < 2:
-        return np.full(values.shape[:-1], NAN)
-    return np.ptp(values, -1) / np.abs(values.mean(-1))
 
 
 def separation(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
@@ -81,21 +51,3 @@ def silhouette(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
         b = np.min(others, axis=0)
         scores[..., n] = np.divide(b - a, np.maximum(a, b), out=0.0 * (a + b), where=np.maximum(a, b) > 0)
     return scores.mean(-1)
-
-
-BY_TYPE = ("separation", "silhouette")  # those that ask for the types
-SPEARMAN = "spearman"  # over heads, of two variables: the only one that takes the other curve
-OVER_HEADS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
-    "max": highest, "min": lowest, "mean": mean, "count": count, "spread": spread, "separation": separation,
-    "silhouette": silhouette,
-}  # fmt: skip
-
-
-# Of the numbers of heads [..., head] one; ``share``: of these at most ``bound``.
-OF_HEADS: dict[str, Callable[[np.ndarray, float | None], np.ndarray]] = {
-    "max": lambda numbers, bound: numbers.max(-1),
-    "min": lambda numbers, bound: numbers.min(-1),
-    "mean": lambda numbers, bound: numbers.mean(-1),
-    "median": lambda numbers, bound: np.median(numbers, -1),
-    "share": lambda numbers, bound: (numbers <= bound).mean(-1),
-}

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import needing
 from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
-from rllc.analysis.readings import layer_of
+from rllc.analysis.needs import needing
 from rllc.analysis.tokens import (
     CLASSES,
     bracket_head,
@@ -20,6 +19,7 @@ from rllc.analysis.tokens import (
     largest_pattern,
     token_classes,
 )
+from rllc.vocabulary import layer_of
 
 WIDE = 8  # heads of a layer from which on the paper's numbers of heads make sense
 NAN = float("nan")

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.clustering import PUBLISHED
-from rllc.analysis.columns import needing
+from rllc.analysis.needs import needing
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
 NAN = float("nan")

@@ -1,240 +1,281 @@
-"""What is read off one curve over training: pure functions, each of them one number.
+"""Numbers read off labelled curves over training: the functions that claims and findings are made of.
 
-Steps are the last axis of values, so of many curves at the same steps a function gives a number for each.
+A curve is a DataArray with a dim ``step`` in ascending order and any other dims, as ``head`` or ``redraw``:
+a function gives one number for each of their labels. Steps without a value count as not measured.
 
-The maximum of noisy checkpoints is above the maximum of what they measure, and so is a fall from it. A
-running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike; it keeps whole
-windows only, so that no peak lies within window // 2 checkpoints of an end.
+The maximum of noisy checkpoints lies above the maximum of what they measure, and so does a fall from it. A
+running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike. It keeps whole
+windows
+only, so no peak lies within ``window // 2`` checkpoints of an end.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
+import xarray as xr
 
-from rllc.analysis.ranks import spearman
+from rllc.analysis import ranks
 
 NAN = float("nan")
-Numbers = float | np.ndarray  # one for each curve
-# The one definition of a largest LLC, in figures and (config) in statistics: the largest mean over so many
-# neighbouring checkpoints, from this step on. Before it the LLC is that of random weights.
+# The one definition of the largest LLC, in figures and in claims: the largest mean over so many neighbouring
+# checkpoints, from this step on. Before it the LLC is that of random weights.
 PEAK_WINDOW, PEAK_FROM = 3, 50
+LAST_STEP = "last_step"  # scalar coordinate of a curve: the last checkpoint at which it could have a value
 
 
-class Curve(NamedTuple):
-    """A quantity at ascending checkpoints, all finite, and where known its standard errors and faults.
+class NotJudged(ValueError):
+    """There is no such number here; the message says why, as "needs two induction heads, has 1"."""
 
-    ``step`` [step], the others [..., step]. A fault is 1 where the estimate is not reliable, else 0.
+
+def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
+    """Return the running mean over whole windows, each at its middle checkpoint.
+
+    Of an even window that is the later of the two in the middle.
+
+    Raises NotJudged with fewer checkpoints than a window has.
     """
+    known = measured(curve)
+    if known.sizes["step"] < window:
+        raise NotJudged(f"{known.sizes['step']} of {window} checkpoints that a running mean takes")
+    axis = known.get_axis_num("step")
+    view = np.lib.stride_tricks.sliding_window_view(known.values, window, axis)
+    first = window // 2
+    middle = known.isel(step=slice(first, known.sizes["step"] - (window - 1 - first)))
+    if LAST_STEP in known.coords and int(known["step"][-1]) >= int(known[LAST_STEP]):
+        middle = middle.assign_coords({LAST_STEP: int(middle["step"][-1])})  # the last mean that there can be
+    return middle.copy(data=view.mean(-1))
 
-    step: np.ndarray
-    value: np.ndarray
-    error: np.ndarray | None = None
-    fault: np.ndarray | None = None
+
+def smooth_error(error: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
+    """Return the standard error of ``smooth``, of checkpoints with independent errors."""
+    return np.sqrt(smooth(error**2, window) / window)
 
 
-def of_the_end(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
-    """Marks what is of the last checkpoint: where that has no value, an earlier one's is none."""
-    function.of_the_end = True
-    return function
+def largest_means(curve: xr.DataArray) -> xr.DataArray:
+    """Return the running means from step ``PEAK_FROM`` on, whose maximum is *the largest LLC*.
 
-
-def smooth(curve: Curve, window: int) -> Curve:
-    """Running mean over whole windows, each at its middle checkpoint. Needs ``window`` checkpoints.
-
-    Errors are those of means of independent values.
+    Raises NotJudged.
     """
-    middle = curve.step[window // 2 : curve.step.size - (window - 1) // 2]
-    view = np.lib.stride_tricks.sliding_window_view
-    error = None if curve.error is None else np.sqrt((view(curve.error, window, -1) ** 2).sum(-1)) / window
-    return Curve(middle, view(curve.value, window, -1).mean(-1), error)
+    return smooth(curve.sel(step=slice(PEAK_FROM, None)), PEAK_WINDOW)
 
 
-def before_peak(curve: Curve) -> Curve | None:
-    """The means of which the largest is *the largest LLC*; None with fewer checkpoints than that needs."""
-    late = curve.step >= PEAK_FROM
-    if late.sum() < PEAK_WINDOW:
-        return None
-    return smooth(Curve(*(None if each is None else each[late] for each in curve)), PEAK_WINDOW)
+def near_peak(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
+    """Return which values of one curve lie within a standard error of the largest, itself one of them.
 
-
-def peak_step(curve: Curve) -> Numbers:
-    """The step of the largest value, the first of equal ones."""
-    return curve.step[curve.value.argmax(-1)].astype(float)
-
-
-def near_peak(curve: Curve) -> np.ndarray:
-    """Which values are within a standard error of the difference from the largest, itself one; of one curve.
-
-    Without errors only those that equal it.
+    The error is that of the difference. Without errors only the largest.
     """
-    top = curve.value.argmax()
-    error = np.zeros(curve.value.size) if curve.error is None else curve.error
-    return curve.value[top] - curve.value <= np.where(
-        curve.step == curve.step[top], 0.0, np.hypot(error, error[top])
+    top = int(curve.argmax("step"))
+    room = (
+        xr.zeros_like(curve, dtype=float)
+        if error is None
+        else np.hypot(error, error.isel(step=top, drop=True))
     )
+    room = room.where(curve["step"] != curve["step"][top], 0.0)
+    return curve.isel(step=top, drop=True) - curve <= room
 
 
-def maximum(curve: Curve) -> Numbers:
-    """The largest value."""
-    return curve.value.max(-1)
+def peak_step(curve: xr.DataArray) -> xr.DataArray:
+    """Return the step of the largest value, the first of equal ones."""
+    return _some(curve).idxmax("step")
 
 
-def minimum(curve: Curve) -> Numbers:
-    """The smallest value."""
-    return curve.value.min(-1)
+def minimum_step(curve: xr.DataArray) -> xr.DataArray:
+    """Return the step of the smallest value, the first of equal ones."""
+    return _some(curve).idxmin("step")
 
 
-def minimum_step(curve: Curve) -> Numbers:
-    """The step of the smallest value, the first of equal ones."""
-    return curve.step[curve.value.argmin(-1)].astype(float)
+def maximum(curve: xr.DataArray) -> xr.DataArray:
+    """Return the largest value."""
+    return _some(curve).max("step")
 
 
-def mean(curve: Curve) -> Numbers:
-    """The mean over checkpoints, each counted alike."""
-    return curve.value.mean(-1) if curve.step.size else none(curve.value)
+def minimum(curve: xr.DataArray) -> xr.DataArray:
+    """Return the smallest value."""
+    return _some(curve).min("step")
 
 
-@of_the_end
-def last(curve: Curve) -> Numbers:
-    """The value at the last checkpoint."""
-    return curve.value[..., -1]
+def last(curve: xr.DataArray) -> xr.DataArray:
+    """Return the value at the last checkpoint. Raises NotJudged where that has none."""
+    _some(curve)
+    if LAST_STEP in curve.coords and int(curve["step"][-1]) < int(curve[LAST_STEP]):
+        raise NotJudged(f"there is no value at step {int(curve[LAST_STEP]):,}")
+    return curve.isel(step=-1, drop=True)
 
 
-@of_the_end
-def fall(curve: Curve) -> Numbers:
-    """1 - last / maximum: what of the maximum is lost at the end. NaN where the maximum is not positive."""
+def fall(curve: xr.DataArray) -> xr.DataArray:
+    """Return 1 - last / maximum: the share of the maximum that is lost at the end.
+
+    NaN where that is not positive.
+    """
     return _relative_fall(last(curve), maximum(curve))
 
 
-def fall_to_minimum(curve: Curve) -> Numbers:
-    """1 - (minimum at or after the maximum) / maximum: a fall that may be made good later.
+def fall_to_minimum(curve: xr.DataArray) -> xr.DataArray:
+    """Return 1 - (minimum at or after the maximum) / maximum: a fall that may be made good later.
 
     Noise lowers a minimum over many checkpoints as it raises the maximum; ``fall`` has only the latter.
     """
-    after = np.arange(curve.step.size) >= curve.value.argmax(-1)[..., None]
-    return _relative_fall(np.where(after, curve.value, np.inf).min(-1), maximum(curve))
+    after = curve["step"] >= peak_step(curve)
+    return _relative_fall(curve.where(after).min("step"), maximum(curve))
 
 
-def value_at(curve: Curve, *, step: int) -> Numbers:
-    """The value at the first checkpoint at or after ``step``; NaN where training is shorter."""
-    index = int(np.searchsorted(curve.step, step))
-    return curve.value[..., index] if index < curve.step.size else none(curve.value)
-
-
-def change(curve: Curve, *, step: int, until: int) -> Numbers:
-    """The value at ``until`` less that at ``step``, each as of ``value_at``."""
-    return value_at(curve, step=until) - value_at(curve, step=step)
-
-
-def ratio_at(curve: Curve, *, step: int, until: int) -> Numbers:
-    """The value at ``until`` over that at ``step``, each as of ``value_at``.
-
-    NaN where that at ``step`` is 0.
-    """
-    before = value_at(curve, step=step)
-    return over(value_at(curve, step=until), before, before != 0)
-
-
-def log2_ratio(curve: Curve, *, step: int, until: int) -> Numbers:
-    """log2 of the value at ``until`` over that at ``step``, as of ``value_at``.
-
-    NaN where either is not positive.
-    """
-    return _log2(value_at(curve, step=until), value_at(curve, step=step))
-
-
-@of_the_end
-def log2_gain(curve: Curve, *, step: int) -> Numbers:
-    """log2 of the last value over the mean up to ``step``.
-
-    NaN where either is not positive or no checkpoint is early.
-    """
-    early = curve.step <= step
-    return _log2(last(curve), curve.value[..., early].mean(-1)) if early.any() else none(curve.value)
-
-
-def mean_departure(curve: Curve) -> Numbers:
-    """Mean over checkpoints of |value - 1|: how far a ratio is from none."""
-    return np.abs(curve.value - 1).mean(-1)
-
-
-def roughness(curve: Curve) -> Numbers:
-    """Root mean square second difference from checkpoint to checkpoint, over the range of the values.
-
-    Checkpoints count as evenly spaced. NaN with fewer than 3 checkpoints, or for a constant.
-    """
-    if curve.step.size < 3:
-        return none(curve.value)
-    breadth = np.ptp(curve.value, -1)
-    return over(np.sqrt((np.diff(curve.value, 2, -1) ** 2).mean(-1)), breadth, breadth > 0)
-
-
-@of_the_end
-def rise(curve: Curve) -> Numbers:
-    """last - minimum: how far the curve comes from its least value."""
+def rise(curve: xr.DataArray) -> xr.DataArray:
+    """Return last - minimum: how far the curve comes from its least value."""
     return last(curve) - minimum(curve)
 
 
-def climb(curve: Curve) -> Numbers:
-    """maximum - first: how far the curve comes above where it begins."""
-    return maximum(curve) - curve.value[..., 0]
+def climb(curve: xr.DataArray) -> xr.DataArray:
+    """Return maximum - first: how far the curve comes above where it begins."""
+    return maximum(curve) - curve.isel(step=0, drop=True)
 
 
-@of_the_end
-def kept_of_minimum(curve: Curve) -> Numbers:
-    """last / minimum: what of its largest depth is kept. NaN where the minimum is not below 0."""
-    low = minimum(curve)
-    return over(last(curve), low, low < 0)
+def kept_of_minimum(curve: xr.DataArray) -> xr.DataArray:
+    """Return last / minimum: the share of its largest depth that is kept.
 
-
-def count_reaching(curve: Curve, *, threshold: float) -> Numbers:
-    """How many checkpoints have at least the value ``threshold``."""
-    return (curve.value >= threshold).sum(-1).astype(float)
-
-
-def places_reaching(curve: Curve, *, threshold: float, places: Sequence[int], factor: float) -> Numbers:
-    """How many of ``places`` (steps) have a checkpoint of at least ``threshold`` within a factor."""
-    reached, step = curve.value >= threshold, curve.step
-    near = [(step >= place / factor) & (step <= place * factor) for place in places]
-    return np.sum([(reached & each).any(-1) for each in near], axis=0).astype(float)
-
-
-def first_step_reaching(curve: Curve, *, threshold: float) -> Numbers:
-    """The first checkpoint whose value is at least ``threshold``; NaN where no checkpoint reaches it."""
-    reached = curve.value >= threshold
-    return np.where(reached.any(-1), curve.step[reached.argmax(-1)], NAN)[()]
-
-
-def growth(curve: Curve) -> Numbers:
-    """Spearman's rank correlation of the value with the step (or its logarithm: ranks are the same).
-
-    NaN with fewer than 3 checkpoints, or where the value is constant.
+    NaN where the minimum is not below 0.
     """
-    return spearman(curve.value, curve.step)
+    low = minimum(curve)
+    return last(curve) / low.where(low < 0)
 
 
-def relative_range(curve: Curve) -> Numbers:
-    """(maximum - minimum) / |mean|: 0 for a constant. NaN where the mean is 0."""
-    middle = np.abs(curve.value.mean(-1))
-    return over(np.ptp(curve.value, -1), middle, middle > 0)
+def value_at(curve: xr.DataArray, step: float) -> xr.DataArray:
+    """Return the value at the first checkpoint at or after ``step``.
+
+    Raises NotJudged where training is shorter.
+    """
+    later = np.flatnonzero(_some(curve)["step"].values >= step)
+    if not later.size:
+        raise NotJudged(f"training ends at step {int(curve['step'][-1]):,}, before {step:,.0f}")
+    return curve.isel(step=int(later[0]), drop=True)
 
 
-def over(high: Numbers, low: Numbers, where: Numbers) -> Numbers:
-    """high / low, NaN where not ``where``."""
-    return np.divide(
-        high, low, out=np.full(np.broadcast_shapes(np.shape(high), np.shape(low)), NAN), where=where
-    )[()]
+def change(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
+    """Return the value at ``until`` less that at ``step``, each as of ``value_at``."""
+    return value_at(curve, until) - value_at(curve, step)
 
 
-def none(values: np.ndarray) -> Numbers:
-    """NaN for every curve of ``values`` [..., step]."""
-    return np.full(values.shape[:-1], NAN)[()]
+def ratio_at(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
+    """Return the value at ``until`` over that at ``step``, each as of ``value_at``; NaN where that is 0."""
+    before = value_at(curve, step)
+    return value_at(curve, until) / before.where(before != 0)
 
 
-def _log2(high: Numbers, low: Numbers) -> Numbers:
-    return np.log2(over(high, low, (np.asarray(high) > 0) & (low > 0)))
+def log2_ratio(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
+    """Return log2 of the value at ``until`` over that at ``step``; NaN where either is not positive."""
+    return octaves(value_at(curve, until), value_at(curve, step))
 
 
-def _relative_fall(low: Numbers, high: Numbers) -> Numbers:
-    return 1 - over(low, high, high > 0)
+def log2_gain(curve: xr.DataArray, step: float) -> xr.DataArray:
+    """Return log2 of the last value over the mean up to ``step``; NaN where either is not positive.
+
+    Raises NotJudged where no checkpoint is so early.
+    """
+    early = curve.sel(step=slice(None, step))
+    if not early.sizes["step"]:
+        raise NotJudged(f"no checkpoint is measured up to step {step:,.0f}")
+    return octaves(last(curve), early.mean("step"))
+
+
+def octaves(high: xr.DataArray, low: xr.DataArray) -> xr.DataArray:
+    """Return log2(high / low), NaN where either is not positive."""
+    return np.log2(high.where(high > 0) / low.where(low > 0))
+
+
+def mean_departure(curve: xr.DataArray) -> xr.DataArray:
+    """Return the mean over checkpoints of |value - 1|: how far a ratio is from 1."""
+    return abs(_some(curve) - 1).mean("step")
+
+
+def roughness(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
+    """Return the root mean square second difference of neighbouring checkpoints, over the range of the values.
+
+    Checkpoints count as evenly spaced. With standard errors, the mean square that independent noise of this
+    size gives, e[i-1]^2 + 4 e[i]^2 + e[i+1]^2, is subtracted first; 0 where noise explains all. NaN for a
+    constant.
+    Raises NotJudged with fewer than 3 checkpoints.
+    """
+    known = measured(curve)
+    if known.sizes["step"] < 3:
+        raise NotJudged(f"roughness needs 3 checkpoints, has {known.sizes['step']}")
+    square = (known.diff("step").diff("step", label="lower") ** 2).mean("step")
+    if error is not None:
+        noise = (
+            error.sel(step=known["step"]).transpose(*[dim for dim in known.dims if dim in error.dims]) ** 2
+        )
+        parts = [noise.isel(step=slice(n, noise.sizes["step"] - 2 + n)).mean("step") for n in range(3)]
+        square = (square - parts[0] - 4 * parts[1] - parts[2]).clip(min=0.0)
+    breadth = known.max("step") - known.min("step")
+    return np.sqrt(square) / breadth.where(breadth > 0)
+
+
+def count_reaching(curve: xr.DataArray, threshold: float) -> xr.DataArray:
+    """Return how many checkpoints have at least the value ``threshold``."""
+    return (curve >= threshold).sum("step").astype(float)
+
+
+def places_reaching(
+    curve: xr.DataArray, threshold: float, places: Sequence[int], factor: float
+) -> xr.DataArray:
+    """Return how many of ``places`` (steps) have a checkpoint of at least ``threshold`` within a factor."""
+    near = [curve.sel(step=slice(place / factor, place * factor)) for place in places]
+    return sum(((each >= threshold).any("step").astype(float) for each in near), start=xr.DataArray(0.0))
+
+
+def first_step_reaching(curve: xr.DataArray, threshold: float) -> xr.DataArray:
+    """Return the first checkpoint whose value is at least ``threshold``; NaN where none reaches it."""
+    reached = curve >= threshold
+    return reached.astype(float).idxmax("step").where(reached.any("step")).astype(float)
+
+
+def growth(curve: xr.DataArray) -> xr.DataArray:
+    """Return Spearman's rank correlation of the value with the step, or with its logarithm."""
+    return spearman(curve, curve["step"].astype(float), "step")
+
+
+def relative_range(curve: xr.DataArray) -> xr.DataArray:
+    """Return (maximum - minimum) / |mean|: 0 for a constant; NaN where the mean is 0."""
+    middle = abs(_some(curve).mean("step"))
+    return (maximum(curve) - minimum(curve)) / middle.where(middle > 0)
+
+
+def step_lead(curve: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 where that comes twice as late."""
+    return np.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
+
+
+def spearman(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.DataArray:
+    """Return Spearman's rank correlation over the labels of ``dim`` at which both are known.
+
+    Raises NotJudged with fewer than 3; NaN where either is constant.
+    """
+    return _correlation(ranks.spearman, one, other, dim)
+
+
+def pearson(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.DataArray:
+    """Return Pearson's correlation, as ``spearman`` does."""
+    return _correlation(ranks.pearson, one, other, dim)
+
+
+def measured(curve: xr.DataArray) -> xr.DataArray:
+    """Return the curve at the steps at which all of it is known."""
+    return curve.isel(
+        step=np.flatnonzero(curve.notnull().all([dim for dim in curve.dims if dim != "step"]).values)
+    )
+
+
+def _correlation(function: object, one: xr.DataArray, other: xr.DataArray, dim: str) -> xr.DataArray:
+    one, other = xr.align(one, other, join="inner", exclude=[each for each in one.dims if each != dim])
+    if one.sizes[dim] < ranks.FEWEST:
+        plural = {"step": "checkpoints", "head": "heads"}.get(dim, f"labels of {dim}")
+        raise NotJudged(f"a correlation needs {ranks.FEWEST} {plural}, has {one.sizes[dim]}")
+    return xr.apply_ufunc(function, one, other, input_core_dims=[[dim], [dim]])
+
+
+def _some(curve: xr.DataArray) -> xr.DataArray:
+    if not curve.sizes["step"]:
+        raise NotJudged(f"{curve.name or 'the curve'} has no value at these steps")
+    return curve
+
+
+def _relative_fall(low: xr.DataArray, high: xr.DataArray) -> xr.DataArray:
+    return 1 - low / high.where(high > 0)

@@ -7,13 +7,13 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import NAN, PEAK_FROM
-from rllc.analysis.found import REDRAWS
 from rllc.analysis.plateaus import PEAK, TROUGH
 from rllc.analysis.ranks import pearson
 from rllc.analysis.stages import BASE
 from rllc.vocabulary import describe
 
 EXTREMA = (PEAK, TROUGH)  # kinds of boundaries
+REDRAWS = 1000  # of the curves, for standard errors: 2 % of error
 VARIABLES = {
     "correlation": ("Pearson correlation of the LLC with that on the reference, over checkpoints", "1"),
     "correlation_se": ("standard error of it, of LLCs drawn anew, as independent", "1"),

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import needing
-from rllc.analysis.curves import Curve, before_peak
+from rllc.analysis.curves import NotJudged, largest_means
 from rllc.analysis.head_types import INDUCTION_BEGINS
-from rllc.analysis.readings import layer_of
+from rllc.analysis.needs import needing
+from rllc.vocabulary import layer_of
 
 NAN = float("nan")
 CLEAR = 2.0  # standard deviations of the scores at step 0 by which a turning point is away from both ends
@@ -103,5 +103,10 @@ def _coupled(curves: np.ndarray) -> float:
 
 
 def _spike(step: np.ndarray, value: np.ndarray, early: float) -> float:
-    smoothed = before_peak(Curve(step, value)) if np.isfinite(value).all() else None
-    return NAN if smoothed is None else float(smoothed.value.max() / max(early, value[-1]))
+    if not np.isfinite(value).all():
+        return NAN
+    try:
+        means = largest_means(xr.DataArray(value, {"step": step}, ["step"]))
+    except NotJudged:
+        return NAN
+    return float(means.max() / max(early, value[-1]))

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.columns import needing
-from rllc.analysis.curves import Curve, before_peak, peak_step
+from rllc.analysis.curves import NotJudged, largest_means, peak_step
+from rllc.analysis.needs import needing
 
 NAN = float("nan")
 DROPS = (0.5, 0.9)
@@ -27,7 +27,7 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
                   together, by their label or as their type (``members``)
     distribution  of the refined LLC and of the score: code
 
-    A head's peak is the step of the largest refined LLC (``rllc.analysis.curves.before_peak``); its drop is
+    A head's peak is the step of the largest refined LLC (``rllc.analysis.curves.largest_means``); its drop is
     that of the score with all other induction heads ablated, from the first checkpoint to the last.
 
     ``spread``              log2 of the latest over the earliest peak
@@ -103,9 +103,10 @@ def _of_seed(
 
 
 def _peak(curve: xr.DataArray) -> float:
-    known = curve.dropna("step")
-    smoothed = before_peak(Curve(known["step"].values, known.values))
-    return NAN if smoothed is None else peak_step(smoothed)
+    try:
+        return float(peak_step(largest_means(curve.reset_coords(drop=True).dropna("step"))))
+    except NotJudged:
+        return NAN
 
 
 def _dropped(score: xr.DataArray, ablated: str, share: float) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.readings import layer_of
+from rllc.vocabulary import layer_of
 
 BY_SCORE = ("previous-token", "current-token", "induction")  # types that attention scores tell
 CLASSES = {"dyck": "Dyck", "skip_ngram": "skip n-gram", "ngram": "n-gram"}

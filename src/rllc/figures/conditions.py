@@ -74,7 +74,7 @@ def seeds(drawn: xr.Dataset | xr.DataArray) -> list[str]:
 
 
 def unreliable(drawn: xr.Dataset, name: str) -> list[str]:
-    """Return how many estimates are not reliable, and which if they are few; nothing where all are reliable."""
+    """Return how many estimates are not reliable, and which if they are few; nothing if all are."""
     wrong = faulty(drawn, name)
     if wrong is None or not bool(wrong.any()):
         return []
@@ -118,3 +118,20 @@ def _cells(wrong: xr.DataArray) -> str:
         words += [f"seed {labels['seed']}"] if "seed" in labels and wrong.sizes["seed"] > 1 else []
         found.append(" ".join(words))
     return "; ".join(found)
+
+
+def of_several(*drawn: tuple[xr.Dataset, str]) -> list[str]:
+    """Return bands, unreliable and missing cells of several estimates in one figure, counted together.
+
+    drawn  each a dataset and the name of its estimate
+    """
+    wrong = [bad for data, name in drawn if (bad := faulty(data, name)) is not None]
+    bad = sum(int(each.sum()) for each in wrong)
+    total = sum(int(data[name].notnull().sum()) for data, name in drawn)
+    absent = sum(int(data[name].isnull().sum()) for data, name in drawn)
+    bands = any(f"{name}_se" in data for data, name in drawn)
+    return [
+        *(["Bands: one Monte Carlo standard error, given the minibatches."] if bands else []),
+        *([f"Rings: {bad} of {total} estimates are not reliable."] if bad else []),
+        *([f"Crosses: {absent} of {absent + total} estimates are missing."] if absent else []),
+    ]

@@ -1,9 +1,12 @@
 """What the text of each distribution is like."""
 
-import numpy as np
+from collections.abc import Mapping
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing
+import numpy as np
+import xarray as xr
+
+from rllc.figures import inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding
 
 PANELS = {
     "documents": "documents",
@@ -14,6 +17,12 @@ PANELS = {
     "characters_per_token": "characters per token",
     "unigram_entropy": "unigram entropy (nats/token)",
     "repeated_share": "seen before in block (share)",
+}
+# what findings are of -> its name, factor and unit
+FOUND = {
+    "tokens": ("number of training tokens", 1.0, "1"),
+    "unigram_entropy": ("unigram entropy", 1.0, "nats/token"),
+    "repeated_share": ("share of tokens seen before in their block", 100.0, "%"),
 }
 
 
@@ -49,17 +58,28 @@ def corpus_summary(datasets: Datasets) -> Drawing:
         ax.tick_params(axis="y", length=0)
         ax.set_yticks(where, shown)
     axes[0, 0].invert_yaxis()
-    parts = []
-    for name in [name for name in ("tokens", "unigram_entropy", "repeated_share") if name in data]:
-        values = zip(labels.values(), data[name].values.astype(np.float64), strict=True)
-        numbers = ", ".join(f"{label} {_number(value)}" for label, value in values)
-        parts.append(f"{PANELS[name].partition(' (')[0]}: {numbers}")
-    caption = captions.joined(
-        captions.sentence("; ".join(parts)) if parts else "",
-        "Text of each distribution after deduplication, counted with the study's tokenizer; these are "
-        "counts, without sampling error.",
+    return Drawing(
+        figure,
+        data,
+        "Size and statistics of the text of each distribution.",
+        [each for name in FOUND if name in data for each in _ends(data[name], labels, *FOUND[name])],
+        ["Counted after deduplication, with the study's tokenizer."],
     )
-    return Drawing(figure, data, caption)
+
+
+def _ends(
+    values: xr.DataArray, labels: Mapping[str, str], called: str, factor: float, unit: str
+) -> list[Finding]:
+    """The largest and the smallest value and whose they are; one finding of one distribution."""
+    known = values.dropna("distribution")
+    order = np.argsort(-known.values, kind="stable")
+    ends = {"largest ": order[:1], "smallest ": order[-1:]} if known.size > 1 else {"": order}
+    names = known["distribution"].values.tolist()
+    return [
+        Finding(f"{end}{called} ({labels[names[n]]})", factor * float(known[n]), unit=unit)
+        for end, place in ends.items()
+        for n in place.tolist()
+    ]
 
 
 def _number(value: float) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.analysis.curves import PEAK_FROM
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import over_seeds
 from rllc.figures.panels import Panel, Row, by_seed, curve, sheet
 
 REFERENCE = {"color": "#8a8a8a", "linestyle": "-", "marker": "o", "linewidth": 2.6, "zorder": 1.5}
@@ -54,43 +56,60 @@ def rllc_fig12_drllc_datasets(
         keys = [style.key(style.short(labels[reference]), **REFERENCE)]
         keys += [style.key(style.short(labels[name]), **looks[name]) for name in names]
         ax.legend(handles=keys, loc="upper left", fontsize=6.5)
-    conditions, details = captions.of_estimates(whole, data, "llc")
-    return captions.drawing(
-        figure, data, *_alike(datasets.get("domains"), labels, data["seed"].values.tolist()),
-        *_highest(data, labels), conditions=[note, *conditions], details=details,
-    )  # fmt: skip
+    alike = _alike(datasets.get("domains"), labels, data["seed"])
+    return Drawing(
+        figure,
+        data,
+        "LLC of the whole model on several distributions of text over training.",
+        [*_ends(data, labels), *alike],
+        [
+            note,
+            *([f"Correlations: over checkpoints from step {PEAK_FROM} on."] if alike else []),
+            *conditions.of_estimates(whole, data, "llc"),
+        ],
+    )
 
 
-def _alike(domains: xr.Dataset | None, labels: Mapping[str, str], seeds: list[int]) -> list[str]:
-    """The correlations with the reference, the smallest first."""
+def _ends(data: xr.Dataset, labels: Mapping[str, str]) -> list[Finding]:
+    """The highest and the lowest LLC at the last step, by the mean of the seeds."""
+    last = data.isel(step=-1)
+    error = last.get("llc_se")
+    return [
+        found
+        for end, name in _extremes(last["llc"].mean("seed"))
+        for found in over_seeds(
+            f"{end} LLC at step {int(last['step']):,} ({labels[name]})",
+            last["llc"].sel(distribution=name),
+            None if error is None else error.sel(distribution=name),
+        )
+    ]
+
+
+def _alike(domains: xr.Dataset | None, labels: Mapping[str, str], seeds: xr.DataArray) -> list[Finding]:
+    """The highest and the lowest correlation with the LLC on the reference, by the mean of the seeds."""
     if domains is None:
         return []
-    sentences = []
-    for seed in seeds:
-        one = domains.sel(seed=seed)
-        values, errors = one["correlation"], one["correlation_se"]
-        parts = []
-        for n in np.argsort(values.values):
-            name = str(values["distribution"].values[n])
-            if name != domains.attrs["reference"] and np.isfinite(values.values[n]):
-                parts.append(f"{labels[name]} {values.values[n]:.3f} ± {errors.values[n]:.3f}")
-        sentences.append(
-            f"Correlation over checkpoints (from step 50 on) with the LLC on "
-            f"{labels[domains.attrs['reference']]}, seed {seed}: {', '.join(parts)}."
+    reference = domains.attrs["reference"]
+    shown = [name for name in labels if name != reference and name in domains["distribution"]]
+    values, error = (
+        domains[name].sel(seed=seeds, distribution=shown) for name in ("correlation", "correlation_se")
+    )
+    of = f"correlation with the LLC on {labels[reference]}"
+    return [
+        found
+        for end, name in _extremes(values.mean("seed"))
+        for found in over_seeds(
+            f"{end} {of} ({labels[name]})",
+            values.sel(distribution=name),
+            error.sel(distribution=name),
         )
-    return sentences
+    ]
 
 
-def _highest(data: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
-    """The distributions with the largest and the smallest LLC at the last step."""
-    step, sentences = style.step_text(float(data["step"][-1])), []
-    for _, suffix, last in by_seed(data.isel(step=-1)):
-        known = last["llc"].dropna("distribution")
-        if not known.size:
-            continue
-        ends = [
-            f"{float(known[n]):.1f} on {labels[str(known['distribution'].values[n])]}"
-            for n in (int(known.values.argmin()), int(known.values.argmax()))
-        ]
-        sentences.append(f"At step {step}{suffix} it is from {ends[0]} to {ends[1]}.")
-    return sentences
+def _extremes(values: xr.DataArray) -> list[tuple[str, str]]:
+    """ "highest" and "lowest", and the distributions that have them; nothing of fewer than two."""
+    known = values.dropna("distribution")
+    if known.size < 2:
+        return []
+    names = known["distribution"].values[np.argsort(-known.values, kind="stable")].tolist()
+    return [("highest", names[0]), ("lowest", names[-1])]

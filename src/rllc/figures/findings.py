@@ -11,7 +11,9 @@ from rllc.figures.drawing import NAN, Finding
 def over_seeds(
     label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
 ) -> list[Finding]:
-    """Return one finding of values (seed): the value of one seed with its error, else mean and sd of the seeds.
+    """Return one finding of values (seed).
+
+    The value of one seed with its error, else mean and sd of the seeds.
 
     Seeds without a value are left out; no finding where no seed has one.
     """
@@ -32,8 +34,12 @@ def over_seeds(
 
 
 def last(values: xr.DataArray) -> xr.DataArray:
-    """Return the last value over ``step`` that is known, for every index of the other dims; NaN where there is none."""
-    return values.ffill("step").isel(step=-1)
+    """Return the last value over ``step`` that is known, for every index of the other dims.
+
+    NaN without one.
+    """
+    backwards = values.notnull().isel(step=slice(None, None, -1))
+    return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
 
 def percent(values: xr.DataArray | float) -> xr.DataArray | float:

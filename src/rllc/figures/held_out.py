@@ -26,7 +26,7 @@ def drawn_by_chain(setting: Mapping[str, Any]) -> int:
 
 
 def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
-    """A sentence for each distribution drawn of one's own text, or with fewer contexts than are drawn.
+    """Say how many held-out contexts there are of one's own text, and of text with fewer than chains draw.
 
     source  a dataset of estimates: its setting, and in ``inputs`` what its distributions hold
     drawn   what of it is drawn
@@ -40,10 +40,10 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
         held = every.get(name, {})
         few = held.get("contexts", count) < count
         if few or held.get("source") in OWN:
-            warning = f"; few, since each chain draws {count:,}" if few else ""
+            documents = f"{held['documents']:,} document{'s' * (held['documents'] != 1)}"
+            drawn_by = f"; each chain draws {count:,}" if few else ""
             sentences.append(
-                f"{label}: documents {held['read']:,}, held out and used {held['documents']:,} "
-                f"({held['tokens']:,} tokens, different contexts {held['contexts']:,}{warning})."
+                f"{label}: {held['contexts']:,} different held-out contexts of {documents}{drawn_by}."
             )
     return " ".join(sentences)
 

@@ -1,19 +1,23 @@
 """Tokens whose loss falls in each stage of development, in text (arXiv 2402.02364, Fig. 5)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rllc.figures import captions, inputs, passages, style
-from rllc.figures.drawing import Datasets, Drawing, Seed
+from rllc.figures import conditions, inputs, passages, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seed
 from rllc.figures.excerpt import visible
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
-from rllc.figures.passages import BETTER, CHOSEN, KINDS, STEPS, WORSE, Passage
+from rllc.figures.passages import BETTER, CHOSEN, WORSE, Passage
+from rllc.units import NATS
 
 ACROSS = COLUMNS * WIDTH + 0.3  # inches of a passage with the room beside it
 TOP, ABOVE, BELOW, KEY = 0.18, 0.3, 0.22, 0.25
 GREY = "#555555"
+FEW, MOST = 2, 5  # stages of which each has two findings, and any
 
 
 @style.styled
@@ -43,18 +47,37 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
             write(ax, texts.get(chosen, []), left, top + ABOVE)
     _key(ax, 0.15, float(tops[-1]))
     shown = np.unique(data["excerpt_context"].values[np.isfinite(data["excerpt_context"].values)])
-    return captions.drawing(
+    drawn = data.drop_vars(["logit_gain"]).sel(context=shown).expand_dims(seed=[int(data["seed"])])
+    return Drawing(
         figure,
-        data.drop_vars(["logit_gain"]).sel(context=shown).expand_dims(seed=[int(data["seed"])]),
-        *(_said(stage) for stage in stages),
-        *passages.of_llc(datasets, data),
-        captions.when(len(stages) == 1, "The LLC has no boundary: all of training is one stage."),
-        conditions=[
-            f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts; ± one "
-            "standard error over contexts.",
+        drawn,
+        "Excerpts of held-out text, coloured by how far the loss of each token falls in a stage.",
+        [*_gains(stages), *passages.of_loss(datasets, data)],
+        [
+            f"Stages of the {passages.of_curve(data)}; {data.sizes['context']:,} held-out contexts.",
+            *(
+                ["Falls: means over tokens; errors: over contexts."]
+                if np.isfinite(data["mean_gain_se"]).any()
+                else []
+            ),
+            *(["The LLC has no boundary: all of training is one stage."] if len(stages) == 1 else []),
+            *conditions.seeds(drawn),
         ],
-        details=[passages.READING.format(steps=STEPS), passages.REPEAT, *map(_pairs, stages)],
     )
+
+
+def _gains(stages: Sequence[xr.Dataset]) -> list[Finding]:
+    """The mean fall of the loss in each stage, and where there are few stages that of repeats."""
+    kinds = ("all", "repeated") if len(stages) <= FEW else ("all",)
+    found = []
+    for stage in stages[:MOST]:
+        start, end = (int(stage[name]) for name in ("stage_start", "stage_end"))
+        for kind in kinds:
+            mean, error = (float(stage[name].sel(tokens=kind)) for name in ("mean_gain", "mean_gain_se"))
+            if np.isfinite(mean):
+                label = f"fall of the loss, steps {start:,} to {end:,}, {passages.KINDS[kind]}"
+                found.append(Finding(label, mean, error, NATS))
+    return found
 
 
 def _letters(passage: Passage, scale: float) -> list[Letter]:
@@ -80,17 +103,3 @@ def _key(ax: Axes, left: float, top: float) -> None:
     right = left + 0.6 + len(ramp) * WIDTH
     text = "loss falls; ends of the scale: the 99 % quantile of |gain| in the stage"
     ax.text(right, middle, text, **look)
-
-
-def _said(stage: xr.Dataset) -> str:
-    parts = ", ".join(f"{words} {passages.mean_gain(stage, kind)}" for kind, words in KINDS.items())
-    return f"{passages.called(stage)}: fall of the loss in nats/token, {parts}."
-
-
-def _pairs(stage: xr.Dataset) -> str:
-    """The five pairs of tokens whose second gains most."""
-    there = [str(pair) for pair in stage["pair"].values[:5] if pair]
-    shown = ", ".join(f"“{visible(pair)}”" for pair in there)
-    return captions.when(
-        there, f"Most in stage {int(stage['stage'])}, of pairs that are there often: {shown}."
-    )

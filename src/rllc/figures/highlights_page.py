@@ -6,7 +6,7 @@ from html import escape
 import xarray as xr
 
 from rllc.analysis.highlights import REPEATS
-from rllc.figures import captions, inputs, passages
+from rllc.figures import inputs, passages
 from rllc.figures.drawing import Datasets, Seeds
 from rllc.figures.excerpt import visible
 from rllc.figures.page import END, GAP, INK, WIDE, head, marked, plain
@@ -47,7 +47,7 @@ def text_highlights(datasets: Datasets, *, title: str = "", seeds: Seeds = None)
             steps=STEPS,
             repeat=passages.REPEAT,
         ),
-        f"<p>{escape(captions.joined(*passages.of_llc(datasets, data)))}</p>",
+        *(f"<p>{escape(_capital(str(each)))}.</p>" for each in passages.of_loss(datasets, data)),
         *_table(cells, several),
         *(line for seed, stage in cells for line in _section(seed, stage, several)),
     ]
@@ -116,7 +116,7 @@ def _pair(one: xr.Dataset) -> str:
 def _figure(passage: Passage, scale: float, stage: xr.Dataset) -> str:
     """An excerpt, said in words and shown as text."""
     score = "repeats less the rest" if passage.chosen == REPEATS else "mean gain"
-    words = captions.sentence(CHOSEN[passage.chosen]).rstrip(".")
+    words = _capital(CHOSEN[passage.chosen])
     where = f"context {passage.context}, from position {passage.start} on"
     said = f"{words}: {score} {passage.score:+.2f} nats; {where}."
     before = GAP if passage.start else ""
@@ -130,3 +130,7 @@ def _token(text: str, gain: float, scale: float) -> str:
     step = passages.shade(gain, scale)
     name = f' class="{"p" if step > 0 else "m"}{abs(step)}"' if step else ""
     return f'<span{name} title="{gain:+.2f}">{plain(text)}</span>'
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

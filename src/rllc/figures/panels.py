@@ -8,7 +8,8 @@ A figure of one variable of every head, a row per seed and a column per layer, i
         looks = style.head_styles(one["head_type"])
         panels = layer_panels(one, "previous_token", looks, suffix)
         rows.append(Row("attention", panels, style.head_keys(one["head_type"], looks), "head, type"))
-    return captions.drawing(sheet(rows, sharex=True)[0], data, "What was found.")
+    found = [Finding("highest previous-token score", float(data["previous_token"].max()))]
+    return Drawing(sheet(rows, sharex=True)[0], data, "What is drawn.", found, conditions.seeds(data))
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

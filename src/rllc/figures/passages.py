@@ -8,8 +8,9 @@ import xarray as xr
 
 from rllc.analysis.highlights import DRAWN, EXCERPTS, GREATEST, REPEATS
 from rllc.figures import stage_bands
-from rllc.figures.captions import recorded
-from rllc.figures.drawing import Datasets
+from rllc.figures.conditions import recorded
+from rllc.figures.drawing import NAN, Datasets, Finding
+from rllc.figures.findings import over_seeds
 from rllc.figures.stage_bands import BASE
 
 STEPS = 5  # of either colour; the last is from the scale's end on
@@ -26,10 +27,6 @@ KINDS = {
     "repeated": "repeats",
     "other": "neither",
 }
-READING = (
-    "Red: the loss of the token falls from the start of the stage to its end; blue and underlined: it rises. "
-    "The last of {steps} steps of either colour is from the 99 % quantile of |gain| in the stage on."
-)
 REPEAT = (
     "A repeat is a token that came before in its context after the same token; tokens that share a character "
     "are drawn as one, with the sum of their gains."
@@ -110,10 +107,14 @@ def of_curve(data: xr.Dataset) -> str:
     return f"LLC on {data.attrs['text_of']}" + ("" if setting == BASE else f", setting {setting}")
 
 
-def of_llc(datasets: Datasets, data: xr.Dataset) -> list[str]:
-    """Whether that curve is the loss, and its boundaries; ``data``: ``highlights`` of one seed or several."""
+def of_loss(datasets: Datasets, data: xr.Dataset) -> list[Finding]:
+    """How like the loss that curve is; ``data``: ``highlights`` of one seed or several."""
     distribution = recorded(data, "highlights").get("distribution")
-    return stage_bands.of_llc(stage_bands.curves_of(datasets, data["seed"], distribution, _setting(data)))
+    cells = stage_bands.curves_of(datasets, data["seed"], distribution, _setting(data))
+    alike = [NAN if one is None else float(one["llc_loss_correlation"]) for one in cells.values()]
+    return over_seeds(
+        "correlation of the LLC with the loss", xr.DataArray(alike, {"seed": list(cells)}, ["seed"])
+    )
 
 
 def _setting(data: xr.Dataset) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
-from rllc.analysis.readings import layer_of
+from rllc.vocabulary import layer_of
 
 
 def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) -> list[str]:

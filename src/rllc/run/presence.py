@@ -8,7 +8,7 @@ would be found out minutes later.
 from collections.abc import Iterator
 from pathlib import Path
 
-from rllc.study import parameters, texts
+from rllc.study import claims, parameters, texts
 from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files, Hub, TextTokens
 from rllc.study.imported import planned_files
@@ -27,11 +27,23 @@ def missing_files(study: Study) -> list[str]:
     """
     here = str(Path.cwd())
     problems = [] if is_utf8(here) else [f"the working directory {here!r} is not UTF-8: rename it"]
-    problems += [*_of_texts(study), *_of_tokenizers(study)]
+    problems += [*_of_texts(study), *_of_tokenizers(study), *_of_claims(study)]
     for name, experiment in study.experiments.items():
         if experiment.checkpoints.source == "import":
             problems += _of_imports(study, f"experiments.{name}", experiment)
     return problems
+
+
+def _of_claims(study: Study) -> Iterator[str]:
+    """Yield what is wrong with the user's own files of claims, before hours of measuring: they are imported."""
+    own = claims.files(study)
+    if own:
+        from rllc.claims.claim import load  # a second that a study without such files is spared
+    for entry in own:
+        try:
+            load(Path(entry))
+        except ValueError as error:
+            yield str(error)
 
 
 def _of_texts(study: Study) -> Iterator[str]:

@@ -12,8 +12,13 @@ from rllc.store.datasets import write_dataset
 from rllc.store.provenance import stamp
 from rllc.store.whole import whole, write_text
 from rllc.verdicts import verdict_attributes
-from rllc.vocabulary import status_attributes
+from rllc.vocabulary import describe, status_attributes
 
+FINDINGS = {
+    "finding_value": ("number of the caption", "as finding_unit says"),
+    "finding_error": ("standard error of the number", "as finding_unit says"),
+    "finding_unit": ("unit of the number", "1"),
+}
 FLAGS = {"status": status_attributes, "verdict": verdict_attributes}
 
 
@@ -38,19 +43,19 @@ def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> 
 
 
 def with_findings(drawn: xr.Dataset, findings: Sequence[Finding]) -> xr.Dataset:
-    """Return the dataset with its findings: ``finding_value``, ``finding_error``, ``finding_unit`` (finding)."""
+    """Return the dataset with the values, errors and units of its findings, by the dim ``finding``."""
     if not findings:
         return drawn
     labels, values, errors, units = zip(*findings, strict=True)
     made = xr.Dataset(
         {
-            "finding_value": ("finding", np.asarray(values, dtype=float), {"long_name": "number of the caption", "units": "see finding_unit"}),
-            "finding_error": ("finding", np.asarray(errors, dtype=float), {"long_name": "its standard error", "units": "see finding_unit"}),
-            "finding_unit": ("finding", np.asarray(units, dtype=object), {"long_name": "unit of the number"}),
+            "finding_value": ("finding", np.asarray(values, dtype=float)),
+            "finding_error": ("finding", np.asarray(errors, dtype=float)),
+            "finding_unit": ("finding", np.asarray(units, dtype=object)),
         },
         {"finding": np.asarray(labels, dtype=object)},
-    )  # fmt: skip
-    return drawn.merge(made, combine_attrs="override")
+    )
+    return drawn.merge(describe(made, FINDINGS), combine_attrs="override")
 
 
 def flagged(drawn: xr.Dataset) -> xr.Dataset:

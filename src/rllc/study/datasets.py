@@ -1,9 +1,7 @@
 """What each experiment declares: its datasets, by the rows of measures and analyses, and what they cover."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rllc.study.claims import Claim, Statistic
 from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Measure, Variable
@@ -76,88 +74,10 @@ def datasets(experiment: Experiment, target: str = "all") -> list[str]:
     return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
 
 
-def with_curves(experiment: Experiment) -> list[str]:
-    """Names of the datasets that statistics of an experiment can read, whatever target asks for them.
-
-    One that only ``calibrate`` asks for is then made for the statistic.
-    """
-    return [*datasets(experiment), *datasets(experiment, "calibrate")]
-
-
 def distributions(experiment: Experiment, dataset: str) -> list[str]:
     """The distributions of a dataset, in config order; all of the experiment's where it names none."""
     made = measured(experiment).get(dataset)
     return made.distributions if made and made.row.per_distribution else list(experiment.distributions)
-
-
-def statistics(study: Study, experiment: Experiment) -> dict[str, Statistic]:
-    """The statistics whose curves an experiment has: one per seed, so of one distribution or of one named.
-
-    A statistic that names an experiment is of no other; one that names statistics needs all of them.
-    """
-    made = with_curves(experiment)
-    on = {  # of an analysis, or a measure of the model alone: None
-        name: dataset.distributions if dataset.row.per_distribution else None
-        for name, dataset in measured(experiment).items()
-    }
-
-    def has(read: str, at: Mapping[str, Any]) -> bool:
-        if read not in made or (known := on.get(read)) is None:
-            return read in made
-        return at["distribution"] in known if "distribution" in at else len(known) <= 1
-
-    def readable(entry: Statistic) -> bool:
-        if entry.by_type and not ("heads" in made and experiment.head_types):
-            return False
-        return all(has(read, at) for (read, _), at in zip(curves(entry), labels(entry), strict=True))
-
-    kept = {
-        name: entry
-        for name, entry in study.statistics.items()
-        if (entry.experiment is None or study.experiments.get(entry.experiment) is experiment)
-        and readable(entry)
-    }
-    while short := [name for name, entry in kept.items() if not {*entry.named} <= {*kept}]:
-        kept = {name: entry for name, entry in kept.items() if name not in short}
-    return kept
-
-
-def judged(study: Study) -> dict[str, Claim]:
-    """The claims whose experiments have the statistic, and what they presuppose: the others are left out."""
-    has = {name: statistics(study, experiment) for name, experiment in study.experiments.items()}
-    kept = {
-        name: claim
-        for name, claim in study.claims.items()
-        if all(claim.statistic in has[of] for of in (claim.experiment, claim.versus) if of)
-    }
-    return {name: claim for name, claim in kept.items() if claim.given is None or claim.given in kept}
-
-
-def curves(statistic: Statistic) -> list[tuple[str, str]]:
-    """Dataset and variable of each curve that a statistic reads: of "llc.long.llc" llc.long and llc."""
-    read = [statistic.of, statistic.against, statistic.divided_by and statistic.of]
-    parts = [curve.rpartition(".") for curve in read if curve]
-    return [(dataset, variable) for dataset, _, variable in parts]
-
-
-def labels(statistic: Statistic) -> list[dict[str, str | int]]:
-    """Labels along the dims of each of these curves."""
-    other = statistic.at if statistic.against_at is None else statistic.against_at
-    found = [statistic.at] if statistic.of else []
-    found += [other] if statistic.against else []
-    return found + ([{**statistic.at, **statistic.divided_by}] if statistic.divided_by else [])
-
-
-def summarised(study: Study) -> dict[str, list[str]]:
-    """Experiments that have statistics -> the datasets that these read, in the order of the experiment's."""
-    table = {}
-    for name, experiment in study.experiments.items():
-        entries = statistics(study, experiment).values()
-        read = {each for entry in entries for each, _ in curves(entry)}
-        read |= {"heads"} if any(entry.by_type for entry in entries) else set()
-        if read:
-            table[name] = [dataset for dataset in with_curves(experiment) if dataset in read]
-    return table
 
 
 def validated(study: Study) -> list[str]:

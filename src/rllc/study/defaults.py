@@ -12,7 +12,7 @@ from snakemake.utils import update_config
 from rllc.study.problems import DEEPEST
 from rllc.study.section import ConfigError, nearest
 
-FILES = ("config/config.yaml", "config/calibration.yaml", "config/claims.yaml", "config/validation.yaml")
+FILES = ("config/config.yaml", "config/calibration.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 REMOVABLE = ("distributions", "tokenizers", "experiments")  # whose entries an overlay's null removes
 

@@ -259,7 +259,7 @@ FIGURES: dict[str, FigureRow] = {
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
     SUMMARY: _sorting("summary:sort_summary", *OF_CLAIMS),
-    "claims_sorting": FigureRow(_at("claims:claims_sorting"), OF_CLAIMS, (), "sorting"),
+    "claims": FigureRow(_at("claims:claims"), OF_CLAIMS, (), "claims"),
     **CALIBRATION,
     **{name: CALIBRATION[draws]._replace(target="all") for name, draws in OF_REGRESSION.items()},
     "validation_quadratic": _validation("quadratic"),

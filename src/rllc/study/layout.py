@@ -69,12 +69,11 @@ class Layout:
     def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         return f"{self.results}/{experiment}/{name}.nc"
 
-    def summary(self, experiment: str = "{experiment}") -> str:
-        """The statistics of one experiment."""
-        return f"{self.results}/{experiment}/summary.nc"
-
     def claims(self) -> str:
         return f"{self.results}/claims.nc"
+
+    def claims_page(self) -> str:
+        return f"{self.results}/claims.html"
 
     def validation(self, name: str = "{family}") -> str:
         return f"{self.results}/validation/{name}.nc"

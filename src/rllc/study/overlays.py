@@ -1,28 +1,25 @@
 """What is done to the tables of the config before it is checked: entries removed, experiments alike."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from rllc.study.claims import STEPS
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
 from rllc.study.section import ConfigError, like, nearest
 from rllc.study.tasks import TASKS
 
 ALONE = ("label", "settings", "calibration")  # of one experiment alone
-TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations", "statistics", "claims")
+TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations")
 
 
 def resolved(config: dict[str, Any]) -> dict[str, Any]:
     """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
 
     The other's label, further settings and calibration are of that one alone and are not followed.
-    With an experiment go its figures, animations and claims, and the distributions that it teaches; with a
-    distribution the statistics that have it as a label, and what is made of them.
+    With an experiment go its figures and animations, and the distributions that it teaches.
     Raises ConfigError where an experiment is like one that is not there, or, in a circle, like itself, and
     where one without a task has nearly the name of another.
     """
     config, experiments = dict(config), config.get("experiments")
-    texts = _table(config, "distributions")
     if isinstance(experiments, dict):
         gone = {name for name, entry in experiments.items() if entry is None}
         config = {name: _without(gone, entries) for name, entries in config.items()}
@@ -33,7 +30,7 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
     for table in TABLES:
         if isinstance(config.get(table), dict):
             config[table] = {name: entry for name, entry in config[table].items() if entry is not None}
-    return _without_texts(config, texts.keys() - _table(config, "distributions").keys())
+    return config
 
 
 def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -78,50 +75,8 @@ def _without(gone: set[str], entries: Any) -> Any:
 
 
 def _named(entry: Any) -> Iterator[str]:
-    for key in ("experiment", "versus"):
-        if isinstance(entry, dict) and isinstance(entry.get(key), str):
-            yield entry[key]
-
-
-def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
-    return config[name] if isinstance(config.get(name), dict) else {}
-
-
-def _without_texts(config: dict[str, Any], texts: set[str]) -> dict[str, Any]:
-    """The config without statistics of distributions that are gone, and what needs these."""
-
-    def labels(entry: dict[str, Any]) -> set[str]:
-        return {str(_table(entry, key).get("distribution")) for key in ("at", "against_at", "divided_by")}
-
-    def others(entry: dict[str, Any]) -> set[str]:
-        among = entry.get("among")
-        return {str(entry.get(key)) for key in STEPS} | {*map(str, among if isinstance(among, list) else ())}
-
-    if not texts:
-        return config
-    lost = _falling(
-        _table(config, "statistics"), lambda entry, found: labels(entry) & texts or others(entry) & found
-    )
-    claims = _falling(
-        _table(config, "claims"),
-        lambda entry, found: str(entry.get("statistic")) in lost or str(entry.get("given")) in found,
-    )
-    for table, gone in ("statistics", lost), ("claims", claims):
-        if gone:
-            config[table] = {name: entry for name, entry in config[table].items() if name not in gone}
-    return config
-
-
-def _falling(table: dict[str, Any], falls: Callable[[dict[str, Any], set[str]], Any]) -> set[str]:
-    """The entries that fall, by what they are or by others that fall."""
-    found: set[str] = set()
-    while more := {
-        name
-        for name, entry in table.items()
-        if name not in found and isinstance(entry, dict) and falls(entry, found)
-    }:
-        found |= more
-    return found
+    if isinstance(entry, dict) and isinstance(entry.get("experiment"), str):
+        yield entry["experiment"]
 
 
 def _misspelt(experiments: dict[str, Any]) -> Iterator[str]:

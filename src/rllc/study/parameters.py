@@ -4,12 +4,17 @@ import json
 import re
 from typing import Any
 
-from rllc.study.datasets import judged
-from rllc.study.datasets import statistics as statistics_of
+from rllc.study.claims import WORKS, judged
 from rllc.study.families import family_of
-from rllc.study.steps import chunks
+from rllc.study.measures.sampling import BASE_SETTING
+from rllc.study.measures.table import ANALYSES
+from rllc.study.rows import Work
+from rllc.study.steps import chunks, steps
 from rllc.study.study import Experiment, Study
 
+# Analyses that depend on types of heads: claims on them are judged with shuffled types too
+# (rllc.claims.repeat).
+REPEATED = ("classification", "kcomposition", "refinement", "staggered")
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 
 
@@ -46,14 +51,33 @@ def segment(study: Study, name: str, start: int) -> dict[str, Any]:
     return {**facts, "of": chunk[-1] if training.schedule == "constant" else training.steps}
 
 
-def statistics(study: Study, experiment: Experiment) -> dict[str, Any]:
-    """The statistics of one experiment."""
-    return {name: entry.model_dump() for name, entry in statistics_of(study, experiment).items()}
-
-
 def claims(study: Study) -> dict[str, Any]:
-    """Every claim that is judged."""
-    return {name: entry.model_dump() for name, entry in judged(study).items()}
+    """Which claims are judged: works, and what claims may ask of each experiment beside its curves."""
+    return {
+        "works": [entry for entry in study.claims if entry in WORKS],
+        "experiments": {name: _of_claims(study.experiments[name], name) for name in judged(study)},
+    }
+
+
+def _of_claims(experiment: Experiment, name: str) -> dict[str, Any]:
+    """The keywords of ``rllc.claims.Experiment``."""
+    settings = {
+        row.name: row.settings(Work(None, experiment, section, []))
+        for row in ANALYSES
+        if (section := row.declared(experiment)) is not None and row.name in REPEATED
+    }
+    refinement, milestones = experiment.refinement, experiment.milestones
+    return {
+        "name": name,
+        "task": experiment.task,
+        "label": experiment.label or name,
+        "layers": experiment.model.n_layers,
+        "text": experiment.distributions[0],
+        "code": refinement.distribution if refinement else None,
+        "setting": milestones.setting if milestones else BASE_SETTING,
+        "steps": steps(experiment)[-1],
+        "settings": settings,
+    }
 
 
 def compute(study: Study, rule: str) -> dict[str, Any]:

@@ -1,17 +1,16 @@
 """From the merged YAML to a checked ``Study``, or one error that lists everything wrong with it."""
 
-import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
 
-from rllc.study.checks.claims import claim_problems, statistic_problems
 from rllc.study.checks.experiments import experiment_problems
 from rllc.study.checks.figures import figure_problems
 from rllc.study.checks.labels import label_problems
 from rllc.study.checks.names import refer
-from rllc.study.datasets import is_text, summarised
+from rllc.study.claims import claim_problems, judged
+from rllc.study.datasets import is_text
 from rllc.study.distributions import Predictions, TextTokens
 from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION
 from rllc.study.measures.sampling import BASE_SETTING
@@ -50,17 +49,17 @@ def read(config: dict[str, Any], *, checked: bool = False) -> Study:
 
 def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
     """The figures, without those of a target whose section is null and of claims on what is not there."""
-    with_statistics = list(summarised(study))
-    sorters = [e for e in with_statistics if TASKS[study.experiments[e].task].figures]
+    about = list(judged(study))
+    sorters = [e for e in about if TASKS[study.experiments[e].task].figures]
     for name, figure in study.figures.items():
         drawn = FIGURES.get(figure.draws or name)
         experiment = study.experiments.get(figure.experiment or "")
         silent = {"calibrate": experiment and not experiment.calibration, VALIDATION: not study.validation}
-        judging = sorters if name == SUMMARY or figure.draws == SUMMARY else with_statistics
-        patterns = map(str, figure.options.get("experiments", ["*"]))
-        of = {each for pattern in patterns for each in fnmatch.filter(judging, pattern)}
-        judged = drawn is None or drawn.needs != OF_CLAIMS or of
-        if drawn is None or (judged and not silent.get(drawn.target)):
+        of = sorters if name == SUMMARY or figure.draws == SUMMARY else about
+        of_claims = drawn is not None and drawn.needs == OF_CLAIMS
+        if of_claims and (works := figure.options.get("works")) and not {*map(str, works)} & {*study.claims}:
+            continue
+        if drawn is None or ((of or not of_claims) and not silent.get(drawn.target)):
             yield name, figure
 
 
@@ -89,6 +88,5 @@ def _dangling(study: Study) -> Iterator[str]:
         if name in FOLDERS:
             yield f"experiments.{name}: '{name}' is a folder of the study in `results`; take another name"
     yield from figure_problems(study)
-    yield from statistic_problems(study)
     yield from claim_problems(study)
     yield from label_problems(study)

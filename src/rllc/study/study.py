@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, create_model, field_validator
 
-from rllc.study.claims import Claim, Statistic
 from rllc.study.families import Initial, ModelSection, family_of
 from rllc.study.measures.calibration import Calibration
 from rllc.study.measures.sampling import Samplings
@@ -158,8 +157,9 @@ class Study(Section):
         "named figures; all are drawn by default but those of the targets `calibrate` and `validation`"
     )
     animations: dict[Name, Animation] = key("named animations, drawn by default", default={})
-    statistics: dict[Name, Statistic] = key(
-        "numbers read off the curves of every experiment that has them; make <experiment>/summary.nc",
-        default={},
+    claims: Distinct[str] = key(
+        "claims to judge: heads, stages, regression, sorting (works whose claims rllc brings), and "
+        "Python files of "
+        "your own, relative to the working directory; they make claims.nc",
+        default=[],
     )
-    claims: dict[Name, Claim] = key("claims that the statistics are to judge; make claims.nc", default={})

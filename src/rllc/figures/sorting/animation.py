@@ -8,8 +8,8 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Animation, Datasets
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Animation, Datasets, Drawing
 from rllc.figures.inputs import need
 from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
@@ -21,7 +21,8 @@ from rllc.figures.sorting.circuits import (
     name_row,
     strip_colors,
 )
-from rllc.figures.sorting.inputs import LARGEST, given, one_seed
+from rllc.figures.sorting.findings import llc_fall, peak_conditions, peak_step
+from rllc.figures.sorting.inputs import given, one_seed, titled
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
@@ -90,13 +91,19 @@ def sort_animation(
     show(len(steps) - 1)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    caption = captions.joined(
-        f"{title + ': ' if title else ''}full QK and OV circuits of each head at {len(steps)} checkpoints, "
-        f"step {int(steps[0]):,} to {int(steps[-1]):,}, beside {', '.join(each.title for each in shown)}; "
-        f"the upright line is the checkpoint shown, the dotted one where the LLC is largest, {LARGEST}.",
-        captions.seeds(circuits),
+    one = {int(circuits["seed"]): chosen}
+    words = Drawing(
+        figure,
+        circuits,
+        titled(title, "full QK and OV circuits of each head, and training curves, checkpoint by checkpoint."),
+        [*peak_step(one), *llc_fall(one)],
+        [
+            "Upright line: the checkpoint shown; dotted: the largest LLC.",
+            *peak_conditions(one),
+            *conditions.seeds(circuits),
+        ],
     )
-    return Animation(figure, len(steps), show, caption)
+    return Animation(figure, len(steps), show, words.caption)
 
 
 def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,8 +11,8 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.inputs import need
 from rllc.figures.sorting.inputs import (
     LARGEST,
@@ -22,12 +22,15 @@ from rllc.figures.sorting.inputs import (
     llc_peak,
     on_lists,
     one_seed,
+    titled,
 )  # fmt: skip
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
 FADED = 0.78
 NOBODY = (0.93, 0.93, 0.93)
+LISTED = 6  # heads with a finding
+STRIP = "Strip beside OV: the head with the largest diagonal entry for each number, pale if it is another."
 DEAD = 0.02  # of the limit of the colours: below it a panel looks empty, and says how large its entries are
 
 
@@ -82,33 +85,45 @@ def sort_circuits(
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
-    ends = {
-        kind: f"{limit_text(each[0])} in the first column to {limit_text(each[-1])} in the last"
-        for kind, each in limits.items()
-    }
-    held = holders(data.isel(step=-1))
-    counts = ", ".join(f"{head} {(held == n).sum()}" for n, head in enumerate(heads))
-    steps_shown = "; ".join(f"step {step:,}" + (why and f" ({why})") for step, why in chosen.items())
-    return captions.drawing(
+    peak = any("largest LLC" in why for why in chosen.values())
+    return Drawing(
         figure,
         data,
-        captions.when(
-            len(heads) > 1, f"At the last step drawn the OV diagonal is largest in {counts} numbers (strips)."
-        ),
-        f"Circuits of each head at {steps_shown}.",
-        f"Colours of a checkpoint end at the {quantile:.1%} quantile of |W| over its heads, printed above "
-        f"each panel: from {ends['qk']} (QK) and from {ends['ov']} (OV).",
-        conditions=["No uncertainty is drawn: a circuit is a product of weights."],
-        details=[
-            "Full QK circuits are W_E W_Q W_K^T W_E^T, query by key number, and full OV circuits W_E W_V W_O "
-            "W_U, source by output number. The strip beside an OV circuit shows which head has the largest "
-            "entry on the diagonal for each source number, full colour for the row's own head.",
-            captions.when(
-                any("largest LLC" in why for why in chosen.values()), f"The LLC is largest {LARGEST}."
-            ),
+        titled(title, "full QK and OV circuits of each head at chosen checkpoints, number by number."),
+        _held(data) if len(heads) > 1 else _scales(limits, list(chosen), quantile),
+        [
+            f"Colours of a checkpoint end at the {100 * quantile:g} % quantile of |W| over its heads.",
+            *([STRIP] if len(heads) > 1 else []),
+            *([LARGEST] if peak else []),
+            *conditions.seeds(data),
         ],
-        title=title,
     )
+
+
+def _held(circuits: xr.Dataset) -> list[Finding]:
+    """How many numbers each head has at the last checkpoint drawn; of many heads those with most."""
+    last = circuits.isel(step=-1)
+    held, heads = holders(last), last["head"].values.tolist()
+    counts = {head: int((held == n).sum()) for n, head in enumerate(heads)}
+    most = sorted(heads, key=counts.get, reverse=True)[:LISTED]
+    return [
+        Finding(
+            f"numbers handled by head {head} at step {int(last['step']):,} (of {held.size})", counts[head]
+        )
+        for head in heads
+        if head in most
+    ]
+
+
+def _scales(limits: Mapping[str, Sequence[float]], steps: Sequence[int], quantile: float) -> list[Finding]:
+    """How large the entries of both circuits are at the first and at the last checkpoint drawn."""
+    return [
+        Finding(
+            f"{100 * quantile:g} % quantile of |W| of {KINDS[kind][0]} at step {steps[n]:,}", limits[kind][n]
+        )
+        for kind in KINDS
+        for n in dict.fromkeys((0, len(steps) - 1))
+    ]
 
 
 def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) -> None:

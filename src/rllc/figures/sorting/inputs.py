@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, Curve, before_peak
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, NotJudged, largest_means, smooth_error
 from rllc.figures import style
 from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
 
@@ -17,7 +17,7 @@ COLORS = {
     "overlap": "#A8326A",
     "regions": "#4D6470",
 }
-LARGEST = f"as a mean over {PEAK_WINDOW} neighbouring checkpoints, from step {PEAK_FROM} on"
+LARGEST = f"Largest LLC: mean of {PEAK_WINDOW} checkpoints, from step {PEAK_FROM} on."
 # Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
@@ -61,19 +61,20 @@ def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:
 
 
 def llc_means(one: Datasets) -> xr.Dataset | None:
-    """``llc`` (step) of one seed, ``LARGEST``, with its ``error`` where that is known.
+    """Means of ``llc`` (step) of one seed, as ``LARGEST`` says, with their ``error`` where that is known.
 
     None where none is above 0, too few are known, or there is no LLC.
     """
     if "llc" not in one:
         return None
-    known = one["llc"].dropna("step", subset=["llc"])
-    error = known["llc_se"].values if "llc_se" in known else None
-    means = before_peak(Curve(known["step"].values, known["llc"].values, error))
-    if means is None or not means.value.max() > 0:
+    known = one["llc"].dropna("step", subset=["llc"]).reset_coords(drop=True)
+    try:
+        means = xr.Dataset({"llc": largest_means(known["llc"])})
+    except NotJudged:
         return None
-    drawn = {"llc": means.value} | ({} if means.error is None else {"error": means.error})
-    return xr.Dataset({name: ("step", values) for name, values in drawn.items()}, {"step": means.step})
+    if "llc_se" in known:
+        means["error"] = smooth_error(known["llc_se"].sel(step=slice(PEAK_FROM, None)))
+    return means if float(means["llc"].max()) > 0 else None
 
 
 def llc_peak(one: Datasets) -> xr.DataArray | None:
@@ -99,3 +100,8 @@ def first_accurate(metrics: xr.Dataset, accurate: float) -> int | None:
 def holders(circuits: xr.Dataset) -> np.ndarray:
     """``token_head`` as whole numbers, -1 where it is missing."""
     return np.nan_to_num(circuits["token_head"].values.astype(float), nan=-1).astype(int)
+
+
+def titled(title: str, drawn: str) -> str:
+    """What is drawn, in a sentence that begins with what the experiment is called."""
+    return f"{title}: {drawn}" if title else f"{drawn[:1].upper()}{drawn[1:]}"

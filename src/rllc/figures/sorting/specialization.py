@@ -9,20 +9,21 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from rllc.figures import captions, style
+from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures.findings import over_seeds, percent
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.panels import Panel, Row, all_of, curve, of_heads, seed_suffix, sheet
+from rllc.figures.sorting.findings import of_circuits, peak_conditions
 from rllc.figures.sorting.inputs import (
     COLORS,
-    LARGEST,
     has_peak,
     head_color,
     head_looks,
     holders,
-    llc_peak,
     on_lists,
     one_seed,
+    titled,
 )
 from rllc.figures.sorting.panels import PEAK, dots, mark_peak
 
@@ -71,15 +72,21 @@ def sort_specialization(
     axes[0, 0].invert_yaxis()
     axes[2, 0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.align_ylabels(axes[:, 0])
-    return captions.drawing(
+    end = data.isel(step=-1)
+    largest = percent(end["vocabulary_share"].max("head"))
+    return Drawing(
         figure,
         data,
-        *map(_outcome, ones.values()),
-        "For each number the head with the largest entry on the diagonal of its OV circuit, at each "
-        "checkpoint; below, how many runs of neighbouring numbers that makes and which share each head has.",
-        f"The dotted line is where the LLC is largest, {LARGEST}." if marked else "",
-        conditions=["No uncertainty is drawn: the map is of the checkpoint's weights."],
-        title=title,
+        titled(title, "head that handles each number over training, vocabulary regions and shares of heads."),
+        [
+            *of_circuits(ones, "regions", "vocabulary regions"),
+            *over_seeds(f"largest share of a head at step {int(end['step']):,}", largest, unit="%"),
+        ],
+        [
+            "The head of a number has the largest entry on the diagonal of its OV circuit.",
+            *peak_conditions(ones),
+            *conditions.seeds(data),
+        ],
     )
 
 
@@ -113,19 +120,3 @@ def _edges(steps: np.ndarray) -> np.ndarray:
     )
     # The axis ends shortly before step 0, where its logarithm does.
     return np.maximum(unit * np.expm1(borders), -0.3 * unit)
-
-
-def _outcome(one: Datasets) -> str:
-    """How one seed ends, and how many regions there are where the LLC is largest."""
-    circuits, peak, before = one["circuits"], llc_peak(one), ""
-    if peak is not None and int(peak["step"]) in circuits["step"].values:
-        number = circuits["regions"].sel(step=peak["step"])
-        before = f"{float(number):.0f} regions where the LLC is largest (step {int(peak['step']):,}), "
-    last = circuits.isel(step=-1)
-    shares = ", ".join(
-        f"{head} {float(last['vocabulary_share'].sel(head=head)):.0%}" for head in last["head"].values
-    )
-    return (
-        f"Seed {int(circuits['seed'])}: {before}{float(last['regions']):.0f} at step {int(last['step']):,}, "
-        f"with shares {shares}."
-    )

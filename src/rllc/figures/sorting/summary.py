@@ -9,11 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.sorting.inputs import COLORS
-from rllc.figures.summaries import DOUBT, DOUBTED, averaged, doubts, experiment_titles
 
 QUANTITIES = {
     "llc_peak_step": "step of the largest LLC",
@@ -22,6 +21,7 @@ QUANTITIES = {
     "final_regions": "regions of 3 or more",
     "final_accuracy": "accuracy at the end",
 }
+DOUBTED = 0.5  # share of unreliable estimates from which on a point is hollow
 SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
 EXPECTED = "#DCE6DC"
 
@@ -46,7 +46,7 @@ def sort_summary(
     also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
     data = claims[[*shown, *also]].transpose("experiment", "seed")
     data = data.isel(experiment=np.any([data[name].notnull().any("seed").values for name in shown], axis=0))
-    called = experiment_titles(data, titles)
+    called = _titles(data, titles)
     known = claims.sel(experiment=data["experiment"])
     expected = {name: _expected(known, name, group) for name in shown}
     shaded = any(expected.values())
@@ -67,26 +67,20 @@ def sort_summary(
     if shaded:
         keys.append(Patch(color=EXPECTED, label="expected"))
     style.beside(axes[-1], keys)
-    return captions.drawing(
-        figure,
-        data,
-        *(_range(data, variable, title, called) for variable, title in shown.items()),
-        conditions=[
-            f"{len(names)} experiments, a point per seed; values without a step are of the last one.",
-            captions.when(doubted, doubts("Hollow")),
-            captions.when(shaded, "Shaded: what the claims table expects."),
-            "A dash: the statistic does not exist there.",
-        ],
-        details=[
-            captions.when(
-                any(np.isfinite(_errors(data, name)).any() for name in shown),
-                "Bars: the standard error of a value by those of the estimates (none for steps), which holds "
-                "nothing of the bias of a maximum.",
-            ),
-            averaged(claims, list(shown)),
-            captions.when(doubted, DOUBT),
-            captions.when(shaded, "Claims about steps that an experiment was not trained to are not shaded."),
-        ],
+    findings = [
+        each for variable, title in list(shown.items())[:3] for each in _ends(data, variable, title, called)
+    ]
+    said = ["Shaded: what the claims expect.", *conditions.seeds(data)] if shaded else conditions.seeds(data)
+    if doubted:
+        said = [f"Hollow: more than {DOUBTED:.0%} of the estimates behind the value are not reliable.", *said]
+    if any(np.isfinite(_errors(data, name)).any() for name in shown):
+        said = [
+            "Bars: one standard error by redraws of the estimates; it holds nothing of the bias of a "
+            "maximum.",
+            *said,
+        ]
+    return Drawing(
+        figure, data, "Sorting transformers: one number of each experiment and seed.", findings, said
     )
 
 
@@ -167,21 +161,29 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
         ax.set_xlabel("of the largest", fontsize=7.5)
 
 
-def _range(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> str:
-    """The range of one statistic, and where its ends are."""
-    name = f"{title[:1].upper()}{title[1:]}"
+def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what every experiment is called: as given, or by its label."""
+    names = data["experiment"].values.tolist()
+    labels = data["experiment_label"].values.tolist() if "experiment_label" in data.coords else names
+    return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
+
+
+def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> list[Finding]:
+    """Return the least and the largest value of a statistic, with where it is."""
     known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
-        return f"{name}: not known."
-    form = (
-        "{:.1%}"
-        if any(word in variable for word in SHARES)
-        else "{:,.0f}"
-        if "step" in variable
-        else "{:.3g}"
-    )
-    low, high = (
-        f"{form.format(float(cell))} ({called[cell['experiment'].item()]}, seed {cell['seed'].item()})"
-        for cell in (known[int(known.argmin("cell"))], known[int(known.argmax("cell"))])
-    )
-    return f"{name}: {low} to {high}."
+        return []
+    share = any(word in variable for word in SHARES)
+    found = []
+    for word, place in (("least", known.argmin("cell")), ("largest", known.argmax("cell"))):
+        cell = known[int(place)]
+        experiment, seed = cell["experiment"].item(), int(cell["seed"].item())
+        error = (
+            data[f"{variable}_se"].sel(experiment=experiment, seed=seed)
+            if f"{variable}_se" in data
+            else np.nan
+        )
+        factor, unit = (100.0, "%") if share else (1.0, str(data[variable].attrs.get("units", "1")))
+        label = f"{word} {title}: {called[experiment]}, seed {seed}"
+        found.append(Finding(label, factor * float(cell), factor * float(error), unit))
+    return found

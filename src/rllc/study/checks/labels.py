@@ -9,8 +9,6 @@ from rllc.study.study import Study
 SHOWN = {
     "distributions": {"label"},
     "experiments": {"label"},
-    "statistics": {"label", "unit"},
-    "claims": {"text"},
     "figures": {"options"},
     "animations": {"options"},
 }

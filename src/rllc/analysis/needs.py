@@ -1,0 +1,14 @@
+"""What a variable of an analysis needs to have a value, as an attribute that tables of claims quote."""
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+NEEDS = "needs"  # attribute: "two induction heads"
+
+
+def needing(made: xr.Dataset, needed: Mapping[str, str]) -> xr.Dataset:
+    """Write on each variable what it needs to have a value, and return the dataset."""
+    for name, words in needed.items():
+        made[name].attrs[NEEDS] = words
+    return made

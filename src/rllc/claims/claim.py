@@ -1,0 +1,220 @@
+"""What a claim is: a text with its source and threshold on a function of a run."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from rllc.claims.run import Run
+
+Function = TypeVar("Function", bound="Callable[[Run], xr.DataArray | float]")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a claim may ask of an experiment beside its curves.
+
+    text      the text that it is trained on, as it is measured: its first distribution, as "mixture"
+    code      the distribution of code that heads are compared on; None: there is none
+    setting   the sampling setting by which stages are told; "sampling": the base setting
+    steps     length of the training
+    settings  keywords of the analyses that claims repeat, by name
+    """
+
+    name: str
+    task: str
+    layers: int = 1
+    label: str = ""
+    text: str = ""
+    code: str | None = None
+    setting: str = "sampling"
+    steps: int = 0
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number of a run: the function that reads it off the curves, its name, label and unit."""
+
+    function: Callable[[Run], xr.DataArray | float]
+    label: str
+    unit: str = "1"
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What someone says of an experiment, and from which value of a statistic on it holds.
+
+    Bounds include themselves. Keywords of ``claim`` explain the rest.
+    """
+
+    name: str
+    text: str
+    source: str
+    statistic: Statistic
+    at_least: float | None = None
+    at_most: float | None = None
+    experiment: str = "*"
+    where: Callable[[Experiment], bool] | None = None
+    versus: str | None = None
+    ratio: bool = False
+    given: str | None = None
+    published: str = ""
+    reached: int = 0
+    correction: str = ""
+    family: str = ""
+    work: str = ""
+
+    def applies(self, experiment: Experiment) -> bool:
+        """Whether the claim is about this experiment."""
+        return fnmatchcase(experiment.name, self.experiment) and (
+            self.where is None or self.where(experiment)
+        )
+
+
+def claim(
+    text: str,
+    *,
+    source: str,
+    label: str = "",
+    unit: str = "1",
+    name: str = "",
+    at_least: float | None = None,
+    at_most: float | None = None,
+    experiment: str = "*",
+    where: Callable[[Experiment], bool] | None = None,
+    versus: str | None = None,
+    ratio: bool = False,
+    given: str | None = None,
+    published: str = "",
+    reached: int = 0,
+    correction: str = "",
+    family: str = "",
+) -> Callable[[Function], Function]:
+    """Put a claim on a function that gives its number for one run; several may stand on one function.
+
+    text        the claim, in one's own words
+    source      who claims it, and where
+    label       what the number is, for tables; needed once per function
+    unit        of the number
+    name        of the claim; default the function's
+    at_least    least value that passes; ``at_most``: largest. One of them at least
+    experiment  name of the experiments that it is about, or a pattern as in a shell
+    where       which of these it is about
+    versus      name of another experiment whose mean over seeds is subtracted, or with ``ratio`` divides
+    given       name of a claim that this one presupposes: undecided in a seed in which that does not pass
+    published   what the claimants' own data give, in words
+    reached     step that the claim speaks of: shorter trainings are not judged
+    correction  how the claim departs from the one that was fixed before results, and why
+    family      under which it stands in tables; default the label of its experiment
+
+    Raises ValueError where bounds are missing or contradict each other.
+    """
+    place = f"claim {text!r}"
+    if at_least is None and at_most is None:
+        raise ValueError(f"{place}: without bounds it always holds; give at_least, at_most, or both")
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise ValueError(f"{place}: no value is at least {at_least:g} and at most {at_most:g}")
+    if ratio and versus is None:
+        raise ValueError(f"{place}: ratio divides by the mean of another experiment; give versus")
+    if not text or not source:
+        raise ValueError(f"{place}: give the claim in words, and its source")
+
+    def put(function: Function) -> Function:
+        statistic = _statistic(function, label, unit)
+        made = Claim(
+            name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
+            ratio, given, published, reached, correction, family,
+        )  # fmt: skip
+        function.claims = [made, *getattr(function, "claims", [])]
+        return function
+
+    return put
+
+
+def number(label: str, *, unit: str = "1") -> Callable[[Function], Function]:
+    """Name a function whose number stands beside the claims for every experiment that has it."""
+
+    def put(function: Function) -> Function:
+        _statistic(function, label, unit)
+        function.listed = True
+        return function
+
+    return put
+
+
+def _statistic(function: Any, label: str, unit: str) -> Statistic:
+    """Return the function's statistic, which the first decorator that gives a label makes."""
+    known = getattr(function, "statistic", None)
+    if known is None:
+        if not label:
+            raise ValueError(f"{function.__name__}: say what its number is: label='fall of ...'")
+        known = function.statistic = Statistic(function, label, unit)
+    return known
+
+
+def claims_of(module: ModuleType, work: str) -> list[Claim]:
+    """Return the claims of a module in the order in which they stand.
+
+    Raises ValueError where two share a name.
+    """
+    found = [
+        Claim(**{**vars(each), "work": work})
+        for function in _functions(module)
+        for each in getattr(function, "claims", ())
+    ]
+    names = [each.name for each in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"{module.__name__}: two claims are called {', '.join(twice)}; give one another name"
+        )
+    return found
+
+
+def numbers_of(module: ModuleType) -> list[Statistic]:
+    """Return the statistics of a module that are listed for every experiment."""
+    return [function.statistic for function in _functions(module) if getattr(function, "listed", False)]
+
+
+def _functions(module: ModuleType) -> Iterator[Any]:
+    return (each for each in vars(module).values() if getattr(each, "__module__", None) == module.__name__)
+
+
+def load(path: Path) -> ModuleType:
+    """Return the module of a user's file of claims.
+
+    Raises ValueError where the file is missing, cannot be imported, or holds no claim.
+    """
+    name = f"claims_{sha256(str(path).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ValueError(f"claims: there is no Python file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    written, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # nothing is written beside a user's file
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"claims: {path} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = written
+    if not claims_of(module, str(path)):
+        raise ValueError(f"claims: {path} holds no function with @claim(...) on it")
+    return module

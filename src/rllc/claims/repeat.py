@@ -1,0 +1,49 @@
+"""Analyses that depend on the types of heads, made again for one seed whose types are shuffled."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.classification import classification
+from rllc.analysis.clusters_by_type import against_types
+from rllc.analysis.kcomposition import kcomposition
+from rllc.analysis.refinement import refinement
+from rllc.analysis.staggered import staggered
+from rllc.claims.run import Analysis, Datasets
+
+READS = {
+    "classification": ("tokens", "heads", "rllc"),
+    "kcomposition": ("heads",),
+    "refinement": ("rllc", "heads"),
+    "staggered": ("icl", "rllc", "heads", "components"),
+}
+
+
+def _again(name: str, analysis: Callable[..., xr.Dataset]) -> Analysis:
+    """Return the analysis of one seed with other types."""
+
+    def made(datasets: Datasets, types: xr.DataArray, seed: int, keywords: Mapping[str, Any]) -> xr.Dataset:
+        own = {each: datasets[each].sel(seed=[seed]) for each in READS[name] if each in datasets}
+        if "tokens" in own:  # numbers of the last checkpoint alone are judged
+            own["tokens"] = own["tokens"].isel(step=[0, -1])
+        own["heads"] = own["heads"].assign(head_type=types.expand_dims(seed=[seed]))
+        return analysis(own, random_seed=0, **keywords)
+
+    return made
+
+
+def _clusters(datasets: Datasets, types: xr.DataArray, seed: int, keywords: Mapping[str, Any]) -> xr.Dataset:
+    """Compare the clusters of one seed, as they are, with other types."""
+    own = datasets["clusters"].sel(seed=[seed])
+    return against_types(own, int(np.max(own["step"].values)), types.expand_dims(seed=[seed]))
+
+
+REPEAT: dict[str, Analysis] = {
+    "classification": _again("classification", classification),
+    "kcomposition": _again("kcomposition", kcomposition),
+    "refinement": _again("refinement", refinement),
+    "staggered": _again("staggered", staggered),
+    "clusters": _clusters,
+}

@@ -1,0 +1,330 @@
+"""One seed of an experiment as claims see it: labelled curves, heads and their types.
+
+The same object stands for the estimates, for redraws of them by their errors, for the prior-only control,
+and for runs in which the types of heads are shuffled. A claim's function does not see which.
+"""
+
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import LAST_STEP, NotJudged
+from rllc.analysis.needs import NEEDS
+from rllc.claims.claim import Experiment
+from rllc.claims.columns import CONTROL, STANDARD_ERROR
+from rllc.verdicts import sound
+from rllc.vocabulary import layer_of
+
+NAN = float("nan")
+REDRAW = "redraw"  # dim of redrawn curves
+REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 % of error
+Datasets = Mapping[str, xr.Dataset]
+Analysis = Callable[[Datasets, xr.DataArray, int, Mapping[str, Any]], xr.Dataset]  # types and seed, keywords
+
+
+class Absent(ValueError):
+    """The experiment has no such curve, so the claim is not about it."""
+
+
+@dataclass
+class Reading:
+    """What one call of ``Run.curve`` read.
+
+    unreliable  share of its estimates that are not reliable; NaN: they are no estimates
+    errors      whether it has standard errors, and where these are known
+    seeded      whether the estimates of all steps share their noise
+    last_step   last checkpoint with a value
+    normals     [redraw, ...] by which it was redrawn
+    freedom     degrees of freedom of each of these
+    """
+
+    variable: str
+    unreliable: float
+    errors: bool
+    known: bool
+    seeded: bool
+    controlled: bool
+    last_step: float
+    normals: np.ndarray | None = None
+    freedom: np.ndarray | None = None
+
+
+@dataclass
+class Run:
+    """One seed of an experiment.
+
+    experiment  its name, task, layers, texts and settings
+    noise       redraws: None, "own" errors of every estimate, or "common" to all steps
+    control     whether the prior-only control stands in place of estimates that have one
+    shuffled    types (head) in place of those measured
+    repeat      analysis -> how it is made again with other types of heads
+    """
+
+    experiment: Experiment
+    datasets: Datasets
+    seed: int
+    noise: str | None = None
+    control: bool = False
+    shuffled: xr.DataArray | None = None
+    repeat: Mapping[str, Analysis] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    by_type: bool = False
+    _made: dict[str, xr.Dataset] = field(default_factory=dict)
+
+    def like(self, **changes: Any) -> "Run":
+        """Return the same run with other noise, control or types, and nothing read yet."""
+        return replace(self, **{"readings": [], "by_type": False, "_made": {}} | changes)
+
+    @property
+    def text(self) -> str:
+        """The distribution that the model is trained on."""
+        return self.experiment.text
+
+    @property
+    def code(self) -> str:
+        """The distribution of code that heads are compared on. Raises Absent."""
+        if self.experiment.code is None:
+            raise Absent("the experiment compares no head on code")
+        return self.experiment.code
+
+    @property
+    def types(self) -> xr.DataArray:
+        """Types (head) by the attention scores at the last checkpoint. Raises Absent."""
+        self.by_type = True
+        return self.shuffled if self.shuffled is not None else measured_types(self.datasets, self.seed)
+
+    def heads(self, *types: str, layer: int | None = None, at_least: int = 1) -> list[str]:
+        """Return the heads of these types (all, if none is named) and of a layer, if one is named.
+
+        Raises NotJudged where there are fewer than ``at_least``, which says how many there are.
+        """
+        if not types:
+            source = next((each for each in self.datasets.values() if "head" in each.coords), None)
+            if source is None:
+                raise Absent("the experiment has no heads")
+            return [
+                head for head in map(str, source["head"].values) if layer is None or layer_of(head) == layer
+            ]
+        kinds = self.types
+        found = [
+            str(head)
+            for head, kind in zip(kinds["head"].values, kinds.values, strict=True)
+            if kind in types and (layer is None or layer_of(head) == layer)
+        ]
+        if len(found) < at_least:
+            where = "" if layer is None else f" in layer {layer}"
+            heads = f"{' or '.join(types)} head{'s' * (at_least > 1)}"
+            raise NotJudged(f"needs {at_least} {heads}{where}, has {len(found) or 'none'}")
+        return found
+
+    def count(self, kind: str) -> float:
+        """Return how many heads have a type. Raises Absent.
+
+        No shuffle changes it, so chance is not asked of it.
+        """
+        return float((measured_types(self.datasets, self.seed) == kind).sum())
+
+    def dataset(self, name: str) -> xr.Dataset:
+        """Return a dataset of this seed; an analysis of types of heads as these types have it.
+
+        Raises Absent.
+        """
+        if name not in self.datasets:
+            raise Absent(f"the experiment has no {name}")
+        if self.seed not in self.datasets[name]["seed"].values:
+            raise NotJudged(f"{name} is not measured in it")
+        if name in self.repeat:
+            self.by_type = True
+            if self.shuffled is not None:
+                if name not in self._made:
+                    keywords = self.experiment.settings.get(name, {})
+                    self._made[name] = self.repeat[name](self.datasets, self.shuffled, self.seed, keywords)
+                return self._made[name].sel(seed=self.seed)
+        return self.datasets[name].sel(seed=self.seed)
+
+    def curve(
+        self,
+        variable: str,
+        *,
+        heads: Sequence[str] | None = None,
+        from_step: float = 0,
+        to_step: float | None = None,
+        **labels: Any,
+    ) -> xr.DataArray:
+        """Return a variable over training, with a dim ``step`` and those for which no label is given.
+
+        variable  dataset and variable, as "llc.llc" or "rllc.likelihood.rllc"
+        heads     only these, in this order
+        labels    one label of a dim, as ``distribution="code"``; a dim with a single label needs none
+
+        Checkpoints at which nothing is measured are left out. Raises Absent where there is no such variable
+        or label, NotJudged where nothing is measured.
+        """
+        name, _, short = variable.rpartition(".")
+        data = self.dataset(name)
+        if short not in data:
+            raise Absent(f"the experiment has no {variable}")
+        controlled = short + CONTROL in data
+        own = short + CONTROL if self.control and controlled else short
+        value = self._at(data[own], variable, labels)
+        error = (
+            self._at(data[own + STANDARD_ERROR], variable, labels) if own + STANDARD_ERROR in data else None
+        )
+        fault = None
+        if "verdict" in data and not set(data["verdict"].dims) - set(data[short].dims):
+            fault = self._at((~sound(data)).astype(float).where(data[short].notnull()), variable, labels)
+        normals = None
+        if self.noise and error is not None:
+            stream = f"{name}.{own} {sorted((key, str(label)) for key, label in labels.items())} {self.seed}"
+            normals = self._normals(value, zlib.crc32(stream.encode()))
+        chosen = self._chosen(value, heads, from_step, to_step)
+        asked = value["step"].sel(step=slice(from_step, to_step))
+        last_step = int(asked[-1]) if asked.size else 0
+        value, error, fault, normals = (
+            None if each is None else each.isel({d: n for d, n in chosen.items() if d in each.dims})
+            for each in (value, error, fault, normals)
+        )
+        if not value.size:
+            needed = data[short].attrs.get(NEEDS)
+            raise NotJudged(
+                f"needs {needed}" if needed else f"{variable} has no value{_between(from_step, to_step)}"
+            )
+        known = error is not None and bool(np.isfinite(error.where(value.notnull(), 0.0)).all())
+        share = NAN if fault is None else float(fault.mean())
+        seeded = bool(json.loads(data.attrs.get("sampling", "{}")).get("seeded"))
+        reading = Reading(
+            variable, share, error is not None, known, seeded, controlled, float(value["step"][-1])
+        )
+        self.readings.append(reading)
+        if normals is not None:
+            reading.normals = normals.values.reshape(REDRAWS, -1)
+            freedom = degrees_of_freedom(data, own)
+            if isinstance(freedom, xr.DataArray):
+                freedom = self._at(freedom, variable, labels).isel(
+                    {d: n for d, n in chosen.items() if d in freedom.dims}
+                )
+                reading.freedom = np.broadcast_to(freedom.transpose(*value.dims), value.shape).ravel()
+            else:
+                reading.freedom = np.full(reading.normals.shape[1], freedom)
+            value = (value + error * normals).transpose(REDRAW, *value.dims)
+        return value.rename(variable).assign_coords({LAST_STEP: last_step})
+
+    def error(self, variable: str, *, heads: Sequence[str] | None = None, **labels: Any) -> xr.DataArray:
+        """Return the standard errors of a variable, which are not redrawn.
+
+        Raises Absent where it has none.
+        """
+        quiet = self.like(noise=None, control=False)
+        name, _, short = variable.rpartition(".")
+        controlled = self.control and short + CONTROL in self.dataset(name)
+        return quiet.curve(
+            f"{name}.{short}{CONTROL if controlled else ''}{STANDARD_ERROR}", heads=heads, **labels
+        )
+
+    def with_error(self, value: xr.DataArray, error: xr.DataArray, name: str) -> xr.DataArray:
+        """Return a value that a function made, with a standard error that its dataset does not have.
+
+        value, error  without a dim, or with the same ones
+        name          of the value: equal names are redrawn by equal numbers
+        """
+        reading = Reading(name, NAN, True, bool(np.isfinite(error).all()), False, False, NAN)
+        self.readings.append(reading)
+        if not self.noise:
+            return value
+        stream = np.random.default_rng(zlib.crc32(f"{name} {self.seed}".encode()))
+        normals = xr.DataArray(stream.normal(size=(REDRAWS, *value.shape)), dims=(REDRAW, *value.dims))
+        reading.normals = normals.values.reshape(REDRAWS, -1)
+        reading.freedom = np.full(reading.normals.shape[1], np.inf)
+        return value + error * normals
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """Return the settings that a dataset was measured with, as it records them."""
+        return json.loads(self.dataset(name).attrs.get(name, "{}"))
+
+    def _at(self, values: xr.DataArray, variable: str, labels: Mapping[str, Any]) -> xr.DataArray:
+        """Return the values at the labels, without dims of one label and without other coordinates."""
+        for dim, label in labels.items():
+            if dim not in values.dims or label not in values[dim].values:
+                raise Absent(f"{variable} has no {dim} {label!r}")
+        values = values.sel(labels).reset_coords(drop=True)
+        if "step" not in values.dims:
+            raise Absent(f"{variable} is no curve over training")
+        values = values.squeeze(
+            [dim for dim in values.dims if values.sizes[dim] == 1 and dim not in ("step", "head")]
+        )
+        values = values.reset_coords(drop=True).sortby("step").astype(float)
+        return values.transpose("step", *[dim for dim in values.dims if dim != "step"])
+
+    def _normals(self, value: xr.DataArray, stream: int) -> xr.DataArray:
+        """Return standard normal numbers [redraw, step, ...], the same at all steps where noise is common."""
+        shape = (1 if self.noise == "common" else value.sizes["step"], *value.shape[1:])
+        drawn = np.random.default_rng(stream).normal(size=(REDRAWS, *shape))
+        made = xr.DataArray(drawn, dims=(REDRAW, *value.dims))
+        return made.squeeze("step") if self.noise == "common" else made
+
+    def _chosen(
+        self, value: xr.DataArray, heads: Sequence[str] | None, from_step: float, to_step: float | None
+    ) -> dict[str, np.ndarray]:
+        """Return the indices of the heads, and of the steps at which any of them is measured."""
+        chosen = {}
+        if heads is not None:
+            if "head" not in value.dims:
+                raise Absent(f"{value.name} is of no heads")
+            labels = value["head"].values.tolist()
+            if missing := [head for head in heads if head not in labels]:
+                raise Absent(f"{value.name} has no head {', '.join(missing)}")
+            chosen["head"] = np.asarray([labels.index(head) for head in heads], dtype=int)
+            value = value.isel(chosen)
+        step = value["step"].values
+        inside = (step >= from_step) & (step <= (np.inf if to_step is None else to_step))
+        known = value.notnull().any([dim for dim in value.dims if dim != "step"]).values & inside
+        chosen["step"] = np.flatnonzero(known)
+        return chosen
+
+
+def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
+    """Return the types (head) of one seed. Raises Absent."""
+    if "heads" not in datasets or "head_type" not in datasets["heads"]:
+        raise Absent("the experiment has no heads.head_type, by which heads are chosen")
+    if seed not in datasets["heads"]["seed"].values:
+        raise NotJudged("heads is not measured in it")
+    return datasets["heads"]["head_type"].sel(seed=seed).reset_coords(drop=True)
+
+
+def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
+    """Return the degrees of freedom of a variable's standard errors.
+
+    Infinite where the dataset does not tell.
+
+    A variable ``<variable>_dof`` tells, or the number of probes of a trace: one less.
+    """
+    if f"{variable}_dof" in data:
+        return data[f"{variable}_dof"]
+    for section in ("hessian", "fisher"):
+        probes = json.loads(data.attrs.get(section, "{}")).get("probes")
+        if probes:
+            return float(probes - 1)
+    return float("inf")
+
+
+def _between(first: float, last: float | None) -> str:
+    words = [f" from step {first:,.0f}"] if first else []
+    words += [] if last is None else [f" to step {last:,.0f}"]
+    return "".join(words)
+
+
+__all__ = [
+    "LAST_STEP",
+    "REDRAW",
+    "REDRAWS",
+    "Absent",
+    "Reading",
+    "Run",
+    "degrees_of_freedom",
+    "measured_types",
+]

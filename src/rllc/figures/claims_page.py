@@ -1,0 +1,116 @@
+"""The whole table of claims as a page: one static file without a script."""
+
+from html import escape
+
+import numpy as np
+import xarray as xr
+
+from rllc.figures.claims import VERDICTS, threshold
+from rllc.figures.drawing import Datasets, rounded
+from rllc.figures.inputs import need
+from rllc.figures.page import END, INK, WIDE, head
+from rllc.vocabulary import in_full
+
+INTRODUCTION = """<p>Each row is a statement about a model, judged on this study. Its number stands under it in
+words, and beside it with its standard error by training seed. A seed passes (✓) if the 95 % Student interval lies
+within the bounds and fails (✗) if it lies beyond one. It is undecided (?) between, or if most estimates behind it
+are not reliable. <em>Chance</em> is the share of shuffles of the types of heads in which every seed passes; above
+5 % a claim is not judged. <em>Prior only</em> is the verdict by chains without the loss gradient.</p>"""
+SIGNS = {1: "✓", 0: "✗", -1: "–", -2: "?", -3: "·", -4: ""}
+LIGHT = 4  # verdicts from this one on have a light colour, and dark letters
+COLUMNS = ("claim", "expected", "seeds", "chance", "prior only", "their own data", "verdict")
+
+
+def claims_page(datasets: Datasets) -> str:
+    """Return the page: a table of the claims of each family, and what the verdicts mean.
+
+    datasets  ``claims``
+    """
+    claims = need(datasets, "claims", "text", "family", "value", "passes", "verdict")
+    lines = [head("Claims, judged", _style()), INTRODUCTION, _verdicts(claims)]
+    for family in dict.fromkeys(claims["family"].values.tolist()):
+        lines += _family(claims.isel(claim=np.flatnonzero(claims["family"].values == family)), family)
+    return "\n".join([*lines, *END])
+
+
+def _style() -> str:
+    badge = "padding:.1rem .4rem;border-radius:.3rem;white-space:nowrap"
+    colors = "".join(
+        f".v{n}{{background:{color};color:{'#fff' if n < LIGHT else INK};{badge}}}"
+        for n, (color, _) in enumerate(VERDICTS.values())
+    )
+    cells = "td.c{white-space:normal;text-align:left;min-width:18rem}td{vertical-align:top}"
+    return f"{colors}{cells}small{{color:var(--soft)}}main{{max-width:80rem}}"
+
+
+def _badge(verdict: str) -> str:
+    names = list(VERDICTS)
+    if verdict not in names:
+        return escape(verdict)
+    return f'<span class="v{names.index(verdict)}">{VERDICTS[verdict][1]} {escape(verdict)}</span>'
+
+
+def _verdicts(claims: xr.Dataset) -> str:
+    """Return how many claims have each verdict, and what it means."""
+    counts = claims["verdict"].values.tolist()
+    meaning = dict(
+        part.split(": ", 1) for part in in_full(claims["verdict"].attrs, "").split("; ") if ": " in part
+    )
+    rows = [
+        f"<tr><td class=w>{_badge(name)}</td><td>{counts.count(name)}</td><td "
+        f"class=w>{escape(meaning.get(name, ''))}</td></tr>"
+        for name in VERDICTS
+        if name in counts
+    ]
+    return "\n".join([WIDE.format(label="verdicts"), *rows, "</table></div>"])
+
+
+def _family(claims: xr.Dataset, family: str) -> list[str]:
+    header = "".join(
+        f'<th scope="col"{" class=w" if name == "claim" else ""}>{name}</th>' for name in COLUMNS
+    )
+    lines = [f"<h2>{escape(family)}</h2>", WIDE.format(label=escape(family)), f"<tr>{header}</tr>"]
+    lines += [_row(claims.isel(claim=n)) for n in range(claims.sizes["claim"])]
+    return [*lines, "</table></div>"]
+
+
+def _row(claim: xr.Dataset) -> str:
+    def text(name: str) -> str:
+        return escape(str(claim[name].item())) if name in claim else ""
+
+    unit = "" if text("unit") in ("", "1") else f" ({text('unit')})"
+    more = [
+        f"<br><small>{text('label')}{unit}</small>",
+        f"<br><small>{text('source')}; {text('experiment_of_claim')}</small>",
+    ]
+    if text("versus"):
+        more.append(
+            f"<br><small>{'over' if text('comparison') == 'ratio' else 'less'} that of "
+            f"{text('versus')}</small>"
+        )
+    for name, before in (("given", "presupposes "), ("correction", "corrected: "), ("reason", "")):
+        if text(name):
+            more.append(f"<br><small>{before}{text(name)}</small>")
+    seeds = "<br>".join(filter(None, (_seed(claim.sel(seed=seed)) for seed in claim["seed"].values.tolist())))
+    chance = float(claim["chance"]) if "chance" in claim else np.nan
+    cells = [
+        ("c", text("text") + "".join(more)),
+        ("", threshold(claim)),
+        ("", seeds),
+        ("", f"{chance:.0%}" if np.isfinite(chance) else ""),
+        ("", text("control_verdict")),
+        ("c", text("published")),
+        ("", _badge(str(claim["verdict"].item()))),
+    ]
+    row = "".join(f"<td{f' class={kind}' if kind else ''}>{words}</td>" for kind, words in cells)
+    return f'<tr id="{text("claim")}">{row}</tr>'
+
+
+def _seed(one: xr.Dataset) -> str:
+    """Return a seed's value, error and sign: "0: 0.51 ± 0.03 ✓"."""
+    sign = SIGNS[int(one["passes"])]
+    if not sign:
+        return ""
+    value = float(one["value"])
+    number = rounded(value, float(one.get("value_se", np.nan))) if np.isfinite(value) else ""
+    return f"{int(one['seed'])}: {number} {sign}"

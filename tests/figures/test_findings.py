@@ -1,0 +1,62 @@
+"""Findings out of labelled arrays."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from rllc.figures.drawing import Finding
+from rllc.figures.findings import by_seed, last, over_seeds, percent
+
+NAN = np.nan
+
+
+def of(*values, seeds=None):
+    return xr.DataArray([*values], {"seed": seeds or [*range(len(values))]}, ["seed"])
+
+
+def test_over_seeds_of_one_seed_has_its_value_and_error():
+    assert over_seeds("x", of(2.0), of(0.3), "%") == [Finding("x", 2.0, 0.3, "%")]
+    (found,) = over_seeds("x", of(2.0))
+    assert found.label == "x" and math.isnan(found.error)
+
+
+def test_over_seeds_of_a_value_without_the_dim_is_that_value():
+    assert over_seeds("x", of(2.0, 3.0).sel(seed=1), of(0.3, 0.4).sel(seed=1)) == [Finding("x", 3.0, 0.4)]
+
+
+def test_over_seeds_of_several_has_their_mean_and_deviation_and_says_so():
+    (found,) = over_seeds("x", of(1.0, 2.0, 6.0), of(0.1, 0.1, 0.1))
+    assert (found.value, found.error) == (3.0, pytest.approx(np.std([1, 2, 6], ddof=1)))
+    assert found.label.startswith("x") and "3 seeds" in found.label
+
+
+def test_over_seeds_leaves_out_seeds_without_a_value():
+    (found,) = over_seeds("x", of(1.0, NAN, 5.0))
+    assert found.value == 3.0 and "2 seeds" in found.label
+    (found,) = over_seeds("x", of(NAN, 5.0, seeds=[3, 7]), of(0.1, 0.2, seeds=[3, 7]))
+    assert found == Finding("x (seed 7)", 5.0, 0.2)
+
+
+@pytest.mark.parametrize("values", [of(NAN), of(NAN, NAN), of(NAN).sel(seed=0)])
+def test_over_seeds_without_any_value_gives_no_finding(values):
+    assert over_seeds("x", values, values) == []
+
+
+def test_last_is_the_last_known_value_over_steps():
+    values = xr.DataArray([[1.0, 2.0, NAN], [3.0, 4.0, 5.0], [NAN] * 3], dims=("seed", "step"))
+    np.testing.assert_array_equal(last(values.assign_coords(step=[0, 1, 10])), [2.0, 5.0, NAN])
+
+
+def test_percent_of_a_share():
+    assert percent(0.25) == 25.0
+    np.testing.assert_array_equal(percent(of(0.5, NAN)), [50.0, NAN])
+
+
+def test_by_seed_reads_each_seed_with_and_without_the_dim():
+    dataset = xr.Dataset({"a": of(1.0, 2.0, seeds=[3, 7])})
+    made = by_seed(dataset, lambda one: 2 * float(one["a"]))
+    assert made["seed"].values.tolist() == [3, 7] and made.values.tolist() == [2.0, 4.0]
+    alone = by_seed(dataset.sel(seed=7), lambda one: float(one["a"]))
+    assert alone.dims == ("seed",) and alone["seed"].values.tolist() == [7] and alone.item() == 2.0
