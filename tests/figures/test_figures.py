@@ -201,7 +201,7 @@ def test_control_findings_are_the_measured_ratios_of_each_setting(datasets, draw
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
-        assert values(drawing, "prior-only control", setting) == pytest.approx([100 * middle])
+        assert values(drawing, "reduction of rLLC", setting) == pytest.approx([100 * middle])
         np.testing.assert_array_equal(
             drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
             one["rllc"].transpose("step", "head"),

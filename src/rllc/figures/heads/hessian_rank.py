@@ -102,11 +102,9 @@ def _findings(data: xr.Dataset) -> list[Finding]:
         cell = cell.where(has) if has.any() else cell
         rank, error, zeros = (cell[name] for name in NAMES)
         by, of = {"rank_method": "chebyshev"}, f"{label} range {at_step(last)}"
-        found += over_seeds(f"count by the published method, {of}", rank.sel(by), error.sel(by))
+        found += over_seeds(f"count by published method, {of}", rank.sel(by), error.sel(by))
         if has.any():
-            found += over_seeds(
-                f"the published method's count if all eigenvalues were 0, {of}", zeros.sel(by)
-            )
+            found += over_seeds(f"count by published method if all eigenvalues were 0, {of}", zeros.sel(by))
         found += over_seeds(f"count by Lanczos, {of}", rank.sel(rank_method="lanczos"))
     return found
 
