@@ -180,6 +180,6 @@ def test_pairs_of_heads_by_their_scores(study, misplaced, unlike):
     assert misplaced(drawing) == []
     assert unlike(drawing, study) == ["k_composition", "prefix_matching", "previous_token"]
     assert drawing.data["later_head"].values.tolist()[0] == "1:1"
-    assert drawing.caption.startswith("Of the pairs drawn 0:0 into 1:1 K-composes most at the end")
+    assert "0:0 into 1:1" in drawing.findings[0].label
     assert [ax.get_title("left") for ax in drawing.figure.axes][::3][0] == "0:0 into 1:1"
     assert len(drawing.figure.axes) == 9

@@ -10,8 +10,8 @@ from rllc.figures.heads.hessian_rank import rllc_fig16_hessian_rank
 
 METHODS = ["chebyshev", "jackson", "lanczos"]
 WORDS = (
-    "count by the published method, ",
-    "the published method's count if all eigenvalues were 0, ",
+    "count by published method, ",
+    "count by published method if all eigenvalues were 0, ",
     "count by Lanczos, ",
 )
 
