@@ -52,7 +52,7 @@ def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplace
     assert values["p of that correlation"] == RHO[3]
     top = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=own).isel(step=-1)
     assert drawing.findings[0].value == pytest.approx(float(top.max()))
-    assert str(top["head"].values[int(top.argmax())]) in drawing.findings[0].label
+    assert str(top["head"].values[int(top.argmax("head"))]) in drawing.findings[0].label
     said, *names = [text.get_text() for text in memory.texts]
     assert said == "12 multigram heads:\nρ = 0.62, p = 0.02"
     assert sum(len(line.get_xdata()) for line in memory.lines) == 16

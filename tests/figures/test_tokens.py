@@ -127,9 +127,9 @@ def test_bars_are_the_shares(datasets):
     chance = explained(expected.assign(share=expected["share_chance"])).median("head")
     assert drawing.findings[3].value == pytest.approx(100 * float(chance))
     assert "2 heads have no token in context at step 20." in drawing.conditions
-    assert f"Kept: {TOP} per head from 12 held-out contexts." in drawing.caption
+    assert f"the {TOP} whose" in drawing.caption and "(12 held-out contexts)" in drawing.caption
     untold = figures.rllc_fig9_tokens_classification({"tokens": datasets["tokens"].drop_attrs()})
-    assert "Kept" not in untold.caption
+    assert "contexts" not in untold.caption
 
 
 def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):

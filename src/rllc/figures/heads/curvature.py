@@ -44,10 +44,9 @@ def rllc_fig14_hessian_trace(
     return Drawing(
         figure,
         data,
-        f"Trace of the loss Hessian of the model and of each head over training, on {labelled(data)}.",
+        f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}.",
         [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
         [
-            "The trace of a head is that of its block.",
             "Bands: one standard error over probes, given the data.",
             *conditions.contexts(datasets["hessian"], "hessian"),
             *conditions.missing(data, full, heads),

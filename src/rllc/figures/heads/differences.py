@@ -72,7 +72,7 @@ def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
     found = []
     for layer in layers(last):
         middle = (one / other).sel(head=heads_of_layer(last, layer)).median("head")
-        which = f"median head of layer {layer} {at_step(last)}"
+        which = f"median of layer {layer} {at_step(last)}"
         label = f"rLLC on {said[numerator]} over {said[denominator]}, {which}"
         found += over_seeds(label, middle)
     return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW
+from rllc.analysis.curves import PEAK_FROM, NotJudged, fall, largest_means, smooth_error
 from rllc.figures import against_controls, inputs
 from rllc.figures.drawing import NAN, Finding
 from rllc.figures.findings import over_seeds, percent
@@ -73,13 +73,13 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
 
     data  ``rllc`` (seed, step, head), and ``rllc_se`` and ``head_type`` where they are known
 
-    Peak and end are means of ``PEAK_WINDOW`` checkpoints, the peak from step ``PEAK_FROM`` on.
+    Peak and end are running means, the peak from step ``PEAK_FROM`` on (``largest_means``).
     """
     errors = data.get("rllc_se", xr.full_like(data["rllc"], NAN))
-    fallen, error = xr.apply_ufunc(
-        _fall, data["step"], data["rllc"], errors, input_core_dims=[["step"]] * 3,
-        output_core_dims=[[], []], vectorize=True,
-    )  # fmt: skip
+    labels = {dim: data[dim].values for dim in ("seed", "head")}
+    cells = [[{"seed": seed, "head": head} for head in labels["head"]] for seed in labels["seed"]]
+    table = [[_fall(data["rllc"].sel(cell), errors.sel(cell)) for cell in row] for row in cells]
+    fallen, error = (xr.DataArray(each, labels, [*labels]) for each in np.moveaxis(np.array(table), -1, 0))
     label = "largest fall of a head from peak to end"
     if fallen.sizes["seed"] > 1:
         return over_seeds(label, percent(fallen.max("head")), unit="%")
@@ -93,22 +93,21 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
     return [Finding(label, percent(float(one.max())), spread, "%")]
 
 
-def _fall(step: np.ndarray, value: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-    """Return 1 - end / peak of one curve and its standard error; NaN with fewer than two windows."""
-    known = np.isfinite(value) & (step >= PEAK_FROM)
-    if known.sum() <= PEAK_WINDOW:
+def _fall(value: xr.DataArray, error: xr.DataArray) -> tuple[float, float]:
+    """Return the fall of one curve (step) and its standard error; NaN with fewer than two windows."""
+    try:
+        means = largest_means(value)
+        part = float(fall(means))
+    except NotJudged:
         return NAN, NAN
-    means, squares = (
-        np.lib.stride_tricks.sliding_window_view(each[known], PEAK_WINDOW).mean(-1)
-        for each in (value, error**2)
-    )
-    errors, top = np.sqrt(squares / PEAK_WINDOW), int(means.argmax())
-    if means[top] <= 0:
+    if means.sizes["step"] < 2:
         return NAN, NAN
-    if top == means.size - 1:
-        return 0.0, NAN
-    ratio = means[-1] / means[top]
-    return 1 - ratio, float(np.hypot(errors[-1], ratio * errors[top]) / means[top])
+    top = means.argmax("step")
+    if top == means.sizes["step"] - 1 or error.isnull().all():
+        return part, NAN
+    errors = smooth_error(error.where(value.notnull()).sel(step=slice(PEAK_FROM, None)))
+    end, peak = (float(errors.isel(step=n)) for n in (-1, top))
+    return part, float(np.hypot(end, (1 - part) * peak) / means.isel(step=top))
 
 
 def without_gradient(rllc: xr.Dataset) -> list[Finding]:

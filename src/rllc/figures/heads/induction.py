@@ -102,8 +102,8 @@ def induction_onset(
         f"Induction head against the rest of its layer: rLLC and prefix-matching score, on {labels(data)}.",
         _findings(data, strongest),
         [
-            f"Separation: from there on the {interval} interval of the lead in rLLC excludes 0, the lead in "
-            f"score exceeds {margin:g}.",
+            f"Separation: from there on the lead's {interval} interval excludes 0 (rLLC), the lead exceeds "
+            f"{margin:g} (score).",
             *(
                 f"On {label} the rLLC does not separate."
                 for name, label in inputs.distribution_labels(data).items()
@@ -216,9 +216,7 @@ def _findings(data: xr.Dataset, strongest: Mapping[int, str]) -> list[Finding]:
         both = int((when.notnull() & score.notnull()).sum())
         if several and both:
             first = int((when < score).sum())
-            found.append(
-                Finding(f"seeds, of {both}, where rLLC on {said[name]} separates before score", first)
-            )
+            found.append(Finding(f"seeds, of {both}, with rLLC on {said[name]} before score", first))
     found += over_seeds(f"step of separation of {head} by prefix-matching score", score)
     if several:
         return found[:MOST]

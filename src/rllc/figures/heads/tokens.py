@@ -26,7 +26,6 @@ PATTERNS = {
     "recurrent_pair": ("recurrent pair (ours)", "#CC79A7"),
     "unexplained": ("unexplained", "#DDDDDD"),
 }
-ABLATED = "Tokens in context: those whose loss rises most when the head's output is replaced by its mean."
 ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
 BLUE = "#0b4f9e"
 MOST = 8  # findings
@@ -67,9 +66,8 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         _explained(data),
         [
             *_ablated(datasets["tokens"]),
-            "The first pattern that holds explains a token, in the order of the legend.",
-            "Thin bars: the same for positions drawn at random.",
-            "No errors: the tokens are no random sample.",
+            "The first pattern that holds counts, in the order of the legend.",
+            "Thin bars: positions drawn at random.",
             *_without(data),
             *conditions.seeds(data),
         ],
@@ -80,7 +78,7 @@ def _explained(data: xr.Dataset) -> list[Finding]:
     """Return how much of the heads' tokens the paper's four patterns explain at the end, and by chance."""
     last = at_end(data, "share")
     share, chance = explained(last), explained(last.assign(share=last["share_chance"]))
-    of = f"tokens in context that the paper's four patterns explain {at_step(last)}"
+    of = f"tokens explained by the paper's four patterns {at_step(last)}"
     return [
         finding
         for which, values in (
@@ -125,12 +123,15 @@ def _bars(ax: Axes, one: xr.Dataset) -> None:
 
 
 def _ablated(tokens: xr.Dataset) -> list[str]:
-    """Return how tokens were chosen, with the numbers of the dataset."""
+    """Return how tokens were chosen, with the numbers of the dataset where it has them."""
     values = conditions.recorded(tokens, "tokens")
     side = "training" if "train_blocks" in tokens.attrs.get("inputs", "") else "held-out"
-    if not {"top", "searched"} <= {*values}:
-        return [ABLATED]
-    return [f"{ABLATED} Kept: {values['top']:,} per head from {values['searched']:,} {side} contexts."]
+    known = {"top", "searched"} <= {*values}
+    which, among = (
+        (f"{values['top']:,} ", f" ({values['searched']:,} {side} contexts)") if known else ("", "")
+    )
+    rise = "whose loss rises most if the head's output is replaced by its mean"
+    return [f"Tokens in context: the {which}{rise}{among}."]
 
 
 @style.styled
@@ -166,7 +167,7 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     data = (
         one[[*keep, "attended", "matched", "rise"]].sel(head=chosen).assign(head_type=types.sel(head=chosen))
     )
-    label = f"tokens in context of {{}} that {{}} explains at step {int(one['step']):,}"
+    label = f"tokens of {{}} explained by {{}} at step {int(one['step']):,}"
     found = [
         Finding(
             label.format(described(head, types), PATTERNS[largest.sel(head=head).item()][0]),
@@ -179,13 +180,12 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     return Drawing(
         figure,
         data.expand_dims(seed=[int(one["seed"])]),
-        "Tokens in context of some heads, three examples of the pattern that explains most of each head's.",
+        "Tokens in context of some heads: three examples of each head's main pattern.",
         known(found)[:MOST],
         [
             *_ablated(datasets["tokens"]),
-            "White on blue: the predicted token; above it how much its loss rises without the head.",
-            "Orange: the head's attention just before, in steps from 2, 10, 25, 50 and 80 %; underlined: the "
-            "most attended token.",
+            "White on blue: the predicted token; above: its rise in loss without the head.",
+            "Orange: attention just before; underlined: the most attended token.",
             f"Training seed {int(one['seed'])}.",
         ],
     )
