@@ -3,16 +3,14 @@
 Run: python examples/published_stages.py
 """
 
-from pathlib import Path
-
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.against_loss import against_loss
 from rllc.analysis.plateaus import plateaus
 from rllc.analysis.published_stages import published
+from rllc.claims.published import DATA
 
-FILE = Path(__file__).resolve().parents[1] / "tests/analysis/published_llc.csv"
 LANGUAGE, REGRESSION = 100 / np.log(100), 0.02 / 3e-4  # n_beta
 # curve -> what it is, n_beta, loss of a predictor that knows nothing, last step of a part
 CURVES = {
@@ -22,7 +20,7 @@ CURVES = {
     "lr4": ("regression, seed 4", REGRESSION, 4.125, 40_000),
 }
 
-rows = np.loadtxt(FILE, delimiter=",", dtype=str, skiprows=4)
+rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
 for name, (title, n_beta, chance, part) in CURVES.items():
     step, llc, loss = rows[rows[:, 0] == name, 1:].astype(float).T
     late = step >= 100

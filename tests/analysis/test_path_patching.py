@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
-from rllc.analysis.head_types import INDUCTION_BEGINS
 from rllc.analysis.path_patching import path_patching
 
 ROOT = Path(__file__).parents[2]
@@ -59,8 +57,3 @@ def test_without_induction_there_is_no_onset_and_seeds_are_apart():
     got = path_patching(datasets(seeds=(0, 1)))
     np.testing.assert_allclose(got["path"].sel(seed=1), 2 * got["path"].sel(seed=0))
     np.testing.assert_allclose(got["path_share"].sel(seed=1), got["path_share"].sel(seed=0))
-
-
-def test_induction_begins_at_the_score_that_claims_name():
-    entries = yaml.safe_load((ROOT / "config/claims.yaml").read_text())["statistics"]
-    assert entries["induction_begins"]["threshold"] == INDUCTION_BEGINS

@@ -1,17 +1,16 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from rllc.analysis.gaussian_process import smooth
 from rllc.analysis.plateaus import END, PEAK, SADDLE, START, TROUGH, Boundary, _supported, plateaus
+from rllc.claims.published import DATA
 
 FROM = 100
 
 
 def published_curve(name):
-    rows = np.loadtxt(Path(__file__).with_name("published_llc.csv"), delimiter=",", dtype=str, skiprows=4)
+    rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
     curve = rows[rows[:, 0] == name, 1:3].astype(float)
     return curve[curve[:, 0] >= FROM].T
 

@@ -1,11 +1,10 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from rllc.analysis.published_stages import published
+from rllc.claims.published import DATA
 
-CURVES = np.loadtxt(Path(__file__).with_name("published_llc.csv"), delimiter=",", dtype=str, skiprows=4)
+CURVES = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
 
 
 def curve(name):

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from scipy.special import expit
 
 from rllc.analysis.against_loss import against_loss
 from rllc.analysis.stages import stages
+from rllc.claims.published import DATA
 
 STEP = np.array([0, *np.geomspace(100, 50_000, 40).astype(int)])
 DIMS = ("seed", "step", "distribution")
@@ -115,8 +115,7 @@ def test_steps_before_one_percent_are_not_compared():
 )
 def test_the_published_chains_left_the_model(curve, n_beta, until, low, high, correlation):
     """Their loss is above ln 5000 = 8.52 nats, and above 4.125 of the predictor that is always zero."""
-    file = Path(__file__).with_name("published_llc.csv")
-    rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
+    rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
     step, value, loss = rows[rows[:, 0] == curve, 1:].astype(float).T
     within = (step >= 100) & (step <= until)
     cut = [xr.DataArray(values[within], {"step": step[within]}, ["step"]) for values in (value, loss)]

@@ -60,6 +60,21 @@ def errors_are_told():
     return lambda drawing: any(each in drawing.caption for each in words)
 
 
+@pytest.fixture(scope="session")
+def numbers():
+    """Finds the finding of a drawing whose label has all of some words; of several, the one that begins so."""
+
+    def of(drawing):
+        def found(*words):
+            every = [each for each in drawing.findings if all(word in each.label for word in words)]
+            (one,) = every if len(every) < 2 else [each for each in every if each.label.startswith(words[0])]
+            return one
+
+        return found
+
+    return of
+
+
 class Asked(dict):
     """Datasets that note which are asked for by name, and whether all are gone through."""
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.drawing import Finding
-from rllc.figures.findings import by_seed, last, over_seeds, percent
+from rllc.figures.drawing import Finding, rounded
+from rllc.figures.findings import WORDS, at_end, by_seed, fitting, known, largest, last, over_seeds, percent
 
 NAN = np.nan
 
@@ -60,3 +60,43 @@ def test_by_seed_reads_each_seed_with_and_without_the_dim():
     assert made["seed"].values.tolist() == [3, 7] and made.values.tolist() == [2.0, 4.0]
     alone = by_seed(dataset.sel(seed=7), lambda one: float(one["a"]))
     assert alone.dims == ("seed",) and alone["seed"].values.tolist() == [7] and alone.item() == 2.0
+
+
+def curves(*rows):
+    return xr.DataArray(list(rows), {"seed": list(range(len(rows))), "step": [0, 10, 200]}, ["seed", "step"])
+
+
+def test_at_end_names_the_step_and_has_the_error_of_that_step():
+    values, errors = curves([1.0, 2.0, np.nan]), curves([0.1, 0.2, 0.3])
+    assert at_end("x", values, errors) == [Finding("x at step 10", 2.0, 0.2)]
+    (none,) = at_end("x", values, curves([0.1, np.nan, 0.3]))
+    assert not np.isfinite(none.error)
+    (both,) = at_end("x", curves([1.0, 2.0, np.nan], [1.0, 2.0, 4.0]))
+    assert both.label.startswith("x at the last step") and both.value == 3.0
+    assert at_end("x", curves([np.nan] * 3)) == []
+
+
+def test_largest_has_the_error_of_its_step_and_leaves_out_missing_values():
+    values, errors = curves([1.0, 5.0, np.nan]), curves([0.1, 0.2, 9.0])
+    height, step = largest("x", values, errors)
+    assert (height.value, height.error) == (5.0, 0.2)
+    assert (step.value, step.unit) == (10, "steps")
+    height, step = largest("x", curves([1.0, 5.0, np.nan], [1.0, 2.0, 7.0]))
+    assert (height.value, step.value) == (6.0, 105.0)
+    assert largest("x", curves([np.nan] * 3)) == []
+
+
+def test_known_leaves_out_findings_without_a_value_and_those_after_the_eighth():
+    every = [Finding(str(n), n if n else np.nan) for n in range(12)]
+    assert [each.value for each in known(every)] == list(range(1, 9))
+
+
+def test_fitting_keeps_findings_in_order_while_the_caption_has_room():
+    every = [Finding("one two three", 1.0)] * 8  # five words each, with the dash before it
+    assert len(fitting(every, "title", [])) == 8
+    assert len(fitting(every, "title", ["word " * (WORDS - 1 - 15)])) == 3
+    assert len(fitting(every, "title", ["word " * (WORDS - 1 - 14)])) == 2
+
+
+def test_rounded_ignores_errors_that_are_rounding_of_the_computer():
+    assert rounded(0.9000000000000001, 3e-16) == "0.9"

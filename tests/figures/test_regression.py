@@ -2,7 +2,6 @@
 
 import json
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,12 @@ import xarray as xr
 from scipy.special import expit
 
 from rllc.analysis.stages import stages
+from rllc.claims.published import DATA
 from rllc.figures.regression import published
 from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
 from rllc.figures.regression.pools import stage_figC2
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
-from rllc.figures.style import step_text
 from rllc.measures.in_context import in_context
 from rllc.measures.structure import structure
 from rllc.models.regression import model
@@ -152,15 +151,14 @@ def panel(drawing, title):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_and_what_is_drawn_is_kept(
-    study, made, misplaced, unlike, errors_are_told, tmp_path, name
-):
+def test_nothing_sticks_out_and_what_is_drawn_is_kept(study, made, misplaced, unlike, tmp_path, name):
     drawing, given = made(name)
     given.are(FIGURES[name])
     assert misplaced(drawing) == []
     assert unlike(drawing, study) == sorted(BESIDE.get(name, []))
-    assert len(drawing.caption.split()) < 190
-    assert name in ("stage_figD2", "stage_fig6b") or errors_are_told(drawing)
+    assert len(drawing.caption.split()) <= 120 and len(drawing.title.split()) <= 20
+    assert len(drawing.findings) <= 8 and np.isfinite([each.value for each in drawing.findings]).all()
+    assert drawing.findings or name == "stage_figC2"  # here of endless tasks alone
     drawing.data.to_netcdf(tmp_path / "a.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "a.nc"), drawing.data)
 
@@ -214,49 +212,50 @@ def test_boundaries_are_those_of_the_llc_at_the_setting(study, name):
         if "seed 1" not in (title := ax.get_title("left")) and not title.startswith(("LLC, pub", "steps")):
             upright = {a.get_xdata()[0] for a in ax.get_lines() if len(set(a.get_xdata())) == 1}
             assert step in upright, title
-    if name != "stage_fig1b_lr":  # whose panels have several settings
-        assert "Bands: stages by the LLC, setting local (" in drawing.caption
-        assert f"seed 0: boundaries saddle {step_text(step)}" in drawing.caption
+    assert any(each.startswith("Stages") and "setting local" in each for each in drawing.conditions)
     without = drawn_by(name)({key: data for key, data in study.items() if key != "stages"})
-    assert "Bands: stages" not in without.caption + without.details
+    assert not any(each.startswith("Stages") for each in without.conditions)
 
 
-def test_figure_1b_says_what_the_boundaries_are_and_whether_the_llc_is_the_loss(study, drawn):
+def test_fig1b_gives_the_peak_of_the_llc_and_its_likeness_to_the_loss(study, drawn, numbers):
     drawing = drawn("stage_fig1b_lr")
-    text = drawing.caption + drawing.details
-    assert "boundaries saddle" in text
+    found = numbers(drawing)
     for setting in ("published", "local"):
-        for seed in (0, 1):
-            assert (
-                f"LLC, {setting}, seed {seed}: correlation with the loss -1.000, mean loss of the chains"
-                in text
-            )
-    assert "4.44 to 4.44 squared error, more than predictions of 0 (4.12)" in text
+        assert found("correlation", setting)[1:3] == pytest.approx((-1, 0), abs=1e-3)
+    peaks = study["llc"]["llc"].max(["step", "distribution"]).values
+    assert found("largest LLC (published)")[1:3] == pytest.approx((peaks.mean(), peaks.std(ddof=1)))
+    one = study["llc"].sel(seed=1, distribution="pairs")
+    alone = numbers(drawn_by("stage_fig1b_lr")({**study}, seeds=[1]))("largest LLC (published)")
+    assert (alone.value, alone.error) == (float(one["llc"].max()), 2.0)
+    assert any("4.44 squared error" in each and "4.12" in each for each in drawing.conditions)
     line(panel(drawing, "LLC, local, seed 0"), study["stages"]["llc_of_loss"].sel(
         setting="local", distribution="pairs", seed=0))  # fmt: skip
 
 
-def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study, drawn):
+def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study, drawn, numbers):
     """The LLC is made so that it is 4.44 everywhere, and r = -1: the figure has to say so."""
     drawing = drawn("regression_sampled_loss")
     np.testing.assert_allclose(drawing.data["sampled_loss"], 4.44, atol=1e-9)
     np.testing.assert_allclose(drawing.data["sampled_loss_se"], 2.0 / 66.7)
-    assert "mean loss is 4.44 to 4.44" in drawing.caption
-    assert "correlate by -1.000" in drawing.caption
+    found = numbers(drawing)
+    assert found("lowest mean loss").value == pytest.approx(4.44)
+    assert found("highest mean loss").value == pytest.approx(4.44)
+    assert found("correlation").value == pytest.approx(-1)
     norms = study["metrics"]["weight_norm"].sel(distribution="pairs")
     free = (drawing.data["relative_distance"] * norms).values
     np.testing.assert_allclose(free, free.flat[0])
     assert free.flat[0] == pytest.approx((1_093 / 66.7) ** 0.5, rel=0.2)  # 150 draws relax most of the way
 
 
-def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_their_rates(study, drawn):
+def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_their_rates(
+    study, drawn, numbers
+):
     theirs = published.curves()
-    file = Path(__file__).parents[1] / "analysis" / "published_llc.csv"
-    rows = np.loadtxt(file, delimiter=",", dtype=str, skiprows=4)
+    rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
     kept = {int(step): (float(llc), float(loss)) for curve, step, llc, loss in rows if curve == "lr1"}
     for row, step in enumerate(theirs["step"].values):
         assert kept[step] == (theirs["llc"].values[row], theirs["loss"].values[row])
-    more = pd.read_csv(file.with_name("published_regression.csv"), comment="#").query("seed == 1")
+    more = pd.read_csv(DATA / "published_regression.csv", comment="#").query("seed == 1")
     more = more.set_index("step").loc[theirs["step"].values]
     np.testing.assert_allclose(theirs["mean_square"], more["mean_square"], rtol=1e-4)
     np.testing.assert_allclose(theirs["icl_score"], more["mse_8"] - more["mse_1"], atol=1e-3)
@@ -279,10 +278,18 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     alone = {name: study[name] for name in ("metrics", "llc", "in_context")}
     assert len(regression_published_curves(alone).figure.axes) == 8  # two of them hidden
     assert "hessian_trace" not in regression_published_curves(alone).data
-    assert "and at which the LLC is largest: published 0.082, 13 (LLC 170); seed 0 " in drawing.caption
+    found = numbers(drawing)
+    assert found("loss is 3", "published").value == pytest.approx(0.0825, abs=1e-4)
+    peak = summed[int(theirs["llc"].argmax("step"))]
+    assert found("rates at the largest LLC", "published").value == pytest.approx(peak, rel=0.02)
+    assert found("largest LLC, published").value == 169.853
+    falls = study["metrics"]["loss"].sel(distribution="pairs") <= 3
+    rates = study["in_context"]["cumulative_rate"]
+    first = [float(rates.sel(seed=s)[int(falls.sel(seed=s).argmax("step"))]) for s in SEEDS]
+    assert found("loss is 3", "seeds").value == pytest.approx(np.mean(first))
 
 
-def test_every_number_of_tasks_has_its_distances(study):
+def test_every_number_of_tasks_has_its_distances(study, numbers):
     def of(tasks, factor):
         law = json.dumps({"sequences": 60, "law": LAW | {"tasks": tasks}})
         near = {"delta_prior": study["in_context"]["delta_prior"] * factor}
@@ -294,14 +301,14 @@ def test_every_number_of_tasks_has_its_distances(study):
     one = study["in_context"].sel(seed=1)
     line(panel(drawing, "mean squared distance from the mean task's prediction"), one["delta_prior"] / 4)
     line(panel(drawing, "mean squared distance from 0"), one["delta_zero"])
-    assert "4: " in drawing.caption
-    assert "0.25 of that from 0; 16: " in drawing.caption
-    assert drawing.caption.startswith("With 4 or 16 tasks predictions come nearer")
-    other = stage_figC2(given | {"in_context@more": of(65536, 4.0)}, seed=1)
-    assert (
-        "With 4 or 16 tasks predictions come nearer to the mean task's than to 0, with 65,536 they do not"
-        in (other.caption)
-    )
+    found = numbers(drawing)
+    for tasks, factor in (("4", 0.25), ("16", 0.5)):
+        assert found(f"ratio, tasks {tasks}").value == pytest.approx(
+            factor * float(one["delta_prior"].min() / one["delta_zero"].min())
+        )
+    assert found("most tasks").value == 16
+    other = numbers(stage_figC2(given | {"in_context@more": of(65536, 4.0)}, seed=1))
+    assert other("most tasks").value == 16 and other("tasks 65,536").value > 1
 
 
 def test_the_architecture_has_the_counts_of_the_model(study, drawn):
@@ -313,9 +320,16 @@ def test_the_architecture_has_the_counts_of_the_model(study, drawn):
     assert {text for text in shown if ": " in text and "component" not in text} == {
         f"{words}: {count}" for words, count in boxes.items()
     }
-    assert drawing.caption.startswith(
-        "1,093 weights: embedding 168, layer norm 80, attention 512, MLP 288, unembedding 45."
-    )
+    counts = {
+        "model": 1093,
+        "embedding": 168,
+        "layer norm": 80,
+        "attention": 512,
+        "MLP": 288,
+        "unembedding": 45,
+    }
+    for (name, count), each in zip(counts.items(), drawing.findings, strict=True):
+        assert name in each.label and each.value == count
     assert sum("input again" in text for text in shown) == 2
     plain = study["structure"].assign(residual_factor=study["structure"]["residual_factor"] * 0 + 1)
     shown = [
@@ -326,10 +340,14 @@ def test_the_architecture_has_the_counts_of_the_model(study, drawn):
     assert not any("input again" in text for text in shown)
 
 
-def test_predictions_and_scores_are_those_measured(study, drawn):
+def test_predictions_and_scores_are_those_measured(study, drawn, numbers):
     source = study["in_context"]
     drawing = stage_fig6a(study, scales=[1.0, 10.0])
-    assert "Measured on 60 sequences. The same sequences at all checkpoints" in drawing.caption
+    found = numbers(stage_fig6a(study, seeds=[1], scales=[1.0, 10.0]))
+    trained = source["prediction_square"].sel(seed=1).mean("k").isel(step=slice(1, None))
+    assert found("step of the least").value == int(trained["step"][int(trained.argmin("step"))])
+    end = source["far_icl"].sel(seed=1, change="inputs", scale=10.0)[-1]
+    assert found("g = 10").value == pytest.approx(float(end))
     squares = source["prediction_square"].sel(seed=0)
     line(panel(drawing, "mean squared prediction, seed 0"), squares.sel(k=3))
     line(panel(drawing, "mean squared prediction, seed 0"), squares.mean("k"))
@@ -338,6 +356,13 @@ def test_predictions_and_scores_are_those_measured(study, drawn):
     line(ax, scores.sel(scale=10.0))
     assert not any(np.array_equal(a.get_ydata(), scores.sel(scale=3.0)) for a in ax.get_lines())
     early = drawn("stage_figC3")
+    alone = numbers(drawn_by("stage_figC3")(study, seeds=[1]))
+    last = source.sel(seed=1, step=STEPS[-1])
+    assert alone("late score at")[1:3] == pytest.approx((float(last["icl_late"]), float(last["icl_late_se"])))
+    high = source.sel(seed=1, step=slice(40, None))
+    high = high.isel(step=int(high["icl_late"].argmax("step")))
+    assert alone("largest late")[1:3] == pytest.approx((float(high["icl_late"]), float(high["icl_late_se"])))
+    assert alone("late", "Bayes").value == early.data["bayes_icl_late"]
     line(panel(early, "whole training, seed 0"), source["icl_early"].sel(seed=0))
     line(panel(early, "steps 40 to 400, seed 0"), source["icl_late"].sel(seed=0, step=slice(40, 400)))
     ridge = source["ridge_mse"].isel(seed=0, step=0)
@@ -348,7 +373,9 @@ def test_predictions_and_scores_are_those_measured(study, drawn):
     loss.loc[{"step": STEPS[-1], "seed": 1, "change": "tasks", "scale": 10.0}] = 1.5
     loss.loc[{"step": STEPS[-1], "seed": 0, "change": "inputs", "scale": 1.0}] = 4.0  # not far
     worse = stage_figC4(study | {"in_context": source.assign(far_loss=loss)})
-    assert "at most 50.0% above its best (seed 1, tasks × 10)" in worse.caption
+    largest = numbers(worse)("excess")
+    assert "seed 1, tasks × 10" in largest.label
+    assert (largest.value, largest.unit) == (pytest.approx(50.0), "%")
 
 
 def test_a_legend_of_two_columns_has_a_heading_over_each(drawn):
@@ -381,12 +408,36 @@ def test_shares_of_small_weights_have_an_axis_of_their_own(drawn):
             assert [text.get_text() for text in ax.texts] == ["0", "0.5", "1"] * (len(ax.texts) // 3)
 
 
-def test_the_effective_weights_are_said_by_their_size(study, drawn):
-    size = abs(study["structure"]["effective_weight"].sel(seed=1))
-    ends = [float(size.isel(step=n).mean()) for n in (0, -1)]
+def test_findings_of_weights_are_those_of_the_structure(study, numbers):
+    one = study["structure"].sel(seed=1)
+    size = abs(one["effective_weight"])
+    found = numbers(drawn_by("stage_figC6")(study, seeds=[1]))
+    for step, at in ((0, 0), (4000, -1)):
+        end = found("mean |effective weight|", f"step {step:,}")
+        assert end.value == pytest.approx(float(size.isel(step=at).mean()))
     small = float((size.isel(step=-1) < 0.1 * size.isel(step=-1).max()).mean())
-    said = f"Seed 1: the mean |effective weight| goes from {ends[0]:.3f} to {ends[1]:.3f}; {small:.0%} of the channels"
-    assert said in drawn("stage_figC6").caption
+    assert found("tenth")[1] == pytest.approx(100 * small)
+    found = numbers(drawn_by("stage_figC5")(study, seeds=[1]))
+    assert found("W_E at step 0").value == pytest.approx(100 * float(one["embedding_share"][0, -1]))
+    largest = numbers(drawn_by("stage_fig6b")(study, seeds=[1]))("largest trace")
+    trace = study["hessian"]["hessian_trace"].sel(seed=1)
+    assert [largest.value, largest.error] == pytest.approx([float(trace.max()), 3.0])
+    final = numbers(drawn_by("stage_figC7")(study, seeds=[1]))("mean weight of the last")
+    assert final.value == pytest.approx(float(one["norm_weight_mean"].isel(step=-1, norm=-1)))
+
+
+def test_findings_of_attention_name_the_heads_of_their_values(study, numbers):
+    last = study["structure"]["attention_entropy"].sel(seed=1).isel(step=-1)
+    sides = {"inputs": 2, "answers": 1}  # the first input sees nothing but itself
+    of = {
+        (head, side): float(last.sel(head=head)[query::2].mean())
+        for head in last["head"].values
+        for side, query in sides.items()
+    }
+    found = numbers(drawn_by("stage_figC8")(study, seed=1))
+    for which, chosen in (("(lowest)", min), ("(highest)", max)):
+        head, side = chosen(of, key=of.get)
+        assert found(which, f"head {head}", side).value == pytest.approx(of[head, side])
 
 
 def test_the_last_channel_is_drawn_as_it_is(study, drawn):

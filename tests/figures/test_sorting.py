@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 from matplotlib.collections import LineCollection
-from rllc.analysis.statistics import summarise
 
+from rllc.claims import Experiment, Run
+from rllc.claims import sorting as claims_of_sorting
 from rllc.figures.sorting.curves import sort_curves
 from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization
@@ -152,19 +152,23 @@ def test_one_head_finds_the_rank_of_its_circuits(sorting):
 
 
 def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(two):
-    """By the default config's statistics, early values far above all others and missing ones included."""
-    entries = yaml.safe_load((ROOT / "config/claims.yaml").read_text())["statistics"]
+    """By the functions of claims, early values far above all others and missing ones included."""
     high = two["llc"].copy(deep=True)
     high["llc"].loc[{"step": slice(None, 30)}] = 900.0
-    chosen = {name: {"unit": "1"} | entries[name] for name in ("llc_peak", "llc_peak_step", "llc_fall")}
-    table = summarise(chosen, {"llc": high})
+
+    def number(name, seed):
+        run = Run(Experiment("sort_2head_baseline", "sorting"), {"llc": high}, seed)
+        return float(getattr(claims_of_sorting, name)(run))
+
     for seed in (0, 1):
         one = {"llc": high.sel(seed=seed, distribution="lists")}
-        peak, row = llc_peak(one), table.sel(seed=seed)
-        assert (float(peak), int(peak["step"])) == (float(row["llc_peak"]), int(row["llc_peak_step"]))
-    statistic = float(table["llc_fall"].sel(seed=1))
+        peak = llc_peak(one)
+        assert float(peak) == pytest.approx(number("llc_peak", seed))
+        assert int(peak["step"]) == number("llc_peak_step", seed)
     drawing = sort_curves({**two, "llc": high}, seeds=[1])
-    assert found(drawing)["fall of the LLC from peak to end"].value == pytest.approx(100 * statistic)
+    assert found(drawing)["fall of the LLC from peak to end"].value == pytest.approx(
+        100 * number("llc_fall", 1)
+    )
     few = {"llc": high.sel(seed=0, distribution="lists").isel(step=slice(0, 5))}
     assert llc_peak(few) is None
 

@@ -1,4 +1,4 @@
-"""Stage boundaries where figures have them, and what is said where there is none."""
+"""Figures over stages of development: what is drawn, and their findings."""
 
 import json
 
@@ -11,7 +11,18 @@ from rllc.analysis.stages import stages
 from rllc.figures.depths import rllc_fig13_stages
 from rllc.figures.development import stage_figB1a, stage_figB2
 from rllc.figures.heads.composition import stage_figB5
-from rllc.figures.stage_bands import FALLING, LAST, LINE, OF_LOSS, OFF, POSSIBLE, RISING, SURE, of_llc
+from rllc.figures.stage_bands import (
+    FALLING,
+    LAST,
+    LINE,
+    OF_LOSS,
+    OFF,
+    POSSIBLE,
+    RISING,
+    SURE,
+    above_chance,
+    llc_findings,
+)
 from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
 from rllc.figures.style import DISTRUST
 from rllc.verdicts import REASONS
@@ -69,14 +80,17 @@ def test_boundaries_and_bands(datasets, misplaced):
     assert [text.get_text() for text in level.texts] == []
 
 
-def test_the_caption_says_whether_it_is_the_loss(datasets):
+def test_fig1a_of_two_settings_gives_the_likeness_to_the_loss_of_each(datasets, numbers):
     drawing = stage_fig1a_lm(datasets, seeds=[0])
-    words = f"{drawing.caption} {drawing.details}"
-    assert "LLC, published: no stage boundary is determined." in words
-    assert "LLC, published: correlation with the loss -1.000" in words
-    assert "mean loss of the chains 11.00 to 11.00 nats/token, more than uniform predictions (8.50)" in words
-    assert "LLC, sampling: boundaries peak" in words
-    assert "LLC, published: setting: n_beta 20." in words
+    found = numbers(drawing)
+    assert found("correlation", "published").value == pytest.approx(-1)
+    one = drawing.data.sel(distribution="mixture", seed=0)
+    assert found("held-out loss").value == float(one["loss"][-1])
+    late, loss = one["step"] >= 0.01 * STEPS[-1], datasets["llc"]["init_loss"]
+    alike = np.corrcoef(one["llc"][late], loss.sel(distribution="mixture", seed=0)[late])[0, 1]
+    assert found("correlation", "sampling").value == pytest.approx(alike)
+    assert found("LLC (published) at").value == pytest.approx(float(one["llc_published"][-1]))
+    assert any("n_beta 20" in each and "published" in each for each in drawing.conditions)
     assert np.allclose(drawing.data["llc_of_loss"].sel(setting="published"), drawing.data["llc_published"])
 
 
@@ -90,53 +104,82 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     assert lines(stage_fig4b_heads(datasets, setting="published").figure.axes[3]) == {}
 
 
-@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2, stage_figB5])
-def test_every_figure_of_stages_says_whether_they_are_the_loss(datasets, draw):
-    said = "correlation with the loss -1.000, mean loss of the chains 11.00 to 11.00 nats/token"
+def test_fig4b_gives_the_highest_scores_at_the_end(datasets, numbers):
+    scores = datasets["heads"]["prefix_matching"].isel(step=-1)
+    both, one = numbers(stage_fig4b_heads(datasets)), numbers(stage_fig4b_heads(datasets, seeds=[1]))
+    of_seeds = scores.max("head").values
+    assert both("prefix-matching")[1:3] == pytest.approx((of_seeds.mean(), of_seeds.std(ddof=1)))
+    head = scores.sel(seed=1).idxmax("head").item()
+    assert one("prefix-matching", f"head {head}").value == of_seeds[1]
+    icl = datasets["metrics"]["icl_score"].sel(seed=1).isel(step=-1)
+    icl = icl.sel(distribution="mixture") if "distribution" in icl.dims else icl
+    assert one("in-context").value == float(icl)
+
+
+@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_figB1a, stage_figB2])
+def test_figures_of_the_llc_give_the_likeness_to_the_loss_where_there_are_stages(datasets, numbers, draw):
     drawing = draw(datasets, setting="published")
-    assert said in drawing.caption
-    assert "orange" in drawing.details or draw is stage_figB1a
+    named = ["published"] if draw is stage_fig1a_lm else []
+    assert numbers(drawing)("correlation", *named).value == pytest.approx(-1)
+    assert any("11.00 nats/token" in each and "8.50" in each for each in drawing.conditions)
     bare = {name: each for name, each in datasets.items() if name != "stages"}
     drawing = draw(bare, setting="published")
-    assert "correlation" not in drawing.caption and "orange" not in drawing.details
+    assert not any("correlation" in each.label for each in drawing.findings)
+    assert not any("8.50" in each or each.startswith("Stages") for each in drawing.conditions)
 
 
-def test_the_control_is_drawn_and_its_share_is_said(datasets):
+def test_control_is_drawn_and_its_ratio_at_the_end_is_a_finding(datasets, numbers):
     llc = datasets["llc"]["llc"]
     off = llc * xr.where(llc["step"] > 1000, 1.25, 2.0)
     with_control = datasets | {"llc": datasets["llc"].assign(llc_gradient_off=off)}
     drawing = stage_fig1a_lm(with_control, seeds=[1])
-    said = "The LLC (sampling) is 0.50 to 0.80 times its control without loss gradient."
-    assert said in f"{drawing.caption} {drawing.details}"
+    assert numbers(drawing)("(sampling)", "control").value == pytest.approx(1 / 1.25)
     ax = drawing.figure.axes[1]
     dotted = [line for line in ax.lines if line.get_color() == OFF["color"]]
     assert np.allclose(dotted[0].get_ydata(), off.sel(distribution="mixture", seed=1))
     assert ax.get_ylim()[1] > float(off.sel(distribution="mixture").max())
 
 
-def test_of_several_seeds_the_extremes_are_said(datasets):
+def test_llc_findings_of_several_seeds_are_mean_and_sd(datasets):
     table = datasets["stages"].sel(setting="published", distribution="mixture")
     cells = {seed: table.sel(seed=seed).isel(boundary=[]) for seed in (0, 1)}
-    cells[1] = cells[1].assign(llc_loss_correlation=-0.5, sampled_loss=cells[1]["sampled_loss"] - 3)
-    alike, counted, parted = of_llc(cells)
-    assert alike == (
-        "LLC: correlation with the loss -1.000 to -0.500, mean loss of the chains 8.00 to 11.00 nats/token "
-        "(uniform predictions: 8.50)."
-    )
-    assert counted == "LLC: 0 determined and 0 possible stage boundaries over 2 seeds."
-    assert parted == "LLC: seed 0: no stage boundary is determined; seed 1: no stage boundary is determined."
-    assert of_llc({0: None}) == []
-    whole = {seed: table.sel(seed=0).isel(boundary=slice(3)) for seed in (0, 1)}
-    kinds, sure = ["start", "peak", "trough"], [[1, 0, 0], [0, 1, 0]]
+    cells[1] = cells[1].assign(llc_loss_correlation=-0.5)
+    alike, counted = llc_findings(cells)
+    assert (alike.value, alike.error) == pytest.approx((-0.75, 0.5 / 2**0.5))
+    assert (counted.value, counted.error) == (0.0, 0.0)
+    assert llc_findings({0: None}) == []
+    (alike, counted) = llc_findings({0: None, 1: cells[1]})
+    assert alike.label.endswith("(seed 1)") and alike.value == -0.5
+
+
+def test_boundaries_of_one_seed_are_its_determined_ones_but_for_the_flat_start(datasets):
+    table = datasets["stages"].sel(setting="published", distribution="mixture")
+    kinds, sure = ["start", "peak", "trough"], [[1, 0, 0], [1, 1, 0]]
     cells = {
-        seed: one.assign(
+        seed: table.sel(seed=0)
+        .isel(boundary=slice(3))
+        .assign(
             boundary_kind=("boundary", np.asarray(kinds, dtype=object)),
             boundary_determined=("boundary", sure[seed]),
             boundary_step=("boundary", [100.0, 1000.0, 6000.0]),
         )
-        for seed, one in whole.items()
+        for seed in (0, 1)
     }
-    assert of_llc(cells)[1] == "LLC: 0 to 1 determined and 1 to 2 possible stage boundaries over 2 seeds."
+    counted = llc_findings(cells)[1]
+    assert (counted.value, counted.error) == pytest.approx((0.5, 0.5**0.5))
+    (peak,) = llc_findings({1: cells[1]})[1:]
+    assert "peak" in peak.label and (peak.value, peak.unit) == (1000.0, "steps")
+    (none,) = llc_findings({0: cells[0]})[1:]
+    assert none.value == 0
+
+
+def test_above_chance_is_said_only_where_all_late_losses_are(datasets):
+    table = datasets["stages"].sel(setting="published", distribution="mixture")
+    cells = {seed: table.sel(seed=seed).isel(boundary=[]) for seed in (0, 1)}
+    assert len(above_chance(cells)) == 1
+    cells[1] = cells[1].assign(sampled_loss=cells[1]["sampled_loss"] - 3)  # 8 nats, below 8.5
+    assert above_chance(cells) == []
+    assert above_chance({0: None}) == []
 
 
 def test_what_the_loss_would_make_of_the_llc_is_drawn_and_moves_no_axis(datasets):
@@ -163,7 +206,6 @@ def test_slopes_of_loss_llc_and_norm(datasets, misplaced):
     dashed = [[a for a in ax.lines if a.get_color() == OF_LOSS["color"]] for ax in drawing.figure.axes]
     assert [bool(found) for found in dashed] == [False, True, False, False, False, False]  # of the LLC alone
     assert len(lines(drawing.figure.axes[0])) == int(of_llc.notnull().any()) * 4
-    assert "no stage boundary is determined" in stage_figB2(datasets, setting="published").caption
     norms = datasets["metrics"]["weight_norm"] * xr.DataArray(
         [1.0, 2.0, 3.0], datasets["metrics"]["distribution"].coords
     )
@@ -177,16 +219,27 @@ def test_a_line_per_seed(datasets, misplaced, unlike):
     drawing = stage_figB1a(datasets)
     assert misplaced(drawing) == []
     assert unlike(drawing, datasets) == []
-    assert "seed 1: boundaries" in f"{drawing.caption} {drawing.details}"
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
-    assert "over 2 seeds is 0 averaged over checkpoints" in drawing.caption
-    assert "over" not in stage_figB1a(datasets, seeds=[1]).caption.split(".")[0]
     assert "verdict" not in stage_figB1a(datasets, setting="published").data  # of which no estimate has any
     late = stage_figB1a(datasets | {"llc": datasets["llc"].isel(step=slice(9, None))}).data["verdict"]
     np.testing.assert_array_equal(
         late, datasets["llc"]["verdict"].sel(distribution=["mixture"]).where(late["step"] >= STEPS[9], 0)
     )
     assert late.dtype.kind == "i"
+
+
+def test_figb1a_gives_how_far_seeds_lie_apart_where_there_are_several(datasets, numbers):
+    llc = datasets["llc"]["llc"]
+    wide = datasets["llc"].assign(llc=llc + llc["seed"] * xr.where(llc["step"] == STEPS[9], 4.0, 2.0))
+    found = numbers(stage_figB1a(datasets | {"llc": wide}))
+    mean = (2.0 * (len(STEPS) - 1) + 4.0) / len(STEPS) / 2**0.5
+    assert found("sd of the LLC", "mean over").value == pytest.approx(mean)
+    assert found("sd of the LLC", "largest").value == pytest.approx(4.0 / 2**0.5)
+    one = stage_figB1a(datasets, seeds=[1])
+    assert not any(each.label.startswith("sd of") for each in one.findings)
+    last = datasets["llc"].sel(seed=1, distribution="mixture", step=STEPS[-1])
+    end = numbers(one)("LLC at step 50,000")
+    assert (end.value, end.error) == (float(last["llc"]), float(last["llc_se"]))
 
 
 def drawn_stages(figure):
@@ -226,6 +279,14 @@ def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced, unlik
     assert draw({key: each for key, each in datasets.items() if key != "stages"}).figure.legends == []
 
 
+@pytest.mark.parametrize("setting", ["sampling", "published"])
+@pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2])
+def test_captions_of_stages_keep_to_their_length(datasets, draw, setting):
+    drawing = draw(datasets, setting=setting)
+    assert len(drawing.caption.split()) <= 120 and len(drawing.title.split()) <= 20
+    assert 0 < len(drawing.findings) <= 8 and np.isfinite([each.value for each in drawing.findings]).all()
+
+
 def test_a_ring_is_under_its_curve(datasets, misplaced):
     """Every estimate is faulty, so that rings are everywhere."""
     llc = datasets["llc"].drop_vars("status")
@@ -241,16 +302,18 @@ def test_a_ring_is_under_its_curve(datasets, misplaced):
             found += sum(len(ring.get_xdata()) for ring in rings)
             assert all(ring.get_zorder() < each.get_zorder() for ring in rings for each in curves)
         assert found >= len(STEPS)
-        words = f"{drawing.caption} {drawing.details}"
-        assert f"of {found} estimates are not reliable and have a ring" in words
+        assert f"of {found} estimates are not reliable" in drawing.caption
 
 
-def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datasets, misplaced):
+def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datasets, misplaced, numbers):
     given = {name: datasets[name] for name in ("metrics", "llc", "stages")}
     drawing = rllc_fig13_stages(given, title="deep")
     (below,) = drawing.figure.legends
     assert {text.get_text().rpartition(", ")[2] for text in below.get_texts()} == {"seed 0"}
-    assert "Stages: of deep alone, seed 0." in drawing.caption
+    assert any(each.startswith("Stages") and "seed 0" in each for each in drawing.conditions)
     assert misplaced(drawing) == []
+    shared = datasets["llc"].sel(distribution="mixture", step=STEPS[-1])
+    end = numbers(drawing)("LLC of deep")
+    assert end.value == pytest.approx(float(shared["llc"].mean()))
     (below,) = rllc_fig13_stages(given, title="deep", seeds=[1]).figure.legends
     assert not any("seed" in text.get_text() for text in below.get_texts())

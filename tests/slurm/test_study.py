@@ -18,7 +18,7 @@ from rllc.study.reading import read
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {
     "all", "read_corpus", "make_tokenizer", "summarise_corpora", "gather", "training_loss",
-    "summarise", "judge", "draw", "animate", "page", *(row.name for row in ANALYSES if row.local),
+    "judge", "claims_page", "draw", "animate", "page", *(row.name for row in ANALYSES if row.local),
 }  # fmt: skip
 # What is compared with a local run: of every kind of work one part, of two measures the dataset too.
 CELLS = "results/ci/language/parts"
@@ -31,7 +31,7 @@ COMPARED = [
     f"{CELLS}/heads/seed0.from0.nc",
 ]
 
-DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_gradient_off", "claims_sorting"}
+DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_gradient_off", "claims"}
 
 
 def fewer(root):

@@ -1,4 +1,4 @@
-"""Which distributions a dataset has, and which statistics an experiment."""
+"""Which datasets an experiment has, and which distributions a dataset."""
 
 import pytest
 
@@ -7,10 +7,7 @@ from rllc.study.datasets import (
     TRAINING_LOSS,
     datasets,
     distributions,
-    judged,
     measured,
-    statistics,
-    summarised,
     traced,
     words,
 )
@@ -30,24 +27,6 @@ def test_distributions_of_a_measure_are_in_the_order_of_the_experiment(config):
     experiment = read(config).experiments["language"]
     assert distributions(experiment, "hessian") == ["english", "code"]
     assert measured(experiment)["hessian"].distributions == ["english", "code"]
-
-
-@pytest.mark.parametrize(("named", "has"), [(["mixture"], True), (["mixture", "code"], False)])
-def test_a_statistic_without_a_distribution_is_of_datasets_that_have_one(config, named, has):
-    config["experiments"]["language"]["sampling"]["full"]["distributions"] = named
-    study = read(config)
-    assert ("llc_peak" in statistics(study, study.experiments["language"])) == has
-
-
-def test_statistics_of_types_of_heads_are_of_experiments_that_name_the_types(config):
-    study = read(config)
-    experiment = study.experiments["language"]
-    untyped = experiment.model_copy(update={"head_types": None})
-    without = study.model_copy(update={"experiments": {**study.experiments, "language": untyped}})
-    before, left = statistics(study, experiment), statistics(without, untyped)
-    asking = {name for name, entry in before.items() if entry.by_type}
-    assert asking and not asking & {*left}
-    assert {name for name, entry in before.items() if not (entry.by_type or entry.named)} <= {*left}
 
 
 @pytest.mark.parametrize("kinds", [(), ("full",), ("full", "heads")])
@@ -94,29 +73,3 @@ def test_losses_have_the_unit_of_the_task(config):
         "icl_score_se": "squared error",
     }  # fmt: skip
     assert squares["weight_norm"] == row.words["weight_norm"]
-
-
-def test_a_claim_about_what_is_not_measured_is_left_out_with_what_presupposes_it(config):
-    config["claims"]["follows"] = {
-        **config["claims"]["rank_2heads"], "given": "peak_2heads", "text": "It follows.",
-    }  # fmt: skip
-    assert {"follows", "peak_2heads", "rank_2heads"} <= set(judged(read(config)))
-    config["experiments"]["sort_2head_baseline"]["sampling"]["full"] = None
-    config["figures"] = {}
-    config["animations"] = {}
-    left = set(judged(read(config)))
-    assert "rank_2heads" in left and not {"follows", "peak_2heads"} & left
-
-
-def test_a_statistic_may_read_what_only_the_calibration_asks_for():
-    """It is made for the statistic then, and no part of what the experiment has by itself."""
-    study = read(defaults.load(["config/regression.yaml"]))
-    experiment = study.experiments["regression"]
-    assert "dependence" not in datasets(experiment)
-    assert {"regression_seeding", "regression_likelihood"} <= set(statistics(study, experiment))
-    read_off = summarised(study)["regression"]
-    assert "dependence" in read_off and "calibration" not in read_off
-    assert {"seeding", "likelihood_same", "data_size", "batch_size"} <= set(judged(study))
-    without = experiment.calibration.model_copy(update={"dependence": None})
-    changed = {**study.experiments, "regression": experiment.model_copy(update={"calibration": without})}
-    assert "seeding" not in judged(study.model_copy(update={"experiments": changed}))

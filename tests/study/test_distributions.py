@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from rllc.study import defaults
-from rllc.study.datasets import distributions, judged, trained_on
+from rllc.study.claims import judged
+from rllc.study.datasets import distributions, trained_on
 from rllc.study.reading import read
 
 ROOT = Path(__file__).parents[2]
-CLAIMS = {"shifted_copies", "code_is_exception", "science_fall", "boundaries_kept"}
 
 
 def study(*overlays):
@@ -39,11 +39,11 @@ def test_stand_ins_are_of_the_lock_and_nothing_that_is_trained_on_is_held_out():
 @pytest.mark.parametrize(
     "overlays", [("distributions.yaml",), ("paper.yaml", "distributions_paper.yaml")], ids=" ".join
 )
-def test_every_text_has_a_panel_and_the_claims_are_judged(overlays):
+def test_every_text_has_a_panel_and_claims_may_read_it(overlays):
     made = study(*overlays)
     figure, language = made.figures["rllc_fig12_drllc_datasets"], made.experiments["language"]
     measured = {*distributions(language, "llc")} - {language.domains.reference}
-    assert measured == {*figure.options["families"]} and {*judged(made)} >= CLAIMS
+    assert measured == {*figure.options["families"]} and "domains" in judged(made)["language"]
 
 
 @pytest.mark.parametrize(

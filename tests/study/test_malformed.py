@@ -91,10 +91,9 @@ NULLABLE = {
     "decay", "stabilizer", "sampler_options", "of", "bound", "stage", "among", "divided_by", "needs", "types",
 }  # fmt: skip
 # lists that may be empty, or are refused later, with what else contradicts
-EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science"}
+EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science", ("claims",)}
 EMPTY |= {("experiments", name, "distributions") for name in EVERY_KEY["experiments"]}
 SIGNED = {"at_least", "at_most", "threshold", "bound"}
-STEPS = {"from_step", "to_step", "step", "until"}  # of statistics: numbers, or the names of others
 FIRST = {"like", "family"}  # are followed before the rest is read
 SEVERAL = {("distributions", "my_text", "path")}  # of two kinds
 
@@ -105,12 +104,8 @@ SEVERAL = {("distributions", "my_text", "path")}  # of two kinds
 def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
     """All keys of the kind at once, but for those that say how the others are read: each must be named."""
     places = [place for place, value in leaves(EVERY_KEY) if kind(value) == of and place not in SEVERAL]
-    labels = {("statistics", each) for each in ("at", "against_at", "divided_by")}  # text or numbers
-    places = [place for place in places if (place[0], *place[2:3]) not in labels]
     but = FIRST | (SIGNED if wrong == -1 else NULLABLE if wrong is None else EMPTY if wrong == [] else set())
     places = [place for place in places if not but & {place, place[-1]}]
-    if (of, wrong) in (("number", "many"), ("text", 3)):
-        places = [place for place in places if not (place[0] == "statistics" and place[-1] in STEPS)]
     leading = [place for place in places if "model" in place or place[-1] == "source"]
     for group in leading, [place for place in places if place not in leading]:
         config = EVERY_KEY
@@ -136,11 +131,9 @@ NAMED = {
     "experiments",
     "figures",
     "animations",
-    "statistics",
-    "claims",
     "settings",
 }
-ENTRIES = NAMED | {"weights", "at", "against_at", "divided_by"}
+ENTRIES = NAMED | {"weights"}
 
 
 def kinds_of_tables():
@@ -193,13 +186,7 @@ REFERENCES = [
     ("figures.stage_fig1a_lm.options.distribution", "mixture"),
     ("animations.sort_2head_baseline.draws", "sort_animation"),
     ("animations.sort_2head_baseline.experiment", "sort_2head_baseline"),
-    ("statistics.lead.of", "metrics.accuracy"),
-    ("statistics.lead.against", "metrics.weight_norm"),
-    ("statistics.lead.statistic", "step_lead"),
-    ("statistics.at_step.at.distribution", "mixture"),
-    ("claims.bounded.experiment", "sort_1head"),
-    ("claims.bounded.versus", "sort_2head_baseline"),
-    ("claims.bounded.statistic", "llc_peak_step"),
+    ("claims", ["heads"]),
 ]
 
 

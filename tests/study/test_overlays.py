@@ -60,42 +60,11 @@ def test_with_an_experiment_goes_what_names_it():
         "experiments": {"a": None, "b": {}},
         "figures": {"of_a": {"experiment": "a"}, "of_b": {"experiment": "b"}, "of_none": {}, "gone": None},
         "distributions": {"taught": {"source": "model", "experiment": "a"}, "text": {"source": "files"}},
-        "claims": {"one": {"experiment": "b", "versus": "a"}, "two": {"experiment": "b"}},
     }
     found = resolved(config)
     assert list(found["experiments"]) == ["b"]
     assert list(found["figures"]) == ["of_b", "of_none"]
     assert list(found["distributions"]) == ["text"]
-    assert list(found["claims"]) == ["two"]
-
-
-def test_with_a_distribution_go_statistics_that_name_it_and_what_is_made_of_them():
-    def on(text, **more):
-        return {"of": "rllc.rllc", "at": {"distribution": text}, **more}
-
-    config = {
-        "distributions": {"gone": None, "kept": {}, "taught": {"source": "model", "experiment": "a"}},
-        "experiments": {"a": None},
-        "statistics": {
-            "first": on("gone"),
-            "ratio": on("kept", divided_by={"distribution": "taught"}),
-            "other": {"against_at": {"distribution": "gone"}},
-            "mean": {"among": ["first", "second"]},
-            "later": on("kept", from_step="mean"),
-            "second": on("kept", step=100),
-            "misspelt": on("kpet"),
-        },
-        "claims": {
-            "one": {"statistic": "later"},
-            "two": {"statistic": "second"},
-            "three": {"statistic": "second", "given": "one"},
-            "first": {"statistic": "second"},
-        },
-    }
-    found = resolved(config)
-    assert list(found["statistics"]) == ["second", "misspelt"]
-    assert list(found["claims"]) == ["two", "first"]
-    assert list(resolved(config | {"distributions": {"kept": {}}})["claims"]) == [*config["claims"]]
 
 
 @pytest.mark.parametrize("model", [None, "two heads", {}])

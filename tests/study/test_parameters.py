@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.io import get_wildcard_names
 
-from rllc.study.datasets import statistics as statistics_of
-from rllc.study.parameters import as_json, compute, segment, statistics
+from rllc.study.parameters import as_json, compute, segment
 from rllc.study.reading import read
 
 TEXT = st.text(st.sampled_from('ab{}"\\ ,:$_')) | st.text()
@@ -21,16 +20,6 @@ def test_braces_in_texts_are_no_wildcards_of_snakemake(value):
 def test_texts_without_braces_stay_as_they_were():
     value = {"a": ["b", {"c": 1.5}], "d": 'e "f" \\'}
     assert as_json(value) == json.dumps(value)
-
-
-def test_statistics_are_plain_data_of_what_an_experiment_asks_for(config):
-    study, count = read(config), 0
-    for experiment in study.experiments.values():
-        asked, told = statistics_of(study, experiment), statistics(study, experiment)
-        assert json.loads(json.dumps(told)) == told and told.keys() == asked.keys()
-        assert all(type(asked[name])(**entry) == asked[name] for name, entry in told.items())
-        count += len(told)
-    assert count
 
 
 def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):

@@ -120,12 +120,12 @@ def test_an_entry_set_to_null_is_removed(config):
     assert "corpus_summary" not in read(config).figures
 
 
-def test_the_figure_of_the_claims_goes_where_nothing_is_summarised(config):
-    assert "claims_sorting" in read(config).figures
-    assert "claims_sorting" not in read(config | {"statistics": {}, "claims": {}}).figures
+def test_figures_of_claims_go_where_nothing_is_judged(config):
+    assert {"claims", "sort_summary"} <= {*read(config).figures}
+    assert not {"claims", "sort_summary"} & {*read(config | {"claims": []}).figures}
     config["experiments"] |= {"sort_1head": None, "sort_2head_baseline": None}
-    assert not {"claims_sorting", "sort_summary"} & {*read(config).figures}
-    assert "claims_heads" in read(config).figures
+    figures = read(config).figures
+    assert "claims" in figures and "sort_summary" not in figures
 
 
 def test_datasets_follow_what_an_experiment_declares(config):
@@ -169,7 +169,7 @@ def test_text_that_is_trained_on_is_used_though_nothing_is_measured_on_it(config
     config["experiments"]["language"]["distributions"] = ["english"]
     del config["distributions"]["one_layer"]
     only = read(
-        {name: {} if name in ("statistics", "claims", "figures") else each for name, each in config.items()}
+        {name: type(each)() if name in ("claims", "figures") else each for name, each in config.items()}
     )
     assert only.experiments["language"].training.distribution == "mixture"
     assert list(used_texts(only)) == ["english", "mixture"]

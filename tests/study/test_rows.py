@@ -185,5 +185,5 @@ def test_figures_are_asked_for_and_sorted_by_what_they_are_of():
             assert row.category == ("validation" if validation else known[package]), name
         else:
             assert row.category in {"heads", "clusters", "baselines", "stages", "tokens", "data"} | (
-                {"sorting"} if name == "claims_sorting" else set()
+                {"claims"} if name == "claims" else set()
             ), name

@@ -5,8 +5,6 @@ import pytest
 BRACES = """
 distributions: {english: {label: "{LaTeX} and $x_{ind}$"}}
 experiments: {language: {label: "{0}"}, sort_1head: {label: "{seed}"}}
-claims: {peak_1head: {text: "{x} of {experiment}"}}
-statistics: {llc_peak: {label: "$L_{peak}$ {wildcards.seed}"}}
 """
 
 

@@ -1,4 +1,4 @@
-"""The CI study's list sorting, end to end: lists, circuits, statistics, claims, animation."""
+"""The CI study's list sorting, end to end: lists, circuits, claims, animation."""
 
 import json
 
@@ -91,7 +91,7 @@ def test_a_further_variation_is_one_entry(checkout):
     )
     plan = checkout.plan(overlays=(overlay,))
     others = {rule for rule, wildcards in plan if "sort_3head" not in str(wildcards)}
-    assert others <= {"all", "judge", "draw"}
-    assert {"train", "sample_heads", "circuits", "summarise"} <= {rule for rule, _ in plan}
+    assert others <= {"all", "judge", "claims_page", "draw"}
+    assert {"train", "sample_heads", "circuits"} <= {rule for rule, _ in plan}
     drawn = {wildcards.get("figure") for rule, wildcards in plan if rule == "draw"}
-    assert {"sort_3head", "sort_3head_circuits", "sort_3head_specialization", "claims_sorting"} <= drawn
+    assert {"sort_3head", "sort_3head_circuits", "sort_3head_specialization", "claims"} <= drawn

@@ -13,8 +13,8 @@ AFTER_SAMPLING = {
     "staggered",
     "draw",
     "animate",
-    "summarise",
     "judge",
+    "claims_page",
 }
 SAMPLING = {"sample_heads", "sample_full", "sample_other"}
 TEXT = {"read_corpus", "mix_corpora", "make_tokenizer", "make_blocks", "summarise_corpora"}

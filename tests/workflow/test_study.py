@@ -150,7 +150,7 @@ def test_every_variable_of_an_analysis_has_its_words(finished):
 def test_every_dataset_has_short_names_and_units_on_all_variables_and_coordinates(finished):
     """In every file but parts, which are no results; those of figures too."""
     files = [file for file in (finished.root / "results/ci").rglob("*.nc") if "parts" not in file.parts]
-    assert {"claims.nc", "corpus.nc", "summary.nc", "rllc.nc", "traces.nc"} <= {file.name for file in files}
+    assert {"claims.nc", "corpus.nc", "rllc.nc", "traces.nc"} <= {file.name for file in files}
     for file in files:
         with xr.open_dataset(file) as dataset:
             for name, variable in dataset.variables.items():

@@ -4,11 +4,19 @@ Needs the datasets of every experiment that the config's `claims` are about. Mak
 `claims.html`, the same as a page.
 """
 
+THEIRS = sorted(
+    (ROOT / "src/rllc/claims/data").glob("*.csv")
+)  # curves of the claimants
+
 
 rule judge:
     """Every claim on every experiment that it is about."""
     input:
-        datasets=[AT.dataset(name, each) for name, listed in JUDGED.items() for each in listed],
+        datasets=[
+            AT.dataset(name, each)
+            for name, listed in JUDGED.items()
+            for each in listed
+        ],
         own=claims.files(STUDY),
     output:
         output=AT.claims(),
@@ -25,7 +33,7 @@ rule judge:
         code=code("judge"),
         claims=as_json(parameters.claims(STUDY)),
         names=as_json({"datasets": JUDGED}),
-        digests=CONTENTS.digest(claims.files(STUDY)),
+        digests=CONTENTS.digest([*claims.files(STUDY), *THEIRS]),
         datasets=listed("datasets"),
         own=listed("own"),
     message:

@@ -187,7 +187,7 @@ def mean_departure(curve: xr.DataArray) -> xr.DataArray:
 
 
 def roughness(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
-    """Return the root mean square second difference of neighbouring checkpoints, over the range of the values.
+    """Return the root mean square second difference of checkpoints over the range of the values.
 
     Checkpoints count as evenly spaced. With standard errors, the mean square that independent noise of this
     size gives, e[i-1]^2 + 4 e[i]^2 + e[i+1]^2, is subtracted first; 0 where noise explains all. NaN for a

@@ -30,6 +30,6 @@ from rllc.claims.run import Run
 
 __all__ = [
     "Claim", "Experiment", "NotJudged", "Run", "Statistic", "change", "claim", "fall", "fall_to_minimum",
-    "last", "log2_gain", "log2_ratio", "maximum", "minimum", "number", "peak_step", "pearson", "smooth", "spearman",
-    "value_at",
+    "last", "log2_gain", "log2_ratio", "maximum", "minimum", "number", "peak_step", "pearson",
+    "smooth", "spearman", "value_at",
 ]  # fmt: skip

@@ -77,6 +77,7 @@ class Claim:
     reached: int = 0
     correction: str = ""
     family: str = ""
+    shuffle: bool = True
     work: str = ""
 
     def applies(self, experiment: Experiment) -> bool:
@@ -104,6 +105,7 @@ def claim(
     reached: int = 0,
     correction: str = "",
     family: str = "",
+    shuffle: bool = True,
 ) -> Callable[[Function], Function]:
     """Put a claim on a function that gives its number for one run; several may stand on one function.
 
@@ -121,6 +123,8 @@ def claim(
     reached     step that the claim speaks of: shorter trainings are not judged
     correction  how the claim departs from the one that was fixed before results, and why
     family      under which it stands in tables; default the label of its experiment
+    shuffle     whether the types of heads that it reads are shuffled to see how often chance passes; False
+                where it does not speak of types
 
     Raises ValueError where bounds are missing or contradict each other.
     """
@@ -138,7 +142,7 @@ def claim(
         statistic = _statistic(function, label, unit)
         made = Claim(
             name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
-            ratio, given, published, reached, correction, family,
+            ratio, given, published, reached, correction, family, shuffle,
         )  # fmt: skip
         function.claims = [made, *getattr(function, "claims", [])]
         return function

@@ -128,6 +128,7 @@ def simple_is_low_induction(run: Run) -> Number:
     source=f"{PAPER}, fig 1",
     label="rLLC of the bracket head less other multigram heads of layer 1",
     at_most=0,
+    shuffle=False,
 )
 def simple_is_low_dyck(run: Run) -> Number:
     return _of_classification(run, "dyck_less_others")
@@ -136,7 +137,8 @@ def simple_is_low_dyck(run: Run) -> Number:
 def _multigram_correlation(run: Run, layer: int | None) -> Number:
     """Return Spearman's correlation of rLLC and number of multigrams over multigram heads.
 
-    It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is one number for all seeds.
+    It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is
+    one number for all seeds.
     """
     upper, squares = 0.0, [0.0, 0.0]
     count = 0
@@ -268,6 +270,7 @@ def induction_split(run: Run) -> Number:
     source=f"{PAPER}, F.5.4",
     label="adjusted Rand index of two of four algorithms, mean",
     at_least=0.8,
+    shuffle=False,
 )
 def algorithms_agree(run: Run) -> Number:
     return _of_clusters(run, "algorithms_agree")
@@ -278,6 +281,7 @@ def algorithms_agree(run: Run) -> Number:
     source=f"{PAPER}, F.5.3",
     label="adjusted Rand index of Euclidean clusters with and without z-scores, mean",
     at_least=0.8,
+    shuffle=False,
 )
 def standardising_harmless(run: Run) -> Number:
     return _of_clusters(run, "standardizing_keeps")
@@ -290,6 +294,7 @@ def standardising_harmless(run: Run) -> Number:
     at_most=1,
     correction="it could not fail: indices that pick a number of clusters at random pass too, and the "
     "reason says how often",
+    shuffle=False,
 )
 def indices_useless(run: Run) -> Number:
     _of_clusters(run, "indices_right")
@@ -488,6 +493,7 @@ def types_by_tokens(run: Run) -> Number:
     label="largest share of brackets of a head of layer 1",
     at_least=0.9,
     correction=BINOMIAL,
+    shuffle=False,
 )
 def dyck_pure(run: Run) -> Number:
     return _share(run, "dyck_share")
@@ -499,6 +505,7 @@ def dyck_pure(run: Run) -> Number:
     label="bracket heads by plurality",
     unit="heads",
     at_least=2,
+    shuffle=False,
 )
 def dyck_three(run: Run) -> Number:
     return _of_classification(run, "dyck_heads")
@@ -510,6 +517,7 @@ def dyck_three(run: Run) -> Number:
     label="bracket heads of layer 0",
     unit="heads",
     at_least=1,
+    shuffle=False,
 )
 def dyck_three_layer0(run: Run) -> Number:
     return _of_classification(run, "dyck_heads_layer0")
@@ -520,6 +528,7 @@ def dyck_three_layer0(run: Run) -> Number:
     source=f"{PAPER}, B.3.2",
     label="share of brackets at whose opener bracket heads of layer 1 look",
     at_least=0.5,
+    shuffle=False,
 )
 def dyck_attends_opener(run: Run) -> Number:
     return _of_classification(run, "dyck_attends_opener")
@@ -530,6 +539,7 @@ def dyck_attends_opener(run: Run) -> Number:
     source=f"{PAPER}, B.3.2",
     label="largest attention weight of bracket heads, layer 0 less layer 1",
     at_most=0,
+    shuffle=False,
 )
 def dyck0_diffuse(run: Run) -> Number:
     return _of_classification(run, "dyck_diffuse")
@@ -541,6 +551,7 @@ def dyck0_diffuse(run: Run) -> Number:
     label="largest share of skip n-grams of a head",
     at_least=0.4,
     correction=BINOMIAL,
+    shuffle=False,
 )
 def skip_head(run: Run) -> Number:
     return _share(run, "skip_share")
@@ -551,6 +562,7 @@ def skip_head(run: Run) -> Number:
     source=f"{PAPER}, B.5.2",
     label="Kendall's tau of n-grams with the order Dyck, skip n-gram, n-gram heads",
     at_least=0.5,
+    shuffle=False,
 )
 def ngram_order(run: Run) -> Number:
     return _of_classification(run, "ngram_order")
@@ -562,6 +574,7 @@ def ngram_order(run: Run) -> Number:
     label="smallest share of a head's tokens that four patterns explain",
     at_least=0.9,
     correction=BINOMIAL,
+    shuffle=False,
 )
 def all_explained(run: Run) -> Number:
     return _share(run, "least_explained")
@@ -584,6 +597,7 @@ def start_as_ngram(run: Run) -> Number:
     label="share of brackets of layer 0's bracket head, end less first step",
     at_least=0.1,
     correction=BINOMIAL,
+    shuffle=False,
 )
 def dyck_late(run: Run) -> Number:
     return _share(run, "dyck_share_gained", difference=True)
@@ -594,6 +608,7 @@ def dyck_late(run: Run) -> Number:
     source="ours",
     label="smallest ratio of a head's largest share to that by chance",
     at_least=2,
+    shuffle=False,
 )
 def enrichment(run: Run) -> Number:
     return _of_classification(run, "enrichment")
@@ -698,6 +713,7 @@ def l1_alike_early(run: Run) -> Number:
     source=f"{PAPER}, 4.3, fig 5",
     label="share of heads whose ratio of the one-layer model to text ends below its early mean",
     at_least=1,
+    correction="ratios are compared; before, their logarithms, undefined where an rLLC is not positive",
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)
@@ -1014,8 +1030,9 @@ def _smoothness(run: Run, variable: str, text: str) -> xr.DataArray:
 
 def _rougher(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """Return the median over heads of the ratio of two roughnesses."""
-    if not bool((other > 0).any()):
-        raise NotJudged("noise alone makes the other curves as rough as they are")
+    for name, each in (("first", one), ("second", other)):
+        if not bool((each.median("head") > 0).any()):
+            raise NotJudged(f"noise of the quoted errors alone makes the {name} curves as rough as they are")
     return (one / other.where(other > 0)).median("head")
 
 

@@ -1,5 +1,4 @@
-"""The engine: every claim, judged seed by seed, with errors, the prior-only control, and what chance would
-give."""
+"""The engine: every claim, judged seed by seed, with errors, control and what chance would give."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, permutations, product
@@ -86,20 +85,21 @@ def judge(
     each, called
     ``<claim>.<experiment>``.
 
-    A seed passes where the whole Student interval of the value lies within the bounds, and fails where all
-    of it lies beyond one of them. Between the two it is undecided, and also where an error is not known,
-    where more
-    than ``DOUBTED`` of the estimates behind the value are not reliable, and where the claim that it
-    presupposes does not
-    pass. A value of what is not sampled has an interval without length. The interval is of one seed and one
-    claim: it holds
-    no bias of a maximum, and is not widened for the number of claims. To first order the error of a
-    difference v - w is
-    sqrt(s^2 + t^2), that of a ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n
-    for the mean w over n seeds.
+    A seed passes where the whole Student interval of the value lies within the bounds, and fails where
+    all of it lies beyond one of them. Between the two it is undecided, and also where an error is not
+    known, where more than ``DOUBTED`` of the estimates behind the value are not reliable, and where the
+    claim that it presupposes does not pass. A value of what is not sampled has an interval without
+    length. The interval is of one seed and one claim: it holds no bias of a maximum, and is not widened
+    for the number of claims. To first order the error of a difference v - w is sqrt(s^2 + t^2), that of a
+    ratio sqrt(s^2 + (v t / w)^2) / |w|, with t = sqrt(sum of squared errors) / n for the mean w over n
+    seeds.
 
     Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of
-    shuffles in which every seed passes by its value alone. Above ``CHANCE`` the claim is not judged.
+    orders in which every seed passes by its value alone. Above ``CHANCE`` a claim that does not fail is
+    not judged: that it passes would say nothing. With few heads the measured order alone can be so large
+    a share.
+
+    Raises ValueError where a claim presupposes one that there is not.
     """
     known = {each.name for each in claims}
     if unknown := [
@@ -164,9 +164,9 @@ def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: C
 def verdict(passes: np.ndarray) -> str:
     """Return one of ``VERDICTS`` from the flags of all seeds.
 
-    It is "holds" where all seeds that are reached pass, "does not" where all fail, else "half", if that is the
-    same whichever way the undecided ones turn out; else "undecided". One seed that passes and one that fails
-    are "half" beside any number of undecided ones.
+    It is "holds" where all seeds that are reached pass, "does not" where all fail, else "half", if that is
+    the same whichever way the undecided ones turn out; else "undecided". One seed that passes and one that
+    fails are "half" beside any number of undecided ones.
     """
     reached = passes[~np.isin(passes, OPEN)]
     decided = reached[reached >= 0]
@@ -368,9 +368,9 @@ def _row(
             control = None
     judged, reason = verdict(outcome.passes), _reasons(table.of(claim.statistic, name), outcome.passes)
     share, count = chance
-    if share > CHANCE and judged not in ("not reached", "not judged"):
+    if share > CHANCE and judged in ("holds", "half", "undecided"):
         judged = "not judged"
-        reason = f"chance passes: every seed passes in {share:.0%} of {count} shuffles of the types of heads"
+        reason = f"chance passes: every seed passes in {share:.0%} of {count} orders of the types of heads"
     none = np.full_like(outcome.values, NAN)
     return {
         "value": outcome.values,
@@ -469,6 +469,7 @@ def _chances(
             n
             for n, (each, of) in enumerate(rows)
             if of == name
+            and each.shuffle
             and not each.versus
             and any(v.by_type for v in table.of(each.statistic, name).values())
         ]

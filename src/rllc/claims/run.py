@@ -7,6 +7,7 @@ and for runs in which the types of heads are shuffled. A claim's function does n
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -213,6 +214,19 @@ class Run:
                 reading.freedom = np.full(reading.normals.shape[1], freedom)
             value = (value + error * normals).transpose(REDRAW, *value.dims)
         return value.rename(variable).assign_coords({LAST_STEP: last_step})
+
+    def every_seed(self, variable: str, **asked: Any) -> xr.DataArray:
+        """Return ``curve`` of every seed that has one, along a dim ``seed``; NaN at steps that a seed lacks.
+
+        Raises Absent and, where this seed has none, NotJudged.
+        """
+        found = {self.seed: self.curve(variable, **asked)}
+        for seed in self.datasets[variable.rpartition(".")[0]]["seed"].values.tolist():
+            if seed != self.seed:
+                with suppress(NotJudged):
+                    found[seed] = self.like(seed=seed, readings=self.readings).curve(variable, **asked)
+        label = xr.DataArray(list(found), dims="seed", name="seed")
+        return xr.concat([found[seed].drop_vars(LAST_STEP) for seed in found], label, join="outer")
 
     def error(self, variable: str, *, heads: Sequence[str] | None = None, **labels: Any) -> xr.DataArray:
         """Return the standard errors of a variable, which are not redrawn.

@@ -1,36 +1,28 @@
 """What the model predicts as it learns (arXiv 2402.02364, Figs. 4a and B6)."""
 
-from functools import partial
-
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import at_end, fitting, known, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, level, sheet
 from rllc.figures.stage_bands import (
-    AT_ONE_LOSS,
-    OF_BANDS,
-    OF_STAGES,
     OFF_OF,
     Cells,
-    among,
+    above_chance,
     bands,
     curves_of,
     estimates,
-    explained,
     llc_curves,
+    llc_findings,
     llc_keys,
-    of_llc,
+    of_stages,
     within,
 )
+from rllc.units import NATS
 
 BOUND = {"color": "#882255", "linewidth": 1.1, "linestyle": (0, (4, 2))}
 SCORE, KEPT, ZEROED = ({"color": color, "marker": "o"} for color in ("#332288", "#333333", "#CC6677"))
-WHAT = (
-    "Bigram score: cross-entropy of the predictions after a token against the bigrams of the training text, "
-    "at least their entropy. n-gram score: loss of text over loss of the last token of common n-grams, at "
-    "the same position."
-)
 
 
 @style.styled
@@ -42,12 +34,21 @@ def stage_fig4a_behaviour(
     datasets  ``ngrams``, ``positions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
-    rows, data, cells, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
+    rows, data, cells = _behaviour(datasets, distribution, seeds, setting)
     figure, _ = sheet(rows, panel=(column_width(data), 1.8), sharex=True, sharey="row")
-    return captions.drawing(
-        figure, data, *among(findings, cells), WHAT, conditions=[contexts, "No uncertainty is drawn."],
-        details=[explained(OF_BANDS, cells)],
-    )  # fmt: skip
+    name = data["distribution"].item()
+    return Drawing(
+        figure,
+        data,
+        f"Bigram score, loss with and without W_pos, and n-gram scores on {inputs.one_label(data, name)}.",
+        known(_findings(data.sel(distribution=name))),
+        [
+            *conditions.contexts(datasets["ngrams"], "ngrams"),
+            *of_stages(cells),
+            *above_chance(cells),
+            *conditions.seeds(data),
+        ],
+    )
 
 
 @style.styled
@@ -58,7 +59,7 @@ def stage_figB6(  # noqa: N802
 
     datasets  ``metrics``, ``llc`` or ``llc.<setting>``, ``ngrams``, ``positions``; ``stages``
     """
-    rows, data, cells, findings, contexts = _behaviour(datasets, distribution, seeds, setting)
+    rows, data, cells = _behaviour(datasets, distribution, seeds, setting)
     name, steps = data["distribution"].item(), data["step"].values
     llc = estimates(datasets, setting)
     parts = [inputs.need(datasets, "metrics", "loss")[["loss"]].rename(loss="test_loss")]
@@ -78,18 +79,20 @@ def stage_figB6(  # noqa: N802
     rows = [Row("nats/token", losses), Row("LLC", levels, llc_keys(data, *cells.values())), *rows]
     figure, _ = sheet(rows, panel=(column_width(data), 1.6), sharex=True, sharey="row")
     shown = data.sel(step=llc["step"].values)
-    conditions, details = captions.of_estimates(llc, shown, "llc", "test_loss")
-    return captions.drawing(
-        figure, data, *of_llc(cells), *findings, WHAT,
-        conditions=[contexts, explained(AT_ONE_LOSS, cells), *conditions],
-        details=[*details, explained(OF_STAGES, cells)],
-    )  # fmt: skip
+    one = data.sel(distribution=name)
+    title = (
+        "Held-out loss, full-model LLC, bigram and n-gram scores, and loss without W_pos on "
+        f"{inputs.one_label(data, name)}."
+    )
+    told = [*conditions.of_estimates(llc, shown, "llc", "test_loss"), *above_chance(cells)]
+    found = [*at_end("LLC", one["llc"], one.get("llc_se")), *llc_findings(cells)[:1], *_findings(one)]
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _behaviour(
     datasets: Datasets, distribution: Name, seeds: Seeds, setting: str
-) -> tuple[list[Row], xr.Dataset, Cells, list[str], str]:
-    """Rows, what they draw, the stages of each seed, findings, and what text they are of."""
+) -> tuple[list[Row], xr.Dataset, Cells]:
+    """Return rows, the dataset that they draw, and the stages of each seed."""
     grams = inputs.of_seeds(inputs.need(datasets, "ngrams", "bigram_score", "ngram_score"), seeds)
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)
@@ -121,24 +124,24 @@ def _behaviour(
         Row("nats/token", loss, [style.key("W_pos", **KEPT), style.key("zeros for W_pos", **ZEROED)]),
         Row("ratio of losses", order, [style.key(f"{n}-grams", **look) for n, look in looks.items()]),
     ]
-    on = f"On {inputs.one_label(data, name)}."
-    found = _found(data.sel(distribution=name))
-    return rows, data, cells, [found], captions.joined(on, captions.contexts(grams, "ngrams"))
+    return rows, data, cells
 
 
 def _curve(values: xr.DataArray, look: dict) -> Curve:
     return Curve(values.dropna("step"), look)
 
 
-def _found(data: xr.Dataset) -> str:
-    """Ranges over seeds; ``data`` of one distribution."""
-    score, of = data["bigram_score"].dropna("step", how="all"), partial(captions.spread, form=".2f")
-    gap = captions.last(data["ablated_loss"] - data["loss"])
-    excess = score - data["bigram_entropy"].mean("step")
-    scores = (f"{of(captions.last(data['ngram_score'].sel(n=n)))} (n = {n})" for n in data["n"].values)
-    at = captions.spread(score.idxmin("step").values, style.step_text) + captions.over(data)
-    return (
-        f"The bigram score is least at step {at}, {of(excess.min('step').values)} nats above the bigrams' "
-        f"entropy, and ends {of(captions.last(excess))} above it; without W_pos the loss is {of(gap)} larger "
-        f"at the end; n-gram scores at the end: {', '.join(scores)}."
-    )
+def _findings(data: xr.Dataset) -> list[Finding]:
+    """Return findings of what the model predicts; ``data`` of one distribution."""
+    excess = data["bigram_score"] - data["bigram_entropy"].mean("step")
+    least = excess.dropna("step", how="all")
+    above = "bigram score above the bigrams' entropy"
+    gap = data["ablated_loss"] - data["loss"]
+    made = [
+        *over_seeds("step of the least bigram score", least.idxmin("step"), unit="steps"),
+        *at_end(above, excess, unit=NATS),
+        *at_end("rise of the loss with zeros for W_pos", gap, unit=NATS),
+    ]
+    for n in dict.fromkeys(data["n"].values[[-1, 0]].tolist()):
+        made += at_end(f"{n}-gram score", data["ngram_score"].sel(n=n))
+    return made

@@ -4,6 +4,7 @@ A function returns a list of sentences, empty where nothing needs to be said.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ LEVEL = (
     "reference_norm",
 )  # settings on which an estimate's level depends
 SEVERAL = 3  # cells that are each named
+BANDS = "Bands: one Monte Carlo standard error, given the minibatches."
 
 
 def of_estimates(source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str) -> list[str]:
@@ -28,7 +30,7 @@ def of_estimates(source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str)
     source  the dataset, with its sampling setting
     drawn   what of it is drawn: ``name``, and what is drawn ``beside`` it
     """
-    bands = ["Bands: one Monte Carlo standard error, given the minibatches."] if f"{name}_se" in drawn else []
+    bands = [BANDS] if f"{name}_se" in drawn else []
     return [
         *bands,
         *setting(source),
@@ -108,7 +110,11 @@ def _cells(wrong: xr.DataArray) -> str:
     found = []
     for cell in stacked[stacked.values]["cell"].values if wrong.ndim else []:
         labels = dict(zip(wrong.dims, cell if isinstance(cell, tuple) else (cell,), strict=True))
-        words = [str(labels[dim]) for dim in labels if dim not in ("seed", "step", "distribution")]
+        words = [
+            str(label) if isinstance(label, str) else f"{dim} {label:g}"
+            for dim, label in labels.items()
+            if dim not in ("seed", "step", "distribution")
+        ]
         words += [f"step {int(labels['step']):,}"] if "step" in labels else []
         words += (
             [str(labels["distribution"])]
@@ -118,6 +124,26 @@ def _cells(wrong: xr.DataArray) -> str:
         words += [f"seed {labels['seed']}"] if "seed" in labels and wrong.sizes["seed"] > 1 else []
         found.append(" ".join(words))
     return "; ".join(found)
+
+
+def of_settings(sources: Mapping[str, xr.Dataset], drawn: Mapping[str, xr.Dataset], name: str) -> list[str]:
+    """Return the conditions of a figure of one estimate at several sampling settings, each by its name.
+
+    sources  the dataset of every setting
+    drawn    what of it is drawn, by the same names
+    """
+    if len(sources) == 1:
+        ((key, source),) = sources.items()
+        return of_estimates(source, drawn[key], name)
+    made = []
+    for key, source in sources.items():
+        one = drawn[key]
+        made += [text.replace("Setting", f"Setting {key}", 1) for text in setting(source)]
+        made += [text.replace(":", f", {key}:", 1) for text in (*unreliable(one, name), *missing(one, name))]
+    some = next(iter(drawn.values()))
+    bands = [BANDS] if any(f"{name}_se" in one for one in drawn.values()) else []
+    few = [text for key, source in sources.items() for text in few_contexts(source, drawn[key])]
+    return [*bands, *made, *dict.fromkeys(few), *seeds(some)]
 
 
 def of_several(*drawn: tuple[xr.Dataset, str]) -> list[str]:
@@ -131,7 +157,7 @@ def of_several(*drawn: tuple[xr.Dataset, str]) -> list[str]:
     absent = sum(int(data[name].isnull().sum()) for data, name in drawn)
     bands = any(f"{name}_se" in data for data, name in drawn)
     return [
-        *(["Bands: one Monte Carlo standard error, given the minibatches."] if bands else []),
+        *([BANDS] if bands else []),
         *([f"Rings: {bad} of {total} estimates are not reliable."] if bad else []),
         *([f"Crosses: {absent} of {absent + total} estimates are missing."] if absent else []),
     ]

@@ -1,14 +1,15 @@
 """Loss and LLC of models of unlike depth (arXiv 2410.02984, C.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import known, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, curve, seed_suffix, sheet, together
-from rllc.figures.stage_bands import OF_BANDS, bands, of_curve
+from rllc.figures.stage_bands import bands, of_curve
 from rllc.units import NATS
 
 
@@ -69,22 +70,19 @@ def rllc_fig13_stages(
     data = xr.concat([*parts.values()], index, join="outer", combine_attrs="drop")
     if "verdict" in data:
         data["verdict"] = inputs.verdicts(data, "llc")
+    errors = [conditions.BANDS] if "llc_se" in data else []
+    of_stages = [] if stages is None else [f"Stages: of {next(iter(parts))} alone, seed {whose}."]
     doubts = [
-        f"{called}: {captions.trust(part, 'llc')}" for called, part in parts.items() if "verdict" in part
+        text.replace(":", f", {called}:", 1)
+        for called, part in parts.items()
+        for text in conditions.unreliable(part, "llc")
     ]
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        *_found(parts, name),
-        f"On {inputs.one_label(datasets['llc'], name)}. The level of an LLC is its setting's, the same in "
-        "all panels.",
-        conditions=[
-            captions.BANDS.replace("Bands", "Bands of curves"),
-            captions.when(stages is not None, f"Stages: of {next(iter(parts))} alone, seed {whose}."),
-            captions.setting(datasets["llc"]),
-            *doubts,
-        ],
-        details=[captions.when(stages is not None, OF_BANDS)],
+        f"Held-out loss and full-model LLC of several models on {inputs.one_label(datasets['llc'], name)}.",
+        _findings(parts, name),
+        [*errors, *of_stages, *conditions.setting(datasets["llc"]), *doubts],
     )
 
 
@@ -99,17 +97,16 @@ def _lines(one: xr.Dataset, variable: str, looks: dict) -> list[Curve]:
     return shown
 
 
-def _found(parts: dict[str, xr.Dataset], name: str) -> Sequence[str]:
-    """Loss and LLC of every model at the last step that all have, means over seeds."""
+def _findings(parts: dict[str, xr.Dataset], name: str) -> list[Finding]:
+    """Return LLC and loss of every model at the last step that all have; nothing where they share none."""
     shared = sorted(set.intersection(*({*_known(part, name)} for part in parts.values())))
-    if not shared:
-        return ["The models have no measured checkpoint in common."]
-    said = []
-    for called, part in parts.items():
-        one = part.sel(distribution=name, step=shared[-1])
-        said.append(f"{called} {float(one['loss'].mean()):.2f} and {float(one['llc'].mean()):.3g}")
-    step = style.step_text(float(shared[-1]))
-    return [f"Loss (nats/token) and LLC at step {step}, the last that all have: {'; '.join(said)}."]
+    made = []
+    for variable, quantity, unit in (("llc", "LLC", "1"), ("loss", "loss", NATS)) if shared else ():
+        for called, part in parts.items():
+            one = part.sel(distribution=name, step=shared[-1])
+            label = f"{quantity} of {called} at step {shared[-1]:,}"
+            made += over_seeds(label, one[variable], one.get(f"{variable}_se"), unit)
+    return known(made)
 
 
 def _known(part: xr.Dataset, name: str) -> list[int]:

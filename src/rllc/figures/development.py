@@ -1,6 +1,6 @@
 """Loss, LLC and weight norm with their slopes, and all seeds (arXiv 2402.02364, Figs. B1, B2, B7, C1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,17 +9,17 @@ from matplotlib.axes import Axes
 
 from rllc.analysis.gaussian_process import smooth
 from rllc.analysis.plateaus import FEWEST
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
+from rllc.figures.findings import at_end, fitting, known
 from rllc.figures.panels import Curve, Panel, Row, all_of, curve, level, sheet
 from rllc.figures.stage_bands import (
-    AT_ONE_LOSS,
-    OF_STAGES,
+    above_chance,
     bands,
     estimates,
     keys,
+    llc_findings,
     of_curve,
-    of_llc,
     of_loss,
     within,
 )
@@ -80,18 +80,23 @@ def stage_figB2(  # noqa: N802
     rows = [Row("", above, [style.key("measured", **POINTS), process, *keys(one), *rings]),
             Row("", below, [style.key("differences", **RAW), process])]  # fmt: skip
     figure, axes = sheet(rows, panel=(2.7, 2.0), sharex=True)
-    conditions, details = captions.of_estimates(llc, measured, "llc")
     for column, (_, unit, of_slope, _) in zip(axes.T, QUANTITIES.values(), strict=True):
         for ax, text in zip(column, (unit, of_slope), strict=True):
             ax.set_ylabel(_unit(metrics) if text is None else text)
-    return captions.drawing(
+    cells = {which: one}
+    return Drawing(
         figure,
         data.expand_dims(seed=[which]),
-        *(of_llc({which: one}, f"LLC on {label}") or [f"Curves on {label}."]),
-        "Dashed red: a Gaussian process in ln(step) with noise; below its slope, and differences between "
-        "checkpoints, which may leave the panel.",
-        conditions=[captions.when(one is not None, AT_ONE_LOSS), *conditions],
-        details=[*details, captions.when(one is not None, OF_STAGES)],
+        f"Held-out loss, full-model LLC and weight norm on {label}, and their slopes.",
+        known(
+            [
+                *at_end("held-out loss", data["loss"], unit=_unit(metrics)),
+                *at_end("LLC", data["llc"], data.get("llc_se")),
+                *at_end("norm of all weights", data["weight_norm"]),
+                *llc_findings(cells),
+            ]
+        ),
+        [*conditions.of_estimates(llc, measured, "llc"), *above_chance(cells)],
     )
 
 
@@ -162,19 +167,24 @@ def stage_figB1a(  # noqa: N802
         Row("LLC", [Panel("full-model LLC", levels, steps=steps)], rings),
     ]  # fmt: skip
     figure, _ = sheet(rows, panel=(4.4, 2.1), sharex=True)
-    conditions, details = captions.of_estimates(llc, data.sel(step=at), "llc", "loss")
-    return captions.drawing(
-        figure, data, *_spread(one["llc"].sel(step=at)), *of_llc(cells),
-        conditions=conditions, details=details,
-    )  # fmt: skip
+    measured = one.sel(step=at)
+    title = f"Held-out loss and full-model LLC on {label}, over training, a line per training seed."
+    told = [*conditions.of_estimates(llc, data.sel(step=at), "llc", "loss"), *above_chance(cells)]
+    found = [
+        *at_end("LLC", measured["llc"], measured.get("llc_se")),
+        *_apart(measured["llc"]),
+        *llc_findings(cells),
+        *at_end("held-out loss", one["loss"], unit=_unit(metrics)),
+    ]
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
-def _spread(llc: xr.DataArray) -> Iterator[str]:
-    """How far the seeds lie apart."""
-    if llc.sizes["seed"] > 1:
-        apart = llc.std("seed", ddof=1)
-        yield (
-            f"The standard deviation of the LLC over {llc.sizes['seed']} seeds is {float(apart.mean()):.2g} "
-            f"averaged over checkpoints, at most {float(apart.max()):.2g}; its range over training "
-            f"{float(llc.mean('seed').max() - llc.mean('seed').min()):.2g}."
-        )
+def _apart(llc: xr.DataArray) -> list[Finding]:
+    """Return how far the seeds lie apart; nothing of one seed."""
+    if llc.sizes["seed"] < 2:
+        return []
+    apart = llc.std("seed", ddof=1)
+    return [
+        Finding("sd of the LLC over seeds, mean over checkpoints", float(apart.mean())),
+        Finding("sd of the LLC over seeds, largest", float(apart.max())),
+    ]

@@ -91,7 +91,7 @@ def rounded(value: float, error: float = NAN) -> str:
     """
     if not math.isfinite(value):
         return "none"
-    if not math.isfinite(error) or error <= 0:
+    if not math.isfinite(error) or error <= 1e-12 * abs(value):
         whole = value == round(value) or abs(value) >= 1000
         return f"{value:,.0f}" if whole else f"{value:.3g}"
     exponent = math.floor(math.log10(error))
@@ -108,3 +108,8 @@ def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | N
             drawing.figure.set_layout_engine("none")
         if pdf is not None:
             drawing.figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None})
+
+
+def headed(experiment: str, title: str) -> str:
+    """Return the title with the experiment's name before it, where it has one."""
+    return f"{experiment}: {title}" if experiment else title

@@ -1,11 +1,13 @@
 """Findings out of labelled arrays: one number of several seeds, the largest head, the last value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures.drawing import NAN, Finding
+
+MOST, WORDS = 8, 115  # findings, and words of a caption, of one figure
 
 
 def over_seeds(
@@ -52,3 +54,60 @@ def by_seed(dataset: xr.Dataset, read: Callable[[xr.Dataset], float]) -> xr.Data
     seeds = np.atleast_1d(dataset["seed"].values)
     each = [read(dataset.sel(seed=seed) if "seed" in dataset.dims else dataset) for seed in seeds]
     return xr.DataArray(each, {"seed": seeds}, ["seed"])
+
+
+def at_end(
+    label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
+) -> list[Finding]:
+    """Return the finding of the last known value of each seed; the label gets its step.
+
+    values, error  (step), or (seed, step); an error is that of the value's own step
+    """
+    if not values.sizes["step"]:
+        return []
+    own = None if error is None else last(error.fillna(np.inf).where(values.notnull()))
+    return over_seeds(f"{label} {_when(values)}", last(values), own, unit)
+
+
+def largest(
+    label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
+) -> list[Finding]:
+    """Return the largest value over ``step`` of each seed, and its step.
+
+    values, error  (step), or (seed, step); an error is that of the largest value
+    """
+    there = values.dropna("step", how="all")
+    if not there.sizes["step"]:
+        return []
+    step = there.idxmax("step")
+    own = None if error is None else error.where(values["step"] == step).max("step")
+    return [
+        *over_seeds(f"largest {label}", there.max("step"), own, unit),
+        *over_seeds(f"step of the largest {label}", step, unit="steps"),
+    ]
+
+
+def known(findings: Iterable[Finding], at_most: int = MOST) -> list[Finding]:
+    """Return the findings that have a value, at most so many, the first ones."""
+    return [each for each in findings if np.isfinite(each.value)][:at_most]
+
+
+def fitting(findings: Iterable[Finding], title: str, told: Sequence[str]) -> list[Finding]:
+    """Return the first findings that have a value, as many as a caption of ``WORDS`` words has room for.
+
+    title, told  the other parts of the caption
+    """
+    room, kept = WORDS - len(" ".join([title, *told]).split()), []
+    for each in known(findings):
+        room -= len(str(each).split()) + 1  # with the dash before it
+        if room < 0:
+            break
+        kept.append(each)
+    return kept
+
+
+def _when(values: xr.DataArray) -> str:
+    """Return "at step 3,000", or "at the last step" where seeds end at different steps."""
+    there = values.notnull().transpose("step", ...).values.reshape(values.sizes["step"], -1)
+    ends = {int(values["step"].values[row.nonzero()[0][-1]]) for row in there.T if row.any()}
+    return f"at step {ends.pop():,}" if len(ends) == 1 else "at the last step"

@@ -6,10 +6,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
+from rllc.figures.findings import at_end, known
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
-from rllc.figures.stage_bands import OF_BANDS, among, bands, curves_of, explained
+from rllc.figures.stage_bands import above_chance, bands, curves_of, of_stages
+from rllc.units import NATS
 
 MEAN = {"color": "#CC3311", "linewidth": 1.8, "zorder": 5}
 SEVERAL = 6  # checkpoints of W_pos side by side
@@ -40,19 +42,27 @@ def stage_figB3(  # noqa: N802
         rows.append(Row("nats/token", panels, listed))
     figure, _ = sheet(rows, panel=(3.2, 2.6), entries=len(listed), sharex=True, sharey=True)
     one = data.sel(distribution=name)
-    costs = [one["ablated_loss"] - one["loss"]]
-    costs += [(one["ablated_loss_at"] - one["loss_at"]).isel(at=n) for n in (0, -1)]
-    whole, first, late = (captions.spread(captions.last(cost), ".2f") for cost in costs)
-    found = (
-        f"At the end zeros for W_pos cost {whole} nats/token{captions.over(data)}, {first} at position "
-        f"{at[0]}, {late} at position {at[-1]}."
+    rise, rise_at = one["ablated_loss"] - one["loss"], one["ablated_loss_at"] - one["loss_at"]
+    cost = "rise of the loss with zeros for W_pos"
+    return Drawing(
+        figure,
+        data,
+        f"Loss by position on {label}, with W_pos and with zeros in its place.",
+        known(
+            [
+                *at_end("loss", one["loss"], unit=NATS),
+                *at_end(cost, rise, unit=NATS),
+                *at_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
+            ]
+        ),
+        [
+            *conditions.contexts(held, "positions"),
+            "Position 0 is that of BOS.",
+            *of_stages(cells),
+            *above_chance(cells),
+            *conditions.seeds(data),
+        ],
     )
-    return captions.drawing(
-        figure, data, *among([found], cells),
-        f"Loss on {label} of the prediction made at a position; position 0 is that of BOS.",
-        conditions=[captions.contexts(held, "positions"), "No uncertainty is drawn."],
-        details=[explained(OF_BANDS, cells)],
-    )  # fmt: skip
 
 
 def _by_logarithm(at: list[int]) -> list:
@@ -91,14 +101,26 @@ def stage_figB4(datasets: Datasets, *, distribution: Name = None, seed: Seed = N
     for line in axes[:2]:
         for ax in line:
             ax.set_xlabel("")
-    first, last = (float(data["explained_variance"].sel(component=1).isel(step=n)) for n in (0, -1))
-    return captions.drawing(
-        figure, data.expand_dims(seed=[held["seed"].item()]),
-        f"The first principal component of W_pos explains {first:.0%} of its variance at step "
-        f"{int(data['step'][0])} and {last:.0%} at step {int(data['step'][-1])} (of Brownian motion: 61 %).",
-        "Rows are centred; the largest score is positive.",
-        "Where W_pos starts sinusoidal, as in the default study, Lissajous curves are put in at step 0.",
-    )  # fmt: skip
+    share = 100 * data["explained_variance"].sel(component=1)
+    drawn = data.expand_dims(seed=[held["seed"].item()])
+    return Drawing(
+        figure,
+        drawn,
+        "Positional embedding W_pos: scores on principal components, explained variance and norms of rows.",
+        known(
+            [
+                Finding(
+                    f"variance of W_pos on its first component at step {int(step):,}", float(of), unit="%"
+                )
+                for step, of in zip(data["step"].values[[0, -1]], share.values[[0, -1]], strict=True)
+            ]
+        ),
+        [
+            "Of Brownian motion the first component explains 61 %.",
+            "The sign of a component is free: the largest score is positive.",
+            *conditions.seeds(drawn),
+        ],
+    )
 
 
 def _several(steps: np.ndarray) -> np.ndarray:

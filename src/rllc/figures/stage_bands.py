@@ -1,4 +1,4 @@
-"""Stages of development as bands and lines in panels over training, and in words."""
+"""Stages of development as bands and lines in panels over training, with their findings and conditions."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -9,8 +9,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.against_loss import FIRST
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Name
+from rllc.figures import inputs, style
+from rllc.figures.drawing import Datasets, Finding, Name
+from rllc.figures.findings import over_seeds
 from rllc.figures.panels import Curve, curve
 from rllc.units import NATS
 
@@ -26,12 +27,7 @@ NAMES = {"rising": "stage: LLC rises", "falling": "stage: LLC falls", "last": "s
 LINES = {"sure": "boundary, determined", "possible": "boundary, possible", "opening": "end of the flat start"}
 BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
 Cells = Mapping[int, xr.Dataset | None]  # what ``stages`` has of each seed's curve
-OF_BANDS = (
-    "Bands: stages in which the smoothed LLC rises (orange) or falls (blue); grey: the last. Dotted: the end "
-    "of the flat start."
-)
-OF_STAGES = f"{OF_BANDS} Where the dashed line is far from the LLC, it leaves the panel."
-AT_ONE_LOSS = "Dashed: n_beta (c − loss), the LLC if all chains came to one loss c."
+NAMED = 3  # boundaries of one seed that are each a finding
 
 
 def estimates(datasets: Datasets, setting: str) -> xr.Dataset:
@@ -126,63 +122,72 @@ def keys(*shown: xr.Dataset | None) -> list:
     return [style.key("n_beta (c − loss),\nc: mean loss of chains", **OF_LOSS)] if there else []
 
 
-def words(one: xr.Dataset | None) -> str:
-    """The boundaries of one curve: "peak 6.3k; possible: saddle 800"."""
-    if one is None:
-        return ""
-    groups = {1: [], 0: []}
-    for kind, step, sure in zip(
-        one["boundary_kind"].values,
-        one["boundary_step"].values,
-        one["boundary_determined"].values,
-        strict=True,
-    ):
-        if kind != "start":
-            groups[int(sure)].append(f"{kind} {style.step_text(step)}")
-    sure, possible = (", ".join(group) for group in (groups[1], groups[0]))
-    return (f"boundaries {sure}" if sure else NONE) + (f" (possible: {possible})" if possible else "")
+def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
+    """Return the correlation of the LLC with the loss, and its determined boundaries; none without stages.
+
+    llc  what the curve is called
+    """
+    if all(one is None for one in cells.values()):
+        return []
+    alike = _of_seeds(cells, lambda one: float(one["llc_loss_correlation"]))
+    return [
+        *over_seeds(f"correlation of {llc} and loss", alike),
+        *boundary_findings(cells, llc),
+    ]
 
 
-def explained(text: str, cells: Cells) -> str:
-    """``OF_BANDS``, ``OF_STAGES`` or ``AT_ONE_LOSS``, where there is one of these curves."""
-    return captions.when(any(one is not None for one in cells.values()), text)
+def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> list[Finding]:
+    """Return how many boundaries are determined; of one seed with few of them their steps.
+
+    each  whether steps may be given
+    """
+    counts = _of_seeds(cells, lambda one: float(_determined(one).sum()))
+    if each and counts.size == 1 and 1 <= float(counts[0]) <= NAMED:
+        (one,) = cells.values()
+        kept = one.isel(boundary=_determined(one))
+        pairs = zip(kept["boundary_kind"].values, kept["boundary_step"].values, strict=True)
+        return [
+            Finding(f"determined stage boundary of the {llc} ({kind})", float(step), unit="steps")
+            for kind, step in pairs
+        ]
+    return over_seeds(f"determined stage boundaries of the {llc}", counts)
 
 
-def of_llc(cells: Cells, named: str = "LLC") -> list[str]:
-    """Whether the curves of these seeds are those of the loss, and their boundaries; nothing without any."""
-    there = {seed: one for seed, one in cells.items() if one is not None}
-    several = len(there) > 1
-    parted = (f"seed {seed}: {words(one)}" if several else words(one) for seed, one in there.items())
-    said = (is_it_the_loss(*there.values()), _how_many(*there.values()) if several else "", "; ".join(parted))
-    return [captions.sentence(f"{named}: {text}") for text in said if text]
+def of_stages(cells: Cells, setting: str = "") -> list[str]:
+    """Return of which LLC the stages drawn are; nothing without stages.
 
-
-def _how_many(*shown: xr.Dataset) -> str:
-    """How many boundaries the curves of several seeds have, each by itself."""
-    parts = [one.isel(boundary=one["boundary_kind"].values != "start") for one in shown]
-    sure, possible = ([int((one["boundary_determined"] == n).sum()) for one in parts] for n in (1, 0))
-    of = f"stage boundaries over {len(shown)} seeds"
-    return f"{captions.spread(sure, '.0f')} determined and {captions.spread(possible, '.0f')} possible {of}"
-
-
-def among(findings: list[str], cells: Cells) -> list[str]:
-    """Findings, after the first whether the LLC is the loss, and at the end its boundaries."""
-    alike, *parted = of_llc(cells) or [""]
-    return [*findings[:1], alike, *findings[1:], *parted]
-
-
-def is_it_the_loss(*shown: xr.Dataset | None) -> str:
-    """How like the loss the LLC of these curves is, and what loss the chains came to."""
-    there = [one for one in shown if one is not None and np.isfinite(one["llc_loss_correlation"])]
+    setting  what the sampling setting is called; default the name that it has in the dataset
+    """
+    there = [one for one in cells.values() if one is not None]
     if not there:
-        return ""
+        return []
+    on = inputs.distribution_labels(there[0])[str(there[0]["distribution"].item())]
+    return [f"Stages: LLC on {on}, setting {setting or there[0]['setting'].item()}."]
+
+
+def above_chance(cells: Cells) -> list[str]:
+    """Return that the chains' mean loss is above that of a guess, if it is so from 1 % of training on."""
+    there = [one for one in cells.values() if one is not None and np.isfinite(one["llc_loss_correlation"])]
     late = [one["sampled_loss"].dropna("step") for one in there]
-    late = [sampled.sel(step=slice(FIRST * float(sampled["step"].max()), None)) for sampled in late]
-    low, high = min(float(each.min()) for each in late), max(float(each.max()) for each in late)
-    alike = [float(one["llc_loss_correlation"]) for one in there]
-    text = f"correlation with the loss {captions.spread(alike, '.3f')}"
-    text += f", mean loss of the chains {low:.2f} to {high:.2f} {late[0].attrs.get('units', NATS)}"
-    chance, guess = (there[0].attrs.get(name) for name in ("chance", "guess"))
-    if chance is None:
-        return text
-    return text + (f" ({guess}: " if low < chance else f", more than {guess} (") + f"{chance:.2f})"
+    late = [each.sel(step=slice(FIRST * float(each["step"].max()), None)) for each in late]
+    if not late or "chance" not in there[0].attrs:
+        return []
+    lowest, chance = min(float(each.min()) for each in late), there[0].attrs["chance"]
+    unit = late[0].attrs.get("units", NATS)
+    if lowest < chance:
+        return []
+    return [
+        f"Mean loss of the chains: at least {lowest:.2f} {unit}, above {there[0].attrs['guess']} "
+        f"({chance:.2f})."
+    ]
+
+
+def _determined(one: xr.Dataset) -> np.ndarray:
+    """Return which boundaries are determined; the end of the flat start is no boundary between stages."""
+    return (one["boundary_determined"].values == 1) & (one["boundary_kind"].values != "start")
+
+
+def _of_seeds(cells: Cells, read: Callable[[xr.Dataset], float]) -> xr.DataArray:
+    """Return a number of each seed (seed); NaN where it has no stages."""
+    values = [np.nan if one is None else read(one) for one in cells.values()]
+    return xr.DataArray(values, {"seed": list(cells)}, ["seed"])

@@ -35,7 +35,7 @@ def missing_files(study: Study) -> list[str]:
 
 
 def _of_claims(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the user's own files of claims, before hours of measuring: they are imported."""
+    """Yield what is wrong with the user's own files of claims, which are imported for that."""
     own = claims.files(study)
     if own:
         from rllc.claims.claim import load  # a second that a study without such files is spared

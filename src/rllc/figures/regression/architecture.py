@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing
+from rllc.figures import inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding
 
 # part of the model -> its colour
 PARTS = {
@@ -23,6 +23,7 @@ KINDS = {
     "ln1": "layer norm", "ln2": "layer norm", "attn": "attention", "mlp": "MLP",
 }  # fmt: skip
 WIDE, HIGH, STEP = 3.6, 0.62, 0.95  # of a box, and from one to the next above it
+AGAIN = "Each block adds its input once more, as in the authors' code; the paper does not mention it."
 APART = 0.08  # what leaves the stream does so above what joins it there
 
 
@@ -72,17 +73,16 @@ def stage_figD2(datasets: Datasets) -> Drawing:  # noqa: N802
     ax.text(0.12, heights[-1] + STEP, top, va="center", fontsize=7.5)
     ax.set(xlim=(-3.4, 3.4), ylim=(-STEP - 0.3, heights[-1] + STEP + 0.3))
     ax.set_axis_off()
-    total = sum(counts.values())
-    shares = ", ".join(f"{part} {_of_part(counts, part):,}" for part in PARTS)
-    return captions.drawing(
+    of_parts = {part: _of_part(counts, part) for part in PARTS}
+    return Drawing(
         figure,
         first,
-        f"{total:,} weights: {shares}.",
-        captions.when(
-            factor > 1,
-            "The input of a block is added once more behind it (h to 2 h + attention + MLP), as in the "
-            "authors' code; the paper does not mention it.",
-        ),
+        "Parts of the regression transformer from input (below) to prediction, with numbers of weights.",
+        [
+            Finding("weights of the model", float(sum(counts.values()))),
+            *(Finding(f"weights, {part}", float(count)) for part, count in of_parts.items()),
+        ],
+        [AGAIN] if factor > 1 else [],
     )
 
 

@@ -7,13 +7,18 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seed
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seed
+from rllc.figures.findings import known
 from rllc.figures.panels import Curve, Panel, Row, sheet
-from rllc.figures.regression.inputs import boundaries, staged
+from rllc.figures.regression.inputs import of_stages, staged
 
+TITLES = {
+    "attention_entropy": "Entropy of the attention",
+    "attention_variability": "Variability of the attention",
+}
 SIDES = {"x": 0, "y": 1}  # queries at inputs and at answers: the first of them
-NO_BAND = "Means over sequences; no uncertainty is drawn."
+ASKS = {"x": "inputs", "y": "answers"}  # the queries of a side
 
 
 @style.styled
@@ -42,19 +47,27 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str
                 values = data[name].sel(head=head)
                 curves = [Curve(values.isel(query=q), {"color": colors[q // 2]}) for q in queries]
                 panels.append(Panel(f"{head}, {side} asks", curves, **frame))
-                last[f"{head} {side}"] = float(values.isel(step=-1, query=queries).mean())
+                last[head, side] = float(values.isel(step=-1, query=queries).mean())
             rows.append(Row(label, panels))
     rows[0] = rows[0]._replace(keys=[style.key(f"pair {k + 1}", color=c) for k, c in enumerate(colors)])
     figure, _ = sheet(rows, panel=(2.1, 1.6), margin=1.0, sharex=True, sharey=True)
-    lowest = sorted(last, key=last.get)
-    said = ", ".join(f"{each} {last[each]:.2f}" for each in lowest[:4])
-    return captions.drawing(
+    order, step = sorted(last, key=last.get), int(data["step"][-1])
+    chosen = [("lowest", order[0]), ("second lowest", order[1]), ("highest", order[-1])]
+    return Drawing(
         figure,
         data,
-        f"At the last step the {label} is lowest for {said}; highest for {lowest[-1]} "
-        f"({last[lowest[-1]]:.2f}).",
-        "x asks: the queries are inputs; y asks: they are answers, of which the last is left out.",
-        conditions=[boundaries(datasets, data["seed"], setting), NO_BAND],
+        f"{TITLES[name]} of every head over training, for inputs (x) and answers (y) as queries.",
+        known(
+            [
+                Finding(f"{label} of head {at[0]}, {ASKS[at[1]]} ask, step {step:,} ({rank})", last[at])
+                for rank, at in chosen
+            ]
+        ),
+        [
+            "Means over sequences; the last answer is left out.",
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
+        ],
     )
 
 
@@ -97,12 +110,16 @@ def stage_figC10(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: 
         },
         coords={"panel": [" ".join(each) for each in chosen], "seed": data["seed"], "step": data["step"]},
     )
-    said = ", ".join(f"{head} {side} ({varies[head, side]:.2f})" for head, side in chosen)
-    return captions.drawing(
+    return Drawing(
         figure,
         table,
-        f"At step {style.step_text(float(data['step']))} the attention that varies least between sequences "
-        f"is that of {said}.",
-        "Only the queries named are drawn; keys are inputs x and answers y in turn.",
-        conditions=[NO_BAND],
+        "Mean attention at the end of training, of the heads and queries whose attention varies least.",
+        [
+            Finding(
+                f"variability of head {head}, {ASKS[side]} ask, step {int(data['step']):,}",
+                varies[head, side],
+            )
+            for head, side in chosen
+        ],
+        ["Means over sequences.", *conditions.seeds(table)],
     )

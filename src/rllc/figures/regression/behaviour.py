@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 from matplotlib.lines import Line2D
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.findings import at_end, known, largest, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import at, boundaries, law, least, most, of_sequences, recorded, staged
+from rllc.figures.regression.inputs import law, of_sequences, of_stages, recorded, staged
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
@@ -35,7 +36,7 @@ def stage_fig6a(
     noise = law(source, "in_context").get("noise_variance")
     pairs = data["k"].values.tolist()
     colors, tones = style.shades(len(pairs)), style.shades(data.sizes["scale"])
-    rows, findings = [], []
+    rows = []
     for seed, suffix, one in by_seed(data):
         curves = [
             Curve(one["prediction_square"].sel(k=k), {"color": c}) for k, c in zip(pairs, colors, strict=True)
@@ -54,16 +55,6 @@ def stage_fig6a(
         ]
         scores = Panel(f"ICL score / g², inputs × g{suffix}", shown, over=style.zero, **stages)
         rows += [Row("mean square", [squares, scores])]
-        trough = least(one["mean_square"].where(one["step"] > 0).dropna("step"))
-        last = ", ".join(
-            f"{float(v[-1]):.2f} (g {g:g})"
-            for g, v in zip(data["scale"].values, _by(one["far_icl"], "scale"), strict=True)
-        )
-        findings.append(
-            f"Seed {seed}: the mean squared prediction is least, {at(trough, '.3f')}, of "
-            f"{float(one['mean_square'][0]):.3f} at step 0, and ends at {float(one['mean_square'][-1]):.2f}; "
-            f"the score ends at {last}."
-        )
     named = {pairs[n]: colors[n] for n in (0, (len(pairs) - 1) // 2, -1)}  # the shades between are in order
     left = [style.key(f"pair {k}", color=c) for k, c in named.items()] + [style.key("mean", **MEAN)]
     left += [style.key("noise variance", color="#333333", linestyle=":")] if noise else []
@@ -74,17 +65,29 @@ def stage_fig6a(
     figure, axes = sheet(rows, panel=(3.2, 2.4), margin=1.4, sharex=True)
     for line in axes:
         line[1].set_ylabel("squared error / g²")
-    return captions.drawing(
+    trained = data["mean_square"].where(data["step"] > 0).dropna("step", how="all")
+    return Drawing(
         figure,
         data,
-        *findings,
-        "The score is the squared error at the last pair less that at the first, over g²; "
-        "the authors divide by g.",
-        "A model that knows the mean task alone predicts 0.",
-        conditions=[
-            boundaries(datasets, data["seed"], setting),
-            of_sequences(source),
-            "No uncertainty is drawn.",
+        "Mean squared prediction by pair, and in-context learning score of inputs multiplied by g.",
+        known(
+            [
+                *over_seeds("least mean squared prediction", trained.min("step")),
+                *over_seeds(
+                    "step of the least mean squared prediction", trained.idxmin("step"), unit="steps"
+                ),
+                *(
+                    each
+                    for g in dict.fromkeys(data["scale"].values[[0, -1]].tolist())
+                    for each in at_end(f"ICL score / g² (g = {g:g})", data["far_icl"].sel(scale=g))
+                ),
+            ]
+        ),
+        [
+            "ICL score: squared error at the last pair less that at the first.",
+            *of_sequences(source),
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
         ],
     )
 
@@ -106,7 +109,7 @@ def stage_figC3(  # noqa: N802
     bayes = _bayes(source, middle)
     total = float(data["step"][-1])
     first, last = zoom or (0.01 * total, 0.1 * total)
-    looks, rows, findings = {"icl_early": EARLY, "icl_late": LATE}, [], []
+    looks, rows = {"icl_early": EARLY, "icl_late": LATE}, []
     for seed, suffix, one in by_seed(data):
         stages = staged(datasets, seed, setting)
         lines = all_of(
@@ -121,28 +124,32 @@ def stage_figC3(  # noqa: N802
             drawn = [curve(part, n, look) for n, look in looks.items()]
             panels.append(Panel(title, drawn, over=style.zero, **stages))
         rows.append(Row("squared error", panels))
-        late = one["icl_late"].sel(step=slice(first, None)).dropna("step")
-        findings.append(
-            f"Seed {seed}: late in the sequence the score goes from {at(late[0], '+.2f')} to its largest, "
-            f"{at(most(late), '+.2f')}, and ends at {float(late[-1]):.2f}; early in it, it ends at "
-            f"{float(one['icl_early'][-1]):.2f}."
-        )
     keys = [
         style.key(f"pair 1 to {middle}", **EARLY), style.key(f"pair {middle} to last", **LATE),
         style.key("Bayes predictor", color="#555555", linestyle=":"),
     ]  # fmt: skip
     rows[0] = rows[0]._replace(keys=keys)
     figure, _ = sheet(rows, panel=(3.2, 2.4), margin=1.3)
-    return captions.drawing(
+    late = data[["icl_late", "icl_late_se"]].sel(step=slice(first, None))
+    return Drawing(
         figure,
         data.assign({f"bayes_{n}": v for n, v in bayes.items()}),
-        *findings,
-        f"Bayes: {bayes['icl_early']:.2f} and {bayes['icl_late']:.2f} on the same sequences.",
-        "A score is the squared error at the later pair less that at the earlier.",
-        conditions=[
-            boundaries(datasets, data["seed"], setting),
-            of_sequences(source),
+        "In-context learning score early and late in the sequence, beside that of the Bayes predictor.",
+        known(
+            [
+                *at_end("late score", data["icl_late"], data["icl_late_se"]),
+                Finding("late score of the Bayes predictor", bayes["icl_late"]),
+                *at_end("early score", data["icl_early"], data["icl_early_se"]),
+                Finding("early score of the Bayes predictor", bayes["icl_early"]),
+                *largest("late score", late["icl_late"], late["icl_late_se"])[:1],
+            ]
+        ),
+        [
+            "A score is the squared error at the later pair less that at the earlier.",
             "Bands: one standard error over sequences.",
+            *of_sequences(source),
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
         ],
     )
 
@@ -162,7 +169,7 @@ def stage_figC4(  # noqa: N802
     keys = [
         style.key(f"g = {g:g}", color=c, marker="o") for g, c in zip(data["scale"].values, tones, strict=True)
     ]
-    rows, findings = [], []
+    rows = []
     for seed, suffix, one in by_seed(data):
         for variable, label in (("far_loss", "squared error / g²"), ("far_prediction", "mean |prediction|")):
             panels = []
@@ -172,25 +179,24 @@ def stage_figC4(  # noqa: N802
                 frame = staged(datasets, seed, setting)
                 panels.append(Panel(f"{change} × g{suffix}", curves, over=style.log_scale, **frame))
             rows.append(Row(label, panels, [] if rows else keys))
-        last = _far(one["far_loss"]).isel(step=-1)
-        ended = "; ".join(
-            f"{change} {', '.join(f'{value:.2f}' for value in last.sel(change=change).values)}"
-            for change in last["change"].values
-        )
-        findings.append(f"Seed {seed}, at the end, in order of g: {ended}.")
     figure, axes = sheet(rows, panel=(3.2, 2.0), margin=1.1, sharex=True, sharey="row")
     for ax in axes[::2].flat:
         style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 1.5, 2, 3, 4, 6))
-    return captions.drawing(
+    farthest = data["far_loss"].isel(scale=-1)
+    ends = [
+        at_end(f"loss / g² ({change} × {float(farthest['scale']):g})", farthest.sel(change=change))
+        for change in data["change"].values.tolist()
+    ]
+    return Drawing(
         figure,
         data,
-        _worsening(_far(data["far_loss"])),
-        *findings,
-        "Answers are made anew of the changed inputs or tasks, so their variance grows with g².",
-        conditions=[
-            boundaries(datasets, data["seed"], setting),
-            of_sequences(source),
-            "No uncertainty is drawn.",
+        "Loss over g² and mean |prediction| over training, with inputs or tasks multiplied by g.",
+        known([*_worsening(_far(data["far_loss"])), *(each for found in ends for each in found)]),
+        [
+            "Answers are drawn from the changed inputs or tasks, so their variance grows with g².",
+            *of_sequences(source),
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
         ],
     )
 
@@ -200,14 +206,15 @@ def _far(loss: xr.DataArray) -> xr.DataArray:
     return loss.sel(scale=[g for g in loss["scale"].values if g >= FAR] or loss["scale"].values)
 
 
-def _worsening(loss: xr.DataArray) -> str:
-    """How much worse than ever changed sequences are predicted at the end (loss over g²), at most."""
+def _worsening(loss: xr.DataArray) -> list[Finding]:
+    """Return how far the loss over g² of changed sequences ends above its best, at most."""
     worse = (loss.isel(step=-1) / loss.min("step")).stack(case=("seed", "change", "scale"))
-    seed, change, g = worse["case"].values[int(worse.argmax("case"))]
-    return (
-        f"At the end the loss / g² is at most {100 * (float(worse.max()) - 1):.1f}% above its best "
-        f"(seed {seed}, {change} × {g:g}), for g = {', '.join(f'{each:g}' for each in loss['scale'].values)}."
-    )
+    known_cases = worse[worse.notnull().values]
+    if not known_cases.size:
+        return []
+    seed, change, g = known_cases["case"].values[int(known_cases.argmax("case"))]
+    label = f"largest excess of the final loss / g² over its best (seed {seed}, {change} × {g:g})"
+    return [Finding(label, 100 * (float(known_cases.max()) - 1), unit="%")]
 
 
 def _side_by_side(columns: Mapping[str, list[Line2D]]) -> list[Line2D]:

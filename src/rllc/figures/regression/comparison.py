@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import by_seed, known, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, level, sheet
 from rllc.figures.regression.inputs import law, zero_loss
 from rllc.figures.regression.published import curves
@@ -29,10 +30,7 @@ LOGARITHMIC = ("mean_square", "weight_norm", "hessian_trace", "least_share")
 WITHIN_A_DECADE = ("weight_norm", "least_share")  # whose axes have other numbers than powers of ten
 COLUMNS = 4
 LEARNED = 3.0  # a loss between that of predicting 0 and the Bayes predictor's: half of what can be learned
-MORE_THAN_RATES = (
-    "The sum of rates says how far a training is only as long as its gradients are like the other's: batches "
-    "and the largest rate differ, and so do the chains of the LLC."
-)
+OF_THEIRS = "Published: the authors' curves; their batches, largest rate and chains are others."
 
 
 @style.styled
@@ -84,17 +82,25 @@ def regression_published_curves(
     for ax, quantity in zip(axes.flat, drawn, strict=False):
         if quantity in WITHIN_A_DECADE:
             style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 2, 3, 5))
-    found = [_found("published", theirs), *(_found(f"seed {s}", data.sel(seed=s)) for s in every)]
     beside = theirs[[*drawn, RATE]]
     beside = beside.rename({each: f"published_{each}" for each in (*beside.data_vars, "step")})
-    return captions.drawing(
+    half = f"sum of rates at which the loss is {LEARNED:g}"
+    peak = "sum of rates at the largest LLC"
+    return Drawing(
         figure,
         data.merge(beside),
-        f"Sum of rates at which the loss is {LEARNED:g}, and at which the LLC is largest: "
-        f"{'; '.join(found)}.",
-        MORE_THAN_RATES,
-        "Published: numbers of the authors' repository, 500,000 steps of 256 at a largest rate of 0.003.",
-        conditions=[captions.setting(llc), "No uncertainty is drawn."],
+        "Curves of this study and of the published training, over the sum of the learning rates.",
+        known(
+            [
+                Finding(f"{half}, published", _learned(theirs)),
+                *over_seeds(half, by_seed(data, _learned)),
+                Finding(f"{peak}, published", _peak_rate(theirs)),
+                *over_seeds(peak, by_seed(data, _peak_rate)),
+                Finding("largest LLC, published", float(theirs["llc"].max())),
+                *over_seeds("largest LLC", data["llc"].max("step")),
+            ]
+        ),
+        [OF_THEIRS, *conditions.setting(llc), *conditions.seeds(data)],
     )
 
 
@@ -114,12 +120,14 @@ def _over_rates(one: xr.Dataset) -> xr.Dataset:
     return one.isel(step=known).assign_coords(step=rate[known]).drop_vars(RATE)
 
 
-def _found(name: str, one: xr.Dataset) -> str:
-    """Where half of what can be learned is learned, and where the LLC is largest."""
-    loss, llc = one["loss"].dropna("step"), one["llc"].dropna("step")
+def _learned(one: xr.Dataset) -> float:
+    """Return the sum of rates at which half of what can be learned is learned; NaN where it never is."""
+    loss = one["loss"].dropna("step")
     below = loss["step"].values[loss.values <= LEARNED]
-    reached = f"{float(one[RATE].sel(step=below[0])):.2g}" if below.size else "never"
-    if not llc.size:
-        return f"{name} {reached}"
-    peak = llc[int(llc.argmax("step"))]
-    return f"{name} {reached}, {float(one[RATE].sel(step=peak['step'])):.2g} (LLC {float(peak):.0f})"
+    return float(one[RATE].sel(step=below[0])) if below.size else np.nan
+
+
+def _peak_rate(one: xr.Dataset) -> float:
+    """Return the sum of rates at which the LLC is largest."""
+    llc = one["llc"].dropna("step")
+    return float(one[RATE].sel(step=llc["step"][int(llc.argmax("step"))])) if llc.size else np.nan

@@ -1,4 +1,4 @@
-"""What figures of in-context regression read off the datasets beside curves."""
+"""What figures of in-context regression read off the datasets beside curves, and their conditions."""
 
 import json
 from collections.abc import Mapping
@@ -6,13 +6,10 @@ from typing import Any
 
 import xarray as xr
 
-from rllc.figures import captions
 from rllc.figures.drawing import Datasets
-from rllc.figures.stage_bands import BASE, bands, of_curve, words
-from rllc.figures.style import step_text
+from rllc.figures.stage_bands import BASE, bands, of_curve
+from rllc.figures.stage_bands import of_stages as of_bands
 
-SEQUENCES = "The same sequences at all checkpoints and for all seeds."
-HUES = "orange: rising, blue: falling, dotted: flat start's end"
 PUBLISHED = "published"  # what the base setting, the paper's, is called in figures
 
 
@@ -26,12 +23,15 @@ def staged(datasets: Datasets, seed: int, setting: str = BASE) -> dict[str, Any]
     return {"under": bands(cell(datasets, seed, setting))}
 
 
-def boundaries(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> str:
-    """What the bands are, and where they end in every one of ``seeds``; nothing without stages."""
+def of_stages(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> list[str]:
+    """Return of which LLC the stages drawn are; nothing without stages."""
     every = {seed: cell(datasets, seed, setting) for seed in seeds.values.reshape(-1).tolist()}
-    said = "; ".join(f"seed {seed}: {words(one)}" for seed, one in every.items() if one is not None)
-    name = PUBLISHED if setting == BASE else setting
-    return captions.when(said, f"Bands: stages by the LLC, setting {name} ({HUES}); {said}.")
+    return of_bands(every, called(setting))
+
+
+def called(setting: str) -> str:
+    """Return what a sampling setting is called in figures."""
+    return PUBLISHED if setting == BASE else setting
 
 
 def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
@@ -44,20 +44,15 @@ def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
     return recorded(dataset, section).get("law", {})
 
 
-def of_sequences(source: xr.Dataset) -> str:
-    """How many sequences predictions are measured on, as ``in_context`` recorded."""
+def of_sequences(source: xr.Dataset) -> list[str]:
+    """Return on how many sequences predictions are measured, as ``in_context`` recorded."""
     count = recorded(source, "in_context").get("sequences")
-    return f"Measured on {count:,} sequences. {SEQUENCES}" if count else SEQUENCES
+    return [f"Measured on {count:,} sequences."] if count else []
 
 
 def zero_loss(known: Mapping[str, Any]) -> float | None:
     """The loss of predicting 0: D + noise variance."""
     return known["dimension"] + known["noise_variance"] if known else None
-
-
-def at(values: xr.DataArray, form: str = ".2f") -> str:
-    """A value (no dims but scalar coordinates) and its step: "2.10 (step 1.2k)"."""
-    return f"{float(values):{form}} (step {step_text(float(values['step']))})"
 
 
 def least(values: xr.DataArray) -> xr.DataArray:
@@ -68,9 +63,3 @@ def least(values: xr.DataArray) -> xr.DataArray:
 def most(values: xr.DataArray) -> xr.DataArray:
     """The largest of ``values`` (step)."""
     return values[int(values.argmax("step"))]
-
-
-def ends(values: xr.DataArray, form: str = ".2f") -> str:
-    """ "0.13 to 0.02" of ``values`` (step)."""
-    known = values.dropna("step")
-    return f"{float(known[0]):{form}} to {float(known[-1]):{form}}" if known.size else "nothing measured"

@@ -1,13 +1,17 @@
 """Trainings on finitely many tasks (arXiv 2402.02364, Fig. C.2)."""
 
+from collections.abc import Mapping
+
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seed
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seed
+from rllc.figures.findings import known
 from rllc.figures.panels import Curve, Panel, Row, sheet
-from rllc.figures.regression.inputs import at, law, least, of_sequences
+from rllc.figures.regression.inputs import law, least, of_sequences
 
 ENDLESS = "endless"
+RATIO = "Distance ratio: least distance from the mean task's prediction over least distance from 0."
 
 
 @style.styled
@@ -28,35 +32,36 @@ def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N
         tasks: style.numbered(n, color) for n, (tasks, color) in
         enumerate(zip(pools, style.shades(len(pools)), strict=True))
     }  # fmt: skip
-    panels, said, near, far = [], [], [], []
+    panels, ratios = [], {}
     for name, title in {"to_zero": "from 0", "to_prior": "from the mean task's prediction"}.items():
         curves = [Curve(data[name].sel(tasks=tasks).dropna("step"), looks[tasks]) for tasks in pools]
         panels.append(Panel(f"mean squared distance {title}", curves, over=style.log_scale))
     for tasks in pools:
         one = data.sel(tasks=tasks)
-        zero, prior = (least(one[name].dropna("step")) for name in ("to_zero", "to_prior"))
-        said.append(f"{_named(tasks)}: {at(prior, '.3f')}, {float(prior) / float(zero):.2g} of that from 0")
-        if tasks != ENDLESS:
-            (near if float(prior) < float(zero) else far).append(_named(tasks))
+        zero, prior = (float(least(one[name].dropna("step"))) for name in ("to_zero", "to_prior"))
+        ratios[tasks] = prior / zero
     keys = [style.key(_named(tasks), **look) for tasks, look in looks.items()]
     figure, _ = sheet([Row("squared error", panels, keys, "tasks")], panel=(3.3, 2.5), sharey=True)
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        _nearer(near, far),
-        f"Least distance from the mean task's prediction, by number of tasks: {'; '.join(said)}.",
-        "Where tasks are endless their mean is 0, and both panels are one; of one task the mean is the task.",
-        conditions=[of_sequences(datasets["in_context"]), "No uncertainty is drawn."],
+        "Distance of the predictions from 0 and from the mean task's, a line per number of tasks.",
+        _findings(ratios),
+        [
+            RATIO,
+            *of_sequences(datasets["in_context"]),
+            *(["Where tasks are endless their mean is 0."] if ENDLESS in pools else []),
+            *conditions.seeds(data),
+        ],
     )
 
 
-def _nearer(near: list[str], far: list[str]) -> str:
-    """For which numbers of tasks predictions come nearer to the mean task's than to 0."""
-    neither = captions.when(far, ", with " + " or ".join(far) + " they do not")
-    return (
-        f"With {' or '.join(near) or 'no number of'} tasks predictions come nearer to the mean task's than "
-        f"to 0{neither}."
-    )
+def _findings(ratios: Mapping[str, float]) -> list[Finding]:
+    """Return the ratio of every number of tasks, and the largest number with which it gets below 1."""
+    finite = {int(tasks): ratio for tasks, ratio in ratios.items() if tasks != ENDLESS}
+    nearer = [tasks for tasks, ratio in finite.items() if ratio < 1]
+    most = [Finding("most tasks with a distance ratio below 1", float(max(nearer)))] if nearer else []
+    return known([*most, *(Finding(f"distance ratio, tasks {n:,}", ratio) for n, ratio in finite.items())])
 
 
 def _named(tasks: str) -> str:

@@ -1,6 +1,6 @@
 """Loss and LLC of in-context regression (arXiv 2402.02364, Fig. 1b), and what its LLC measures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -8,17 +8,28 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.distance import free_distance
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import at_end, fitting, largest, over_seeds
+from rllc.figures.findings import by_seed as of_every_seed
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import PUBLISHED, at, boundaries, cell, law, most, staged, zero_loss
-from rllc.figures.stage_bands import BASE, OF_STAGES, bands, is_it_the_loss, of_loss, words
+from rllc.figures.regression.inputs import PUBLISHED, called, law, of_stages, staged, zero_loss
+from rllc.figures.stage_bands import (
+    BASE,
+    Cells,
+    above_chance,
+    bands,
+    boundary_findings,
+    curves_of,
+    llc_findings,
+    of_loss,
+)
 from rllc.figures.stage_bands import keys as stage_keys
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
 SETTINGS = ("#117733", "#4477AA", "#999933", "#885522")  # of the sampler, the base setting first
 ZERO, BAYES = {"color": "#CC6677", "linestyle": ":"}, {"color": "#332288", "linestyle": ":"}
-NO_LEVEL = "The level of an LLC is its setting's: compare it with no other's."
+UNIT = "squared error"
 
 
 @style.styled
@@ -35,65 +46,53 @@ def stage_fig1b_lr(
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds)
     name = inputs.one_distribution(metrics, distribution)
     data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off"))
-    lines, known = reference(datasets)
-    losses, rows, findings = [], [], []
+    lines = reference(datasets)
+    losses, rows, cells = [], [], {}
     for seed, suffix, one in by_seed(data):
         frame = {"over": all_of(*(level(v, **k) for _, v, k in lines)), **staged(datasets, seed, setting)}
         losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
-        loss = one["loss"].dropna("step")
-        said = f"seed {seed}: the loss goes from {at(loss[0])} to {at(loss[-1])}"
-        for each in settings:
-            estimate = one[f"llc{_end(each)}"].dropna("step")
-            if estimate.size:
-                peak = at(most(estimate), ".1f")
-                said += f", the LLC ({each}) peaks at {peak} and ends at {float(estimate[-1]):.1f}"
-        findings.append(captions.sentence(said))
     keys = [style.key(label, **look) for label, _, look in lines]
     rows.append(Row("mean squared error", losses, [style.key("model", **LOSS), *keys]))
-    parted, alike, seen = [], [], []
     for each, color in zip(settings, SETTINGS, strict=False):
         look, end, source = {"color": color, "marker": "o"}, _end(each), settings[each]
-        panels, faults, cells = [], inputs.ring_reasons((source, "llc")), []
+        panels, faults = [], inputs.ring_reasons((source, "llc"))
+        cells[each] = curves_of(datasets, data["seed"], None, BASE if each == PUBLISHED else each)
         within = _limits(data, end)
         for seed, suffix, one in by_seed(data):
-            stages = cell(datasets, seed, BASE if each == PUBLISHED else each)
-            cells.append(stages)
-            if stages is not None:
-                parted.append(captions.sentence(f"LLC, {each}{suffix}: {words(stages)}"))
-                said = is_it_the_loss(stages)
-                alike.append(captions.when(said, captions.sentence(f"LLC, {each}{suffix}: {said}")))
+            stages = cells[each][seed]
             measured = one.sel(step=source["step"].values)
             off = Curve(measured[f"llc{end}_gradient_off"], OFF)
             drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
             frame = {"under": bands(stages, said=True), "steps": source["step"].values, "over": within}
             panels.append(Panel(f"LLC, {each}{suffix}", [off, drawn, *of_loss(stages)], **frame))
-        keys = [style.key("LLC", **look), style.key("control: no loss gradient", **OFF), *stage_keys(*cells)]
+        keys = [style.key("LLC", **look), style.key("control: no loss gradient", **OFF)]
+        keys += stage_keys(*cells[each].values())
         rows.append(Row("LLC", panels, [*keys, *style.ring_keys(faults)]))
-        seen += [one for one in cells if one is not None]
-    conditions, details = captions.of_estimates(
-        settings["published"], _plain(settings["published"], name), "llc"
-    )
     figure, _ = sheet(rows, panel=(3.6, 1.8), sharex=True, sharey="row")
-    return captions.drawing(
-        figure,
-        data,
-        *findings[:1],
-        *parted,
-        *findings[1:],
-        f"Dotted: {' and '.join(f'{label} {value:.3f}' for label, value, _ in lines)}." if lines else "",
-        NO_LEVEL,
-        captions.when(
-            known,
-            "Stages lie at other steps than the paper's, whose rates are others: compare the sum of rates.",
-        ),
-        conditions=conditions,
-        details=[
-            *details,
-            captions.joined(*alike),
-            captions.when(seen, OF_STAGES),
-            *(f"Setting {s}: {captions.chains(d)}." for s, d in settings.items()),
-        ],
-    )
+    measured = {
+        each: source.sel(distribution=[name], seed=source["seed"].isin(data["seed"]))
+        for each, source in settings.items()
+    }
+    shown = cells.get(called(setting), {})
+    any_stages = any(one is not None for one in shown.values())
+    title = f"Held-out loss and full-model LLC on {inputs.one_label(metrics, name)}, over training."
+    told = [
+        *conditions.of_settings(settings, measured, "llc"),
+        *([f"Stages of the loss: setting {called(setting)}."] if len(settings) > 1 and any_stages else []),
+        *above_chance(shown),
+    ]
+    return Drawing(figure, data, title, fitting(_findings(data, cells, shown), title, told), told)
+
+
+def _findings(data: xr.Dataset, cells: Mapping[str, Cells], shown: Cells) -> list[Finding]:
+    """Return how like the loss every LLC is, the largest LLC at the base setting, and boundaries."""
+    made = at_end("held-out loss", data["loss"], unit=UNIT) if len(cells) == 1 else []
+    for each in cells:
+        made += llc_findings(cells[each], f"LLC ({each})")[:1]
+    peak = largest(f"LLC ({PUBLISHED})", data["llc"], data.get("llc_se"))
+    if len(cells) > 1:
+        peak = peak[:1]
+    return [*made, *peak, *boundary_findings(shown, each=len(cells) < 2)]
 
 
 @style.styled
@@ -120,7 +119,7 @@ def regression_sampled_loss(
     data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off", "init_loss"))
     data["weight_norm"] = _any_distribution(base["weight_norm"])
     for each, source in settings.items():
-        end, values = _end(each), captions.sampling(source)
+        end, values = _end(each), conditions.recorded(source, "sampling")
         at_center = data[f"init_loss{end}"]
         data[f"sampled_loss{end}"] = at_center + data[f"llc{end}"] / values["n_beta"]
         data[f"sampled_loss{end}_se"] = data[f"llc{end}_se"] / values["n_beta"]
@@ -129,9 +128,9 @@ def regression_sampled_loss(
         )
         data[f"relative_distance{end}"] = free / data["weight_norm"]
         data[f"relative_distance{end}"].attrs["free_distance"] = free
-    lines, _ = reference(datasets)
+    lines = reference(datasets)
     looks = {s: {"color": c, "marker": "o"} for s, c in zip(settings, SETTINGS, strict=False)}
-    losses, distances, findings = [], [], []
+    losses, distances = [], []
     for seed, suffix, one in by_seed(data):
         over, frame = all_of(*(level(v, **k) for _, v, k in lines)), staged(datasets, seed, setting)
         curves = [Curve(one["loss"], LOSS)]
@@ -144,42 +143,39 @@ def regression_sampled_loss(
         far = [Curve(one[f"relative_distance{_end(s)}"], look) for s, look in looks.items()]
         title = f"distance of free chains / weight norm{suffix}"
         distances.append(Panel(title, far, over=level(1.0), **frame))
-        sampled = one["sampled_loss"].dropna("step")
-        both = one.sel(step=sampled["step"])
-        rise = both.sel(step=slice(None, int(most(both["llc"])["step"])))
-        r, early = (
-            float(np.corrcoef(d["llc"], d["loss"])[0, 1]) if d.sizes["step"] > 2 else np.nan
-            for d in (both, rise)
-        )
-        low, high = float(both["loss"].min()), float(both["loss"].max())
-        findings.append(
-            f"Seed {seed}, setting published: the chains' mean loss is {float(sampled.min()):.2f} to "
-            f"{float(sampled.max()):.2f} where the checkpoint's falls from {high:.2f} to {low:.2f}; LLC and "
-            f"loss correlate by {r:.3f}, up to the LLC's peak by {early:.3f}."
-        )
     keys = [style.key("checkpoint", **LOSS), *(style.key(f"chains, {s}", **k) for s, k in looks.items())]
     keys += [style.key(label, **look) for label, _, look in lines]
     rows = [Row("mean squared error", losses, keys), Row("distance / norm", distances)]
     figure, _ = sheet(rows, panel=(3.9, 2.1), margin=1.7, sharex=True, sharey="row")
-    frees = ", ".join(
-        f"{float(data[f'relative_distance{_end(s)}'].attrs['free_distance']):.1f} ({s})" for s in settings
+    title = (
+        "Mean loss of the sampler's chains beside the checkpoint's, and their distance without a gradient."
     )
-    return captions.drawing(
-        figure,
-        data,
-        *findings,
-        "Were the chains' loss a constant c, the LLC would be n_beta (c - loss): the loss, not geometry.",
-        f"Chains that feel the localization alone are {frees} from the checkpoint, of {weights:,} weights.",
-        conditions=[
-            boundaries(datasets, data["seed"], setting),
-            captions.BANDS,
-            captions.setting(settings["published"]),
-        ],
-        details=[
-            "The chains' mean loss is the loss at the checkpoint (init_loss) plus LLC / n_beta.",
-            *(f"Setting {s}: {captions.chains(d)}." for s, d in settings.items()),
-        ],
-    )
+    told = [
+        "Mean loss of the chains: loss at the checkpoint plus LLC / n_beta.",
+        conditions.BANDS,
+        *([f"Findings are of setting {PUBLISHED}."] if len(settings) > 1 else []),
+        *conditions.setting(settings[PUBLISHED]),
+        *of_stages(datasets, data["seed"], setting),
+        *conditions.seeds(data),
+    ]
+    return Drawing(figure, data, title, fitting(_of_chains(data), title, told), told)
+
+
+def _of_chains(data: xr.Dataset) -> list[Finding]:
+    """Return the range of the chains' loss at the base setting, its likeness to the loss, and their reach."""
+    sampled = data["sampled_loss"].dropna("step", how="all")
+    return [
+        *over_seeds("correlation of LLC and loss", of_every_seed(data, _correlation)),
+        *over_seeds("lowest mean loss of the chains", sampled.min("step"), unit=UNIT),
+        *over_seeds("highest mean loss of the chains", sampled.max("step"), unit=UNIT),
+        *at_end("distance of free chains over weight norm", data["relative_distance"]),
+    ]
+
+
+def _correlation(one: xr.Dataset) -> float:
+    """Return the correlation of LLC and loss over the checkpoints that have both; NaN with fewer than 3."""
+    both = one[["llc", "loss"]].dropna("step")
+    return float(np.corrcoef(both["llc"], both["loss"])[0, 1]) if both.sizes["step"] > 2 else np.nan
 
 
 def of_settings(datasets: Datasets) -> dict[str, xr.Dataset]:
@@ -209,14 +205,14 @@ def together(
     return data.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
-def reference(datasets: Datasets) -> tuple[list[tuple[str, float, dict]], bool]:
-    """Levels of the loss: label, value, look; and whether they are known."""
+def reference(datasets: Datasets) -> list[tuple[str, float, dict]]:
+    """Return levels of the loss: label, value, look; none where they are not known."""
     if "in_context" not in datasets:
-        return [], False
+        return []
     source = datasets["in_context"]
     zero, bayes = zero_loss(law(source, "in_context")), float(source["ridge_mse"].mean())
     lines = [("Bayes predictor", bayes, BAYES)]
-    return ([("zero predictor", zero, ZERO), *lines] if zero is not None else lines), True
+    return [("zero predictor", zero, ZERO), *lines] if zero is not None else lines
 
 
 def _end(setting: str) -> str:

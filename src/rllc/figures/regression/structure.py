@@ -7,19 +7,15 @@ from typing import Any
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.findings import at_end, fitting, known, largest, percent
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, level, sheet
-from rllc.figures.regression.inputs import boundaries, ends, most, staged
+from rllc.figures.regression.inputs import of_stages, staged
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
-DIRECTIONS = "Dark: the largest."
-OF_WEIGHTS = "Read off the weights: there is no sampling error."
-OF_TRACE = (
-    "The trace is the mean of Hutchinson probes, with its standard error as band; the authors plot the sum "
-    "of a number of probes that changes from checkpoint to checkpoint."
-)
+OF_TRACE = "Trace: mean of Hutchinson probes; band: its standard error."
 # dataset -> what of it is drawn beside the last layer norm
 CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("hessian_eigenvalue",)}
 
@@ -38,7 +34,7 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
     for name, variables in curved.items():
         cut = datasets[name][list(variables)].isel(distribution=0).reset_coords(drop=True)
         data = xr.merge([data, cut], join="left", combine_attrs="drop")
-    rows, findings = [], []
+    rows = []
     trace = {"color": "#117733", "marker": "o"}
     looks = [{"color": c, "marker": "."} for c in style.shades(data.sizes.get("rank", 0))]
     for seed, suffix, one in by_seed(data):
@@ -46,22 +42,17 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
         norms.append(Curve(one["unembed_norm_weight"].mean("channel"), MEAN))
         frame = staged(datasets, seed, setting)
         panels = [Panel(f"last layer norm, weights{suffix}", norms, over=style.zero, **frame)]
-        share = float(one["norm_weight_small"][-1])
-        said = f"seed {seed}: {share:.0%} of the weights of the last layer norm end below 0.1"
         curves = []
         if "hessian" in curved:
             at = one.sel(step=datasets["hessian"]["step"].values)
             curves.append(Curve(at["hessian_trace"], trace, at["hessian_trace_se"]))
-            said += f"; the trace is largest at {_peak(one['hessian_trace'])}"
         if "eigenvalues" in curved:
             top = one["hessian_eigenvalue"].sel(step=datasets["eigenvalues"]["step"].values)
             curves += [Curve(top.isel(rank=i), look) for i, look in enumerate(looks)]
-            said += f", the largest eigenvalue at {_peak(one['hessian_eigenvalue'].isel(rank=0))}"
         if curves:
             steps = data["step"].values
             panels.append(Panel(f"Hessian{suffix}", curves, over=style.log_scale, steps=steps, **frame))
         rows.append(Row("weight", panels))
-        findings.append(captions.sentence(said))
     keys = [style.key("a channel", **THIN), style.key("mean", **MEAN)]
     if "hessian" in curved:
         keys.append(style.key("trace", **trace))
@@ -70,13 +61,20 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
     figure, axes = sheet(rows, panel=(3.3, 2.4), margin=1.3, sharex=True)
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("squared error")
-    return captions.drawing(
-        figure,
-        data,
-        *findings,
-        captions.when("hessian" in curved, OF_TRACE),
-        conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS if not curved else ""],
+    findings = at_end(
+        "weights of the last layer norm below 0.1", percent(data["norm_weight_small"]), unit="%"
     )
+    if "hessian" in curved:
+        findings += largest("trace of the Hessian", data["hessian_trace"], data["hessian_trace_se"])
+    if "eigenvalues" in curved:
+        findings += largest("eigenvalue of the Hessian", data["hessian_eigenvalue"].isel(rank=0))
+    title = f"Weights of the last layer norm{' and curvature of the loss' if curved else ''} over training."
+    told = [
+        *([OF_TRACE] if "hessian" in curved else []),
+        *of_stages(datasets, data["seed"], setting),
+        *conditions.seeds(data),
+    ]
+    return Drawing(figure, data, title, fitting(findings, title, told), told)
 
 
 @style.styled
@@ -91,7 +89,7 @@ def stage_figC5(  # noqa: N802
     names = ["embedding_share", "position_share", "embedding_rank", "position_rank", "alignment"]
     source = inputs.need(datasets, "structure", *names)
     data = inputs.of_seeds(source, seeds)[names]
-    rows, findings = [], []
+    rows = []
     first, subspaces = int(data["subspace"][0]), data["subspace"].values.tolist()
     coordinates = style.shades(data.sizes["coordinate"])
     dashes = dict(zip(subspaces, ("-", "--", "-.", ":"), strict=False))
@@ -119,16 +117,6 @@ def stage_figC5(  # noqa: N802
                 Panel(f"W_E within W_pos{suffix}", aligned, over=all_of(*chance), **frame),
             ])
         )  # fmt: skip
-        least, top = (
-            one["embedding_share"].isel(direction=-1),
-            one["position_share"].isel(position_direction=slice(0, 3)).sum("position_direction"),
-        )
-        near = one["alignment"].sel(subspace=first).mean("coordinate")
-        findings.append(
-            f"Seed {seed}: the smallest share of W_E goes from {ends(least, '.3f')}, the three largest of "
-            f"W_pos together from {ends(top)}; W_E within the first {first} directions of W_pos from "
-            f"{ends(near)}."
-        )
     keys = [style.key(f"coordinate {i}" if i else "answer", color=c) for i, c in enumerate(coordinates)]
     keys += [style.key(f"of {r} directions", color="#333333", linestyle=dashes[r]) for r in subspaces]
     keys += [style.key("expected of random", color="#CC6677")]
@@ -136,12 +124,24 @@ def stage_figC5(  # noqa: N802
     figure, axes = sheet(rows, panel=(2.7, 2.3), margin=1.5, sharex=True)
     for line in axes:
         line[2].set_ylabel("|U'u| / |u|")
-    return captions.drawing(
+    top = data["position_share"].isel(position_direction=slice(0, 3)).sum("position_direction", skipna=False)
+    near = data["alignment"].sel(subspace=first).mean("coordinate")
+    return Drawing(
         figure,
         data,
-        *findings,
-        "A length within a subspace is that of the projection; the authors' cosines are of a rotation.",
-        conditions=[boundaries(datasets, data["seed"], setting), DIRECTIONS, OF_WEIGHTS],
+        "Squared singular values of W_E and W_pos, and length of W_E within the directions of W_pos.",
+        known(
+            [
+                *_ends("smallest share of W_E", percent(data["embedding_share"].isel(direction=-1)), "%"),
+                *at_end("three largest shares of W_pos together", percent(top), unit="%"),
+                *at_end(f"W_E within the first {first} directions of W_pos", near),
+            ]
+        ),
+        [
+            "Left and middle: shares of the sum; dark: the largest.",
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
+        ],
     )
 
 
@@ -163,7 +163,7 @@ def stage_figC6(  # noqa: N802
         "effective_bias",
     ]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
-    rows, findings = [], []
+    rows = []
     for seed, suffix, one in by_seed(data):
         for kind, unembed, product in (("weight", "W_U[0]", "W_U[0] γ"), ("bias", "b_U[0]", "W_U[0] β")):
             norm, both = (_channels(one[f"{of}_{kind}"]) for of in ("unembed_norm", "effective"))
@@ -178,17 +178,25 @@ def stage_figC6(  # noqa: N802
                 Panel(f"effective {kind} = {product}{suffix}", both, **frame),
             ]
             rows.append(Row(kind, panels))
-        size = abs(one["effective_weight"])
-        share = (size.isel(step=-1) < 0.1 * size.isel(step=-1).max("channel")).mean("channel")
-        findings.append(
-            f"Seed {seed}: the mean |effective weight| goes from {float(size.isel(step=0).mean()):.3f} to "
-            f"{float(size.isel(step=-1).mean()):.3f}; {float(share):.0%} of the channels end below a tenth "
-            "of the largest."
-        )
     rows[0] = rows[0]._replace(keys=[style.key("a channel", **THIN), style.key("mean, or the one", **MEAN)])
     figure, _ = sheet(rows, panel=(2.7, 1.9), margin=1.2, sharex=True)
-    return captions.drawing(
-        figure, data, *findings, conditions=[boundaries(datasets, data["seed"], setting), OF_WEIGHTS]
+    size = abs(data["effective_weight"])
+    share = (size < 0.1 * size.max("channel")).where(size.notnull()).mean("channel")
+    return Drawing(
+        figure,
+        data,
+        "Weights and biases of the last layer norm, of the unembedding, and of both together, by channel.",
+        known(
+            [
+                *_ends("mean |effective weight|", size.mean("channel")),
+                *at_end(
+                    "channels with less than a tenth of the largest |effective weight|",
+                    percent(share),
+                    unit="%",
+                ),
+            ]
+        ),
+        [*of_stages(datasets, data["seed"], setting), *conditions.seeds(data)],
     )
 
 
@@ -203,7 +211,7 @@ def stage_figC7(  # noqa: N802
     """
     names = [f"norm_{word}_{part}" for word in ("weight", "bias") for part in ("mean", "sd", "small")]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
-    rows, findings = [], []
+    rows = []
     look, small = {"color": "#332288"}, {"color": "#CC6677"}
     called = {str(n): _called(str(n)) for n in data["norm"].values}
     for seed, suffix, one in by_seed(data):
@@ -216,28 +224,28 @@ def stage_figC7(  # noqa: N802
                 frame = {"over": all_of(style.zero, share), **staged(datasets, seed, setting)}
                 panels.append(Panel(f"{title}{suffix}", [drawn], **frame))
             rows.append(Row(word, panels))
-        last = one.isel(step=-1)
-        small_shares = ", ".join(
-            f"{called[str(n)]} {float(last['norm_weight_small'].sel(norm=n)):.0%}" for n in called
-        )
-        means = ", ".join(
-            f"{called[str(n)]} {float(last['norm_weight_mean'].sel(norm=n)):.2f}" for n in called
-        )
-        findings.append(f"Seed {seed}, last step: weights below 0.1: {small_shares}; mean weight: {means}.")
     keys = [
         style.key("mean over channels", **look),
         style.key("share below 0.1\n(right axis)", **small),
     ]
     rows[0] = rows[0]._replace(keys=keys)
     figure, _ = sheet(rows, panel=(2.3, 1.9), margin=1.7, sharex=True)
-    return captions.drawing(
+    small, final = percent(data["norm_weight_small"]), data["norm"].values[-1]
+    others = small.sel(norm=data["norm"].values[:-1]).max("norm")
+    findings = [
+        *at_end("weights of the last layer norm below 0.1", small.sel(norm=final), unit="%"),
+        *at_end("mean weight of the last layer norm", data["norm_weight_mean"].sel(norm=final)),
+        *at_end("weights below 0.1, most of another layer norm", others, unit="%"),
+    ]
+    return Drawing(
         figure,
         data,
-        *findings,
-        conditions=[
-            boundaries(datasets, data["seed"], setting),
+        "Weights and biases of every layer norm over training, and shares smaller than 0.1.",
+        known(findings),
+        [
             "Shaded: one standard deviation over channels.",
-            OF_WEIGHTS,
+            *of_stages(datasets, data["seed"], setting),
+            *conditions.seeds(data),
         ],
     )
 
@@ -268,6 +276,7 @@ def _lines(values: xr.DataArray, dim: str) -> list[Curve]:
     return [Curve(values.isel({dim: i}), {"color": c}) for i, c in enumerate(colors)]
 
 
-def _peak(values: xr.DataArray) -> str:
-    peak = most(values.dropna("step"))
-    return f"step {style.step_text(float(peak['step']))} ({float(peak):.0f})"
+def _ends(label: str, values: xr.DataArray, unit: str = "1") -> list[Finding]:
+    """Return the value at the first checkpoint and that at the last."""
+    first = values.isel(step=slice(0, 1))
+    return [*at_end(label, first, unit=unit), *at_end(label, values, unit=unit)]

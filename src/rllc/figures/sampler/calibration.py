@@ -1,6 +1,8 @@
 """Sweeps of the sampler's settings: the regime map."""
 
 import json
+from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import xarray as xr
@@ -9,16 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize, TwoSlopeNorm
 from matplotlib.patches import Patch
 
-from rllc.analysis.calibration import GRID, OUTCOMES, REQUIRED, kinds, regime
-from rllc.analysis.regime import MEANINGS, meaning
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing, Names
+from rllc.analysis.calibration import GRID, OUTCOMES, kinds, regime
+from rllc.analysis.regime import MEANINGS
+from rllc.figures import style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Names, headed
+from rllc.figures.findings import fitting
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
 IS = ("#C9C3DE", "#2A7F8E", "#E3A05C")  # of a curvature, a posterior mean, drift
 WORDS = ("curvature", "mean", "drift")  # as they fit into a cell
-IN_WORDS = ("a curvature", "a posterior mean", "drift")
 MAPS = {  # what is drawn: title, colour map, norm
     "meaning": ("what the estimate is", ListedColormap(IS), Normalize(-0.5, 2.5)),
     "shrinkage": ("shrinkage 1 - on/off", colormaps["YlGnBu"], Normalize(0, 1)),
@@ -27,6 +29,8 @@ MAPS = {  # what is drawn: title, colour map, norm
     "curvature_ratio": ("estimate / curvature", colormaps["PuOr"], TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", colormaps["RdBu"], TwoSlopeNorm(0, -1, 1)),
 }
+AXES = ("n_beta", "localization")  # of a map
+MARKS = [f"{which}_{axis}" for which in ("setting", "recommended") for axis in AXES]
 SETTING_MARKERS = (("*", 9), ("D", 6), ("^", 6), ("v", 6), ("P", 6))
 RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 
@@ -108,23 +112,25 @@ def regime_map(
     ]
     data = xr.combine_nested(nested, ["kind", "distribution"], join="outer", combine_attrs="override")
     heads = len(kinds(calibration).get("heads", []))
-    return captions.drawing(
-        figure,
-        data,
-        *(_outcome(chosen, kind, name, labels[name]) for kind, name in maps),
-        conditions=[
-            f"{cell(next(iter(swept.values())))}{f'; heads: medians over {heads} heads' if heads else ''}.",
-            "Exponent 1: a linear response, so a curvature; 0: an LLC.",
-            "In brackets: a required criterion of the rule fails.",
-            "Grey: not sampled, or a chain failed at every step size.",
-            "No uncertainty is drawn.",
-        ],
-        details=[
-            "The recommendation and what is said of settings are the rule's: medians over all steps and "
-            "seeds swept. What is drawn, and at which step size, is defined in docs/calibration.md."
-        ],
-        title=title,
-    )
+    marked = chosen.sel(kind=list(kinds(calibration)), distribution=list(names))
+    data = data.assign({name: marked[name] for name in MARKS})
+    named = headed(title, "What the estimate measures at every n_beta and localization of the sweep.")
+    told = [
+        f"{cell(next(iter(swept.values())))}.",
+        *([f"Heads: medians over {heads} heads."] if heads else []),
+        *_without(marked, labels),
+        "Exponent 1: a curvature; 0: an LLC.",
+        *(["In brackets: a required criterion of the rule fails."] if _any(maps, "trusted", 0) else []),
+        *(["Grey: not sampled, or a chain failed."] if _any(maps, "shrinkage", None) else []),
+        "The rule reads all steps and seeds swept.",
+    ]
+    return Drawing(figure, data, named, fitting([*_in_use(data), *_recommended(data)], named, told), told)
+
+
+def _any(maps: Mapping[tuple[str, str], xr.Dataset], name: str, value: float | None) -> bool:
+    """Return whether a cell of any map has this value; None: has none."""
+    each = (drawn[name] for drawn in maps.values())
+    return any(bool((one.isnull() if value is None else one == value).any()) for one in each)
 
 
 def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
@@ -155,7 +161,7 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
 def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarray]:
     """Where settings lie on the axes of a map, between cells by their logarithm; NaN outside the grid."""
     place = []
-    for name in ("n_beta", "localization"):
+    for name in AXES:
         value, grid = np.log(chosen[f"{prefix}_{name}"].values), np.log(drawn[name].values)
         inside = (value > grid[0] - 0.001) & (value < grid[-1] + 0.001)
         place.append(np.where(inside, np.interp(value, grid, np.arange(len(grid))), np.nan))
@@ -179,30 +185,45 @@ def _setting_look(i: int) -> dict:
     return {"marker": marker, "markersize": size, "color": "#ffffff", "markeredgecolor": "#000000"}
 
 
-def _outcome(chosen: xr.Dataset, kind: str, distribution: str, label: str) -> str:
-    """The rule's outcome, and where the settings in use stand."""
-    here = chosen.sel(kind=kind, distribution=distribution)
-    said = here["said"].item()
-    if OUTCOMES[int(here["outcome"])] == "none":
-        said = f"no setting ({said})"
-    parts = [f"{KIND_NAMES[kind]}, {label}: the rule recommends {said}"]
-    for i, setting in enumerate(here["setting"].values.tolist()):
-        each = here.isel(setting=i)
-        if np.isfinite(each["setting_shrinkage"]):
-            failed = [c for c in REQUIRED if int(each["setting_passes"].sel(criterion=c)) == 0]
-            verdict = f"fails {', '.join(failed)}" if failed else "passes what is required"
-            kind = float(meaning(each["setting_shrinkage_without_drift"], each["setting_walked_share"]))
-            exponent = float(each["setting_exponent"])
-            slope = f" (exponent {exponent:.2f})" if np.isfinite(exponent) else ""
-            what = f"is {IN_WORDS[int(kind)]}{slope}: it " if np.isfinite(kind) else ""
-            parts.append(
-                f"{setting} (n_beta {float(each['setting_n_beta']):g}, localization "
-                f"{float(each['setting_localization']):g}) {what}has shrinkage "
-                f"{float(each['setting_shrinkage']):.2f} "
-                f"({float(each['setting_shrinkage_without_drift']):.2f} without drift), "
-                f"{float(each['setting_curvature_ratio']):.2f} of the curvature, and {verdict}"
-            )
-    return captions.sentence("; ".join(parts))
+def _in_use(data: xr.Dataset) -> list[Finding]:
+    """Return the shrinkage without drift at the settings in use, where they are points of the grid."""
+    found = []
+    for setting, kind in product(data["setting"].values.tolist(), data["kind"].values.tolist()):
+        one = data.sel(kind=kind)
+        at = {axis: float(one[f"setting_{axis}"].sel(setting=setting)) for axis in AXES}
+        if all(np.isclose(one[axis], value).any() for axis, value in at.items()):
+            values = one["shrinkage_without_drift"].sel(at, method="nearest")
+            label = f"shrinkage without drift, {KIND_NAMES[kind]}{_over(values)}, setting {setting}"
+            found.append(Finding(label, float(values.median())))
+    return found
+
+
+def _recommended(data: xr.Dataset) -> list[Finding]:
+    """Return the setting that the rule recommends for a kind, where it is the same on all texts drawn."""
+    found = []
+    for kind in data["kind"].values.tolist():
+        point = {axis: data[f"recommended_{axis}"].sel(kind=kind) for axis in AXES}
+        if all(float(values.max()) == float(values.min(skipna=False)) for values in point.values()):
+            for axis, values in point.items():
+                label = f"recommended {axis}, {KIND_NAMES[kind]}{_over(values, 'same on')}"
+                found.append(Finding(label, float(values[0])))
+    return found
+
+
+def _over(values: xr.DataArray, how: str = "median of") -> str:
+    """Return over how many texts a number is, where these are several."""
+    count = values.sizes["distribution"]
+    return f", {how} {count} texts" if count > 1 else ""
+
+
+def _without(chosen: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
+    """Return for which components and distributions the rule recommends no setting."""
+    none = [
+        f"{KIND_NAMES[kind]} on {labels[name]}"
+        for kind, name in product(chosen["kind"].values.tolist(), chosen["distribution"].values.tolist())
+        if OUTCOMES[int(chosen["outcome"].sel(kind=kind, distribution=name))] == "none"
+    ]
+    return [f"The rule recommends no setting for {', '.join(none)}."] if none else []
 
 
 def cell(swept: xr.Dataset) -> str:

@@ -14,16 +14,19 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, headed
+from rllc.figures.findings import known, percent
 from rllc.figures.inputs import need, of_seeds, one_distribution, one_label
 from rllc.figures.panels import Panel, Row, all_of, curve, sheet, ticks_at
-from rllc.figures.sampler.traces import RUNNING, running
+from rllc.figures.sampler.traces import running
 
 SEEDINGS = {
     "shared": ("same at every\ncheckpoint", {"color": "#004488", "linestyle": "-"}),
     "fresh": ("anew at each", {"color": "#BB5566", "linestyle": "--"}),
 }
+FEW = 4  # findings of figures with long conditions
+KINDS = {"full": "the whole model", "heads": "heads"}
 # variable with traces -> the loss that they are of
 LOSSES = {
     "paired_loss": "all predictions",
@@ -41,15 +44,16 @@ def _measured(
     return data, data.isel(seed=0, distribution=0), one_label(data, chosen)
 
 
-def _settings(data: xr.Dataset) -> str:
-    values = json.loads(data.attrs.get("dependence", "{}"))
+def _conditions(data: xr.Dataset) -> list[str]:
+    """Return the setting of every kind of component, the chains, and the training seed."""
+    values = conditions.recorded(data, "dependence")
     settings = [
-        f"{kind}: n_beta {each['n_beta']:g}, localization {each['localization']:g}, step size "
-        f"{each['step_size']:g}, minibatches of {each['batch_size']} where not said otherwise"
+        f"Setting of {KINDS[kind]}: n_beta {each['n_beta']:g}, localization {each['localization']:g}, "
+        f"step_size {each['step_size']:g}, batch_size {each['batch_size']}."
         for kind, each in values.get("settings", {}).items()
     ]
-    chains = f"; {values['chains']} chains of {values['draws']} draws" if "chains" in values else ""
-    return f"Settings of {'; of '.join(settings)}{chains}." if settings else ""
+    chains = [f"{values['chains']} chains of {values['draws']} draws."] if "chains" in values else []
+    return [*settings, *chains, *conditions.seeds(data)]
 
 
 def _looks(values: xr.DataArray, **more: str) -> dict[int, dict]:
@@ -101,23 +105,38 @@ def calibration_running_estimates(
             ax.fill_between(each["draw"], low, high, alpha=0.18, linewidth=0, **look)
             ax.plot(each["draw"], each.mean("chain"), **look)
 
-    last, steps = shown.isel(draw=-1).mean("chain"), list(looks)
-    panels, ends = {}, []
-    for part, loss in product(parts, index.values.tolist()):
-        at = {"component": part, "loss": loss}
-        of, below = (f", {loss}", f"\n{loss}") if len(losses) > 1 else ("", "")
-        panels[f"{part} on {style.short(label, 18)}{below}"] = partial(draw, at=at)
-        first, final = (float(last.sel(at | {"step": step})) for step in (steps[0], steps[-1]))
-        ends.append(f"{part}{of}: {first:.2f} at step {steps[0]}, {final:.2f} at step {steps[-1]}")
-    spread = "Lines are means over chains, bands go from the lowest to the highest chain."
-    return captions.drawing(
+    panels, places = {}, list(product(parts, index.values.tolist()))
+    for part, loss in places:
+        below = f"\n{loss}" if len(losses) > 1 else ""
+        panels[f"{part} on {style.short(label, 18)}{below}"] = partial(
+            draw, at={"component": part, "loss": loss}
+        )
+    return Drawing(
         _figure(panels, looks, x="draw", y="running LLC estimate", height=2.3, title=title),
         traces.to_dataset(),
-        f"After the last draw: {'; '.join(ends)}.",
-        RUNNING,
-        conditions=[spread, _settings(data)],
-        title=title,
+        headed(title, f"Running LLC estimate on {label} against draws, a line per checkpoint."),
+        known(_ends(shown), FEW),
+        ["Lines: means over chains; bands: all chains.", *_conditions(data)],
     )
+
+
+def _ends(shown: xr.DataArray) -> list[Finding]:
+    """Return the estimate after the last draw at the last checkpoint, of the whole model first."""
+    last, step = shown.isel(draw=-1, step=-1).mean("chain"), int(shown["step"][-1])
+    found = []
+    for part, loss in product(_whole_first(shown), shown["loss"].values.tolist()):
+        of = f", {loss}" if shown.sizes["loss"] > 1 else ""
+        label = f"LLC of {_named(part)} at step {step:,}{of}"
+        found.append(Finding(label, float(last.sel(component=part, loss=loss))))
+    return found
+
+
+def _whole_first(values: xr.DataArray) -> list[str]:
+    return sorted(values["component"].values.tolist(), key=lambda part: part != "full")
+
+
+def _named(part: str) -> str:
+    return "the whole model" if part == "full" else f"head {part}"
 
 
 @style.styled
@@ -136,23 +155,35 @@ def calibration_dataset_size(
         ticks_at(ax, sizes)
 
     change = np.abs(one[name] / one[name].isel(dataset_size=-1) - 1)
-    changes = [
-        f"{size}: {float(of_size.median()):.0%} (largest {float(of_size.max()):.0%})"
-        for size in sizes[:-1].tolist()
-        for of_size in [change.sel(dataset_size=size)]
-    ]
     panels = {
         f"{part} on {style.short(label, 18)}": partial(draw, part=part)
         for part in one["component"].values.tolist()
     }
-    return captions.drawing(
+    return Drawing(
         _figure(panels, looks, x="contexts drawn from", y="LLC", height=2.2, title=title),
         data,
-        captions.when(changes, f"Median change against {sizes[-1]} contexts, for {', '.join(changes)}."),
-        f"LLC over components and steps by the number of distinct contexts of {label}, nested sets.",
-        conditions=["Error bars: one Monte Carlo standard error given the minibatches.", _settings(data)],
-        title=title,
+        headed(title, f"LLC against the number of contexts of {label} that minibatches are drawn from."),
+        known(_changes(percent(change))),
+        [
+            "Medians over components and steps.",
+            "Error bars: one Monte Carlo standard error, given the minibatches.",
+            *_conditions(data),
+        ],
     )
+
+
+def _changes(change: xr.DataArray) -> list[Finding]:
+    """Return how far the LLC of fewer contexts is from that of all: medians, and the largest of one."""
+    *fewer, most = change["dataset_size"].values.tolist()
+    label = f"change of the LLC against {most} contexts, for"
+    found = [
+        Finding(f"{label} {size}, median", float(change.sel(dataset_size=size).median()), unit="%")
+        for size in fewer
+    ]
+    return found + [
+        Finding(f"{label} {size}, largest", float(change.sel(dataset_size=size).max()), unit="%")
+        for size in fewer[:1]
+    ]
 
 
 @style.styled
@@ -176,16 +207,25 @@ def calibration_batch_size(
     values = one[name]
     spread = (values.max("batch_size") - values.min("batch_size")) / np.abs(values.mean("batch_size"))
     apart = np.abs(values.sel(evaluation="new") / values.sel(evaluation="same") - 1)
-    return captions.drawing(
+    spreads = {
+        "spread of the LLC over minibatch sizes": spread,
+        "change of the LLC on new minibatches": apart,
+    }
+    return Drawing(
         sheet(rows, panel=(2.6, 1.9), margin=1.2, title=title, sharex=True, sharey="col")[0],
         data,
-        f"Between minibatch sizes the LLC on {label} spreads by {float(spread.median()):.0%} of its value "
-        f"in the median (largest {float(spread.max()):.0%}); new against same minibatches change it by "
-        f"{float(apart.median()):.0%} in the median (largest {float(apart.max()):.0%}).",
-        "The loss of a draw is taken on the minibatch whose gradient moves the chain (top) or on another of "
-        "the same size (bottom).",
-        conditions=[captions.BANDS, _settings(data)],
-        title=title,
+        headed(title, f"LLC on {label} over training by minibatch size, on the same or on new minibatches."),
+        known(
+            Finding(f"{name}, {which}", float(percent(number)), unit="%")
+            for name, values in spreads.items()
+            for which, number in (("median", values.median()), ("largest", values.max()))
+        ),
+        [
+            "Medians over components and steps.",
+            "Same: the minibatch whose gradient moves the chain; new: another of its size.",
+            conditions.BANDS,
+            *_conditions(data),
+        ],
     )
 
 
@@ -210,28 +250,29 @@ def calibration_noise_seeds(
         *(style.key(f"seed {n}", color="#666666", linestyle="none", marker=m) for n, m in markers.items()),
     ]
     row = Row("LLC", panels, keys, "noise and minibatches")
-    return captions.drawing(
+    return Drawing(
         sheet([row], panel=(2.6, 2.2), margin=1.5, title=title, sharex=True)[0],
         data,
-        _roughness(one[name]),
-        f"LLC on {label} with the noise and minibatches of a seed at every checkpoint (solid) or drawn anew "
-        "at each (dashed); a marker per seed.",
-        conditions=[captions.BANDS, _settings(data)],
-        title=title,
+        headed(title, f"LLC on {label} with noise and minibatches shared by checkpoints, or fresh at each."),
+        known(_roughness(one[name]), FEW),
+        [
+            "Findings: sd over noise seeds, mean over steps.",
+            conditions.BANDS,
+            *_conditions(data),
+        ],
     )
 
 
-def _roughness(values: xr.DataArray) -> str:
-    """How far seeds disagree about neighbouring checkpoints, shared and fresh; nothing with one seed."""
+def _roughness(values: xr.DataArray) -> list[Finding]:
+    """Return how far noise seeds disagree about neighbouring checkpoints; nothing with one seed."""
     if values.sizes["noise_seed"] < 2 or values.sizes["step"] < 2:
-        return ""
+        return []
     noise = values.diff("step").std("noise_seed", ddof=1).mean("step")
-    parts = [
-        f"{part}: {float(noise.sel(component=part, seeding='shared')):.2f} and "
-        f"{float(noise.sel(component=part, seeding='fresh')):.2f}"
-        for part in values["component"].values.tolist()
+    return [
+        Finding(
+            f"sd of the LLC's change between checkpoints, {_named(part)}, {seeding} noise",
+            float(noise.sel(component=part, seeding=seeding)),
+        )
+        for part in _whole_first(values)
+        for seeding in SEEDINGS
     ]
-    return (
-        "The change between neighbouring checkpoints differs between seeds by (standard deviation, shared "
-        f"and fresh) {'; '.join(parts)}."
-    )

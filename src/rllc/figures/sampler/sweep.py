@@ -5,13 +5,19 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.calibration import CELLS, REQUIRED, kinds
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing, Names
+from rllc.figures import style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Names, headed
+from rllc.figures.findings import known
 from rllc.figures.inputs import distribution_labels, need
 from rllc.figures.panels import ticks_at
 from rllc.figures.sampler.calibration import KIND_NAMES, cell, sweeps
 from rllc.figures.sampler.traces import FAILED
 from rllc.vocabulary import STATUS
+
+BARS = {  # of a kind of component
+    "heads": "Heads: medians over {} heads, bars from the lower to the upper quartile.",
+    "full": "Whole model: bars of two Monte Carlo standard errors.",
+}
 
 
 @style.styled
@@ -29,7 +35,7 @@ def calibration_grid(
     seed, step     default the first seed, the last step
     """
     calibration = need(datasets, "calibration", "llc", "llc_gradient_off", "status")
-    chosen = need(datasets, "recommendation", "passes")
+    chosen = need(datasets, "recommendation", "passes", "tested")
     swept, labels = sweeps(calibration, distributions, seed, step), distribution_labels(calibration)
     columns = max(each.sizes["localization"] for each in swept.values())
     figure, axes = style.grid(
@@ -37,10 +43,8 @@ def calibration_grid(
     )
     temperatures = np.unique(np.concatenate([each["n_beta"].values for each in swept.values()]))
     colors = dict(zip(temperatures.tolist(), style.shades(len(temperatures)), strict=True))
-    said = []
     for line, ((kind, name), each) in zip(axes, swept.items(), strict=True):
         rule = chosen.sel(kind=kind, distribution=name)
-        said.append(captions.sentence(f"{KIND_NAMES[kind]}, {labels[name]}: {rule['said'].item()}"))
         passes = (rule["passes"].sel(criterion=list(REQUIRED)) == 1).all("criterion")
         each = each.assign(passes=passes)
         for ax in line[each.sizes["localization"] :]:
@@ -69,23 +73,28 @@ def calibration_grid(
     wholes = [xr.concat([swept[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
     data["status"] = data["status"].astype(np.int8)
-    drawn = [
-        f"the median over {len(listed)} heads with bars from the lower to the upper quartile"
-        if kind == "heads"
-        else "the whole model with bars of two Monte Carlo standard errors"
-        for kind, listed in kinds(calibration).items()
-    ]
-    words = captions.compose(
-        *said,
-        conditions=[
-            f"{cell(data)}. LLC against step size: {' and '.join(drawn)}.",
-            "Dotted: the control without gradient. Hollow: the setting fails the rule.",
+    rule = chosen.sel(kind=list(kinds(calibration)), distribution=list(names))
+    data["passes"] = (rule["passes"].sel(criterion=list(REQUIRED)) == 1).all("criterion").astype(np.int8)
+    return Drawing(
+        figure,
+        data,
+        headed(title, "LLC against step size at every n_beta and localization of the sweep."),
+        known(_passing(data, rule, kind, name, labels[name]) for kind, name in swept),
+        [
+            f"{cell(data)}.",
+            *(BARS[kind].format(len(listed)) for kind, listed in kinds(calibration).items()),
             "The vertical axis is linear between -1 and 1.",
+            "The rule reads all steps and seeds swept.",
         ],
-        details=["Criteria are of this distribution over the steps and components swept."],
-        title=title,
     )
-    return Drawing(figure, data, words[0])
+
+
+def _passing(data: xr.Dataset, rule: xr.Dataset, kind: str, name: str, label: str) -> Finding:
+    """Return how many settings pass the rule, of those sampled."""
+    at = {"kind": kind, "distribution": name}
+    sampled = int(rule["tested"].sel(at))
+    said = f"settings that pass the rule, of {sampled} sampled, {KIND_NAMES[kind]} on {label}"
+    return Finding(said, float(data["passes"].sel(at).sum()))
 
 
 def _sweep_line(ax: Axes, each: xr.Dataset, color: tuple) -> None:

@@ -1,18 +1,20 @@
 """Traces of the running estimate over draws, and failure modes (arXiv 2402.02364, Fig. D.7)."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, headed
+from rllc.figures.findings import known
 from rllc.figures.inputs import distribution_labels, need, of_seeds
 from rllc.figures.panels import Panel, Row, all_of, sheet
 from rllc.vocabulary import STATUS
 
-RUNNING = "The running estimate is n_beta times the mean paired loss up to each draw, burn-in included."
+AT = ("n_beta", "localization", "step_size")  # settings of a cell
 FAILED = [STATUS.index(name) for name in ("nonfinite", "diverged")]
 CHAIN_COLOR = "#8899BB"
 MEAN = {"color": "#22335E", "linewidth": 1.8}
@@ -35,34 +37,46 @@ def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, ti
     cases = _cases(calibration)
     if not cases:
         raise ValueError("calibration.nc has no cell that was sampled")
-    labels, panels, drawn, cells = distribution_labels(calibration), [], [], []
+    labels, panels, drawn, cells = distribution_labels(calibration), [], [], {}
     for mode, at in cases.items():
         cell = calibration.sel(at)
         trace = running(cell["paired_loss"].dropna("draw", how="all"), at["n_beta"])
         named = f"{mode}\n{at['component']}, n_beta {at['n_beta']:g}"
         panels.append(Panel(named, over=all_of(partial(_chains, trace=trace), style.zero), x="draw"))
         drawn.append(trace.reset_coords(drop=True))
-        estimate = f"LLC {float(cell['llc']):.2f} ± {float(cell['llc_se']):.2f}"
-        cells.append(
-            f"{mode}: {at['component']} on {labels[at['distribution']]} at step {at['step']}, step size "
-            f"{at['step_size']:g}, n_beta {at['n_beta']:g}, localization {at['localization']:g}, "
-            f"{estimate if np.isfinite(cell['llc']) else 'no LLC'}"
-        )
+        cells[mode] = cell
     keys = [style.key("chain", color=CHAIN_COLOR), style.key("mean over chains", **MEAN)]
     figure, _ = sheet([Row("running LLC estimate", panels, keys)], panel=(2.5, 2.2), margin=1.3, title=title)
     index = xr.DataArray(list(cases), dims="mode", name="mode")
-    absent = ", ".join(mode for mode in ("divergence", "negative estimate") if mode not in cases)
-    return captions.drawing(
-        figure,
-        xr.concat(drawn, index, join="outer").to_dataset(name="running_llc"),
-        *map(captions.sentence, cells),
-        f"{RUNNING} Chains of the sweep.",
-        conditions=[
-            captions.when(absent, f"Not found in this sweep: {absent}."),
-            captions.seeds(calibration),
-        ],
-        title=title,
+    absent = [mode for mode in ("divergence", "negative estimate") if mode not in cases]
+    data = (
+        xr.concat(drawn, index, join="outer")
+        .to_dataset(name="running_llc")
+        .assign_coords(
+            {name: ("mode", [at[name] for at in cases.values()]) for name in next(iter(cases.values()))}
+        )
     )
+    for name in ("llc", "llc_se"):
+        data[name] = ("mode", [float(cell[name]) for cell in cells.values()])
+    return Drawing(
+        figure,
+        data,
+        headed(title, "Chains of the sweep of sampling settings: each failure mode's clearest case."),
+        known(_estimate(data.sel(mode=mode), labels) for mode in cases),
+        [
+            *([f"Not found in this sweep: {', '.join(absent)}."] if absent else []),
+            *conditions.seeds(calibration),
+        ],
+    )
+
+
+def _estimate(one: xr.Dataset, labels: Mapping[str, str]) -> Finding:
+    """Return the LLC of one case, with the place in the sweep that it is from."""
+    at = ", ".join(f"{name} {float(one[name]):g}" for name in AT)
+    where = (
+        f"{one['component'].item()} on {labels[one['distribution'].item()]}, step {int(one['step']):,}, {at}"
+    )
+    return Finding(f"LLC, {one['mode'].item()} ({where})", float(one["llc"]), float(one["llc_se"]))
 
 
 def _chains(ax: Axes, trace: xr.DataArray) -> None:

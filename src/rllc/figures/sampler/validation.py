@@ -8,12 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from rllc.figures import captions, style
-from rllc.figures.drawing import Datasets, Drawing
+from rllc.figures import conditions, style
+from rllc.figures.drawing import Datasets, Drawing, Finding
+from rllc.figures.findings import known
 from rllc.figures.inputs import faulty, need, ring_reasons
 
 COLORS = ("#4477AA", "#AA3377", "#228833", "#CC7722", "#222222")
 SHORT = 3.0  # relaxation times of a direction in which the loss is flat
+LONG = f"chains of {SHORT:g} relaxation times or more"
 EXACT_LINE = {"color": style.CONTROL_COLOR, "linewidth": 1.0}
 LIMIT_LINE = EXACT_LINE | {"linestyle": ":"}
 EXACT = {"linestyle": "none", "marker": "_", "markersize": 11, "color": style.CONTROL_COLOR}
@@ -38,18 +40,18 @@ def validation_quadratic(datasets: Datasets) -> Drawing:
     right.axhspan(-1, 1, color="#e9e9e9", zorder=0)
     _log_axis(right, "x", *left.get_xlim())
     right.set_xlabel("exact value of the chain")
-    apart = (data["exact"] / data["posterior"] - 1).values
+    apart = 100 * (data["exact"] / data["posterior"] - 1).values
+    bias = [
+        Finding(f"excess of the chain's exact value over the posterior's, {which}", float(value), unit="%")
+        for which, value in (("lowest", np.nanmin(apart)), ("highest", np.nanmax(apart)))
+    ]
     return _drawing(
         axes,
         data,
         entries,
-        _agreement(data),
-        f"The exact values of the chain are from {100 * np.nanmin(apart):+.0f} % to "
-        f"{100 * np.nanmax(apart):+.0f} % away from those of the posterior itself.",
-        "Quadratic wells with curvatures from 1 down to 1/condition along random axes: the estimate against "
-        "the exact mean of the discretised chain over the same draws.",
-        conditions=["The grey band is 1 %."],
-        details=["Chains from the centre are on their way, as the verdict says; so is the exact value."],
+        "Quadratic wells: the estimate against the exact mean of the discretised chain over the same draws.",
+        [*_agreement(data), *bias],
+        ["Grey band: 1 %."],
     )
 
 
@@ -90,11 +92,8 @@ def validation_potentials(datasets: Datasets) -> Drawing:
         axes,
         data,
         entries,
-        _agreement(data),
-        f"Among chains of at least {SHORT:g} relaxation times of the localization: "
-        f"{captions.within(_agreement(data.where(~_short(data))))}",
-        "Toy potentials and normal crossings (arXiv 2402.02364, App. A.1): the estimate against the exact "
-        "mean loss of the localised posterior at each n_beta, which tends to the learning coefficient.",
+        "Toy potentials: the estimate against the exact mean of the localised posterior at each n_beta.",
+        [*_agreement(data), *_agreement(data.where(~_short(data)), LONG)],
     )
 
 
@@ -130,11 +129,9 @@ def validation_reduced_rank(datasets: Datasets) -> Drawing:
         axes,
         data,
         entries,
-        f"Around weights 0 (left): {captions.within(_agreement(small))}",
-        f"Random models (right): {_distance(rest)}",
-        "Reduced-rank regression. Left: models of true rank 0, where the exact value at finite n_beta is an "
-        "integral. Middle and right: models at a balanced point against the learning coefficient (Aoyagi and "
-        "Watanabe 2005).",
+        "Reduced-rank regression: the estimate against integrals (left) and the learning coefficient.",
+        [*_agreement(small, "around weights 0"), *_distance(rest, "random models")],
+        ["Left: models of true rank 0."],
     )
 
 
@@ -158,13 +155,8 @@ def validation_deep_linear(datasets: Datasets, *, bins: int = 15) -> Drawing:
         axes,
         data,
         entries,
+        "Deep linear networks at a balanced point: the estimate against the learning coefficient.",
         _distance(data),
-        "Deep linear networks of random depth, widths and rank at a balanced point, against the learning "
-        "coefficient (Aoyagi 2024), as in arXiv 2402.03698. Relative error is (estimate - truth) / truth.",
-        details=[
-            "At finite n_beta and localization, and before the flat directions are in equilibrium, the mean "
-            "loss differs from its limit, so these errors are of the method, not of the sampler alone."
-        ],
     )
 
 
@@ -172,14 +164,13 @@ def _drawing(
     axes: np.ndarray,
     data: xr.Dataset,
     entries: Sequence[Line2D],
-    *findings: str,
-    conditions: Sequence[str] = (),
-    details: Sequence[str] = (),
+    title: str,
+    findings: Sequence[Finding],
+    more: Sequence[str] = (),
 ) -> Drawing:
     style.beside(axes[0, -1], [*entries, *style.ring_keys(ring_reasons((data, "llc")))])
-    ends = [*conditions, "Error bars are two Monte Carlo standard errors.", captions.trust(data, "llc")]
-    more = [*details, captions.cautions(data, "llc")]
-    return captions.drawing(axes[0, 0].figure, data, *findings, conditions=ends, details=more)
+    told = ["Error bars: two Monte Carlo standard errors.", *more, *conditions.unreliable(data, "llc")]
+    return Drawing(axes[0, 0].figure, data, title, known(findings), told)
 
 
 def _networks(
@@ -246,28 +237,28 @@ def _errors(data: xr.Dataset, truth: str) -> np.ndarray:
     return errors[np.isfinite(errors)]
 
 
-def _agreement(data: xr.Dataset) -> str:
-    """Relative errors against the exact values, and how they compare with their standard errors."""
-    sizes = np.abs(_errors(data, "exact"))
+def _agreement(data: xr.Dataset, of: str = "") -> list[Finding]:
+    """Return relative errors against the exact values, and how they compare with their standard errors."""
+    sizes, end = np.abs(_errors(data, "exact")), f", {of}" if of else ""
     if not sizes.size:
-        return "No estimate has a known exact value."
+        return []
     scaled = np.abs((data["llc"] - data["exact"]) / data["llc_se"]).values
     scaled = scaled[np.isfinite(scaled)]
-    within = f"; {100 * (scaled <= 2).mean():.0f} % lie within two standard errors" if scaled.size else ""
-    return (
-        f"Of {sizes.size} estimates the relative error is {np.median(sizes):.1f} % in the median and "
-        f"{sizes.max():.1f} % at most{within}."
-    )
+    inside = 100 * float((scaled <= 2).mean()) if scaled.size else np.nan
+    return [
+        Finding(f"median |relative error|{end}", float(np.median(sizes)), unit="%"),
+        Finding(f"largest |relative error|{end}", float(sizes.max()), unit="%"),
+        Finding(f"estimates within two standard errors{end}", inside, unit="%"),
+    ]
 
 
-def _distance(data: xr.Dataset) -> str:
-    """Relative errors against the learning coefficient."""
-    known, sizes = _errors(data, "coefficient"), data["parameters"]
-    if not known.size:
-        return "There is no estimate."
-    low, middle, high = np.quantile(known, [0.1, 0.5, 0.9])
-    return (
-        f"{known.size} models of {np.nanmin(sizes):.0f} to {np.nanmax(sizes):.0f} parameters: relative error "
-        f"{middle:+.1f} % in the median, 80 % of them from {low:+.1f} % to {high:+.1f} %, extremes "
-        f"{known.min():+.1f} % and {known.max():+.1f} %."
-    )
+def _distance(data: xr.Dataset, of: str = "") -> list[Finding]:
+    """Return quantiles of the relative errors against the learning coefficient."""
+    errors, end = _errors(data, "coefficient"), f", {of}" if of else ""
+    if not errors.size:
+        return []
+    names = {"10 % quantile of": 0.1, "median": 0.5, "90 % quantile of": 0.9}
+    return [
+        Finding(f"{name} relative error{end}", float(np.quantile(errors, share)), unit="%")
+        for name, share in names.items()
+    ]

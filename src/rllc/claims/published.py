@@ -1,0 +1,124 @@
+"""The curves that the authors of arXiv 2402.02364 measured, as experiments that claims are judged on.
+
+The files in ``data`` name their source and hold numbers alone. The authors' step 0 is after one update.
+"""
+
+import json
+from math import log
+from pathlib import Path
+
+import pandas as pd
+import xarray as xr
+
+from rllc.analysis.hessian_stages import hessian_stages
+from rllc.analysis.published_stages import TOLERANCE
+from rllc.analysis.stages import stages
+from rllc.claims.claim import Experiment
+from rllc.claims.run import Datasets
+
+DATA = Path(__file__).with_name("data")
+STAGES_FROM = 100  # checkpoints before it are left out of stages by the LLC and by the Hessian
+SCALES = (3, 5, 10)  # of inputs out of distribution
+TOP = 3  # shares of W_pos that are called its largest, as in rllc.measures.structure
+SEED = 1  # model seed of the paper's figures
+REGRESSION, LANGUAGE = "pairs", "mixture"  # distributions trained on, as the config calls them
+
+
+def published() -> dict[str, list[tuple[Experiment, Datasets]]]:
+    """Return the authors' experiments with their datasets, by work.
+
+    "regression" has seeds 0 to 4: LLC, loss and mean squared prediction of all of them, the rest of seed
+    1 alone. "stages" has one seed of the two-layer and of the one-layer language model, with LLC and loss
+    alone. It has no stages of these LLCs, because smoothing their 499 checkpoints takes several seconds.
+    """
+    return {
+        "regression": [
+            (Experiment("regression", "regression", 2, text=REGRESSION, steps=500_000), _regression())
+        ],
+        "stages": [
+            (_language("language", 2), _llc_and_loss("lm2")),
+            (_language("language_1layer", 1), _llc_and_loss("lm1")),
+        ],
+    }
+
+
+def _read(name: str) -> pd.DataFrame:
+    return pd.read_csv(DATA / f"published_{name}.csv", comment="#")
+
+
+def _language(name: str, layers: int) -> Experiment:
+    return Experiment(name, "language", layers, text=LANGUAGE, setting="published", steps=50_000)
+
+
+def _llc_and_loss(curve: str) -> Datasets:
+    """Return the LLC at the authors' setting and the loss of a language model."""
+    rows = _read("llc")
+    own = rows[rows["curve"] == curve].drop(columns="curve").assign(seed=SEED)
+    both = own.set_index(["seed", "step"]).to_xarray().expand_dims(distribution=[LANGUAGE])
+    llc = both.rename(loss="init_loss").assign_attrs(sampling=_sampling(n_beta=100 / log(100)))
+    return {"llc.published": llc, "metrics": both[["loss"]]}
+
+
+def _regression() -> Datasets:
+    """Return what the authors measured of in-context linear regression, and the stages by our rules."""
+    rows = _read("llc")
+    rows = rows[rows["curve"].str.startswith("lr")]
+    seeds = rows["curve"].str.removeprefix("lr").astype(int)
+    both = rows.drop(columns="curve").assign(seed=seeds).set_index(["seed", "step"]).to_xarray()
+    both = both.expand_dims(distribution=[REGRESSION])
+    more = _read("regression").set_index(["seed", "step"]).to_xarray()
+    curvature = more[["hessian_trace", "hessian_eigenvalue"]].sel(seed=[SEED])
+    curvature = curvature.expand_dims(distribution=[REGRESSION])
+    llc = both.rename(loss="init_loss").assign_attrs(sampling=_sampling(n_beta=0.02 / 3e-4))
+    datasets = {
+        "llc": llc,
+        "metrics": both[["loss"]],
+        "in_context": _behaviour(more),
+        "hessian": curvature[["hessian_trace"]],
+        "eigenvalues": curvature[["hessian_eigenvalue"]].expand_dims(rank=[1]),
+        "structure": _weights(),
+    }
+    datasets["stages"] = stages({"llc": llc}, from_step=STAGES_FROM, tolerance=TOLERANCE)
+    datasets["hessian_stages"] = hessian_stages(datasets, from_step=STAGES_FROM)
+    return datasets
+
+
+def _behaviour(measured: xr.Dataset) -> xr.Dataset:
+    """Return mean squared prediction and in-context learning scores; those of far inputs over scale^2."""
+    far = [(measured[f"mse_8_x{g}"] - measured[f"mse_1_x{g}"]) / g**2 for g in SCALES]
+    return xr.Dataset(
+        {
+            "delta_zero": measured["mean_square"],
+            "icl_early": measured["mse_4"] - measured["mse_1"],
+            "icl_late": measured["mse_8"] - measured["mse_4"],
+            "icl_score": measured["mse_8"] - measured["mse_1"],
+            "far_icl": xr.concat(far, pd.Index(SCALES, name="scale", dtype=float)).expand_dims(
+                change=["inputs"]
+            ),
+        }
+    )
+
+
+def _weights() -> xr.Dataset:
+    """Return the shares of the embeddings' squared singular values, and the mean weights of layer norms."""
+    measured = _read("weights").set_index(["quantity", "label", "step"])["value"]
+    tokens, positions = (
+        measured[name].rename_axis(["direction", "step"]).to_xarray() ** 2 for name in ("W_E", "W_pos")
+    )
+    largest = positions.sel(direction=[str(number) for number in range(1, TOP + 1)])
+    norms = measured["norm"].rename_axis(["norm", "step"]).to_xarray()
+    parts = {
+        "embedding_share": tokens / tokens.sum("direction"),
+        "position_top": largest.sum("direction") / positions.sum("direction"),
+        "norm_weight_mean": norms,
+    }
+    made = [values.to_dataset(name=name) for name, values in parts.items()]
+    return xr.merge(made, join="outer").expand_dims(seed=[SEED])
+
+
+def _sampling(*, n_beta: float) -> str:
+    """Return the authors' sampling as datasets record it: all checkpoints share their noise."""
+    return json.dumps({"n_beta": n_beta, "seeded": True})
+
+
+__all__ = ["DATA", "published"]

@@ -1,0 +1,46 @@
+"""Which claims the config asks for, on which experiments, and by which datasets."""
+
+import json
+
+from rllc.claims import Experiment
+from rllc.study import defaults, parameters
+from rllc.study.claims import WORKS, files, judged
+from rllc.study.reading import read
+from rllc.study.tasks import TASKS
+
+
+def test_every_work_is_about_tasks_that_there_are():
+    assert {task for work in WORKS.values() for task in work.tasks} <= {*TASKS}
+
+
+def test_claims_are_about_experiments_of_the_tasks_of_their_works(config):
+    study = read(config)
+    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}, "a teacher has no dataset"
+    assert set(judged(read(config | {"claims": ["sorting"]}))) == {"sort_1head", "sort_2head_baseline"}
+    assert judged(read(config | {"claims": []})) == {}
+
+
+def test_own_file_of_claims_may_read_every_experiment(config):
+    study = read(config | {"claims": ["my_claims.py"]})
+    assert files(study) == ["my_claims.py"]
+    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}
+
+
+def test_claims_read_what_all_makes_and_of_the_calibration_what_their_work_names():
+    study = read(defaults.load(["config/regression.yaml"]))
+    read_by_claims = judged(study)["regression"]
+    assert "dependence" in read_by_claims and "calibration" not in read_by_claims
+    assert not {"traces", "training_loss"} & {*read_by_claims}
+
+
+def test_experiments_are_told_to_claims_as_plain_data(config):
+    told = parameters.claims(read(config))
+    assert json.loads(json.dumps(told)) == told and told["works"] == ["heads", "sorting"]
+    language = Experiment(**told["experiments"]["language"])
+    assert (language.text, language.code, language.layers) == ("mixture", "code", 2)
+    assert language.steps == 6500 and language.settings["refinement"]["distribution"] == "code"
+
+
+def test_published_scale_measures_the_text_that_claims_call_that_of_training():
+    study = read(defaults.load(["config/paper.yaml"]))
+    assert parameters.claims(study)["experiments"]["language"]["text"] == "pile"
