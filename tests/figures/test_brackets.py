@@ -54,29 +54,43 @@ def test_colours_are_the_papers_and_lines_the_data(misplaced, unlike):
         patched = data["rise"].sel(seed=0, brackets=kind, closers="all", condition="patched")
         np.testing.assert_allclose(lines[2].get_ydata(), patched)
     last = data.sel(seed=0, step=1000, closers="all", condition="patched", brackets="nested")
-    assert f"{float(last['rise']):.2f} ± 0.05 (nested)" in drawing.caption
-    assert "the bracket head 1:1 " in drawing.caption and "multigram heads 0:0, 0:2" in drawing.caption
+    (finding,) = found(drawing, " nested", "1:1 patched")
+    assert finding.value == pytest.approx(float(last["rise"])) and finding.error == pytest.approx(0.05)
+    (finding,) = found(drawing, "another head")
+    assert finding.value == pytest.approx(float(last_of_others(data).max()))
     assert misplaced(drawing) == []
     assert unlike(drawing, {"brackets": data}) == ["loss", "rise", "rise_into"]  # of some closers alone
 
 
-@pytest.mark.parametrize(("rise", "said"), [(0.11, "1:1 needs layer 0"), (0.09, "1:1 does not clearly need")])
-def test_a_need_is_two_standard_errors(rise, said):
-    data = brackets()
-    data["rise"][:] = rise
-    assert said in rllc_fig6_dyck_path_patching({"brackets": data}).caption
-    data["rise"].loc[{"condition": "patched", "brackets": "nested"}] = -1.0
-    assert "does not clearly need" in rllc_fig6_dyck_path_patching({"brackets": data}).caption
+def found(drawing, *words):
+    """Findings whose label holds these words."""
+    return [finding for finding in drawing.findings if all(word in finding.label for word in words)]
+
+
+def last_of_others(data):
+    """What patching into the other heads of layer 1 adds to nested brackets at the last step."""
+    return data["rise_into"].sel(seed=0, step=1000, closers="all", brackets="nested", head=["1:0", "1:2"])
 
 
 @pytest.mark.parametrize(
-    ("members", "said"), [(("0:0", ""), "no head is a bracket head"), (("", "1:1"), "layer 0 has no")]
+    ("members", "lacking"), [(("0:0", ""), "bracket head"), (("", "1:1"), "multigram head")]
 )
-def test_a_role_that_no_head_has_is_said(members, said):
+def test_dyck_path_patching_without_a_role_has_no_finding_and_says_which_is_lacking(members, lacking):
     data = brackets(members=members)
     data["rise"][:], data["rise_into"][:] = np.nan, np.nan
     drawing = rllc_fig6_dyck_path_patching({"brackets": data})
-    assert said in drawing.caption
+    assert drawing.findings == []
+    assert any(lacking in condition for condition in drawing.conditions)
+
+
+def test_dyck_path_patching_of_two_seeds_has_their_mean_and_sd():
+    data = brackets(seeds=(0, 3))
+    (finding,) = found(
+        rllc_fig6_dyck_path_patching({"brackets": data}), " nested", "head patched, mean and sd"
+    )[:1]
+    at = {"step": 1000, "closers": "all", "condition": "patched", "brackets": "nested"}
+    rise = data["rise"].sel(at).values
+    assert finding.value == pytest.approx(rise.mean()) and finding.error == pytest.approx(rise.std(ddof=1))
 
 
 def test_seeds_have_rows_of_their_own(misplaced):

@@ -1,4 +1,4 @@
-"""The traces of the Fisher information: every curve is drawn, and the caption says where they end."""
+"""The traces of the Fisher information: every curve is drawn, and findings say where they end."""
 
 import json
 
@@ -32,11 +32,16 @@ def test_a_panel_per_seed_and_a_curve_per_trace(fisher):
         last = fisher.isel(seed=seed, step=-1).sel(distribution="code")
         expected = sorted([float(last[n]) for n in NAMES] + [float(last["fim_trace"])])
         assert ends == pytest.approx(expected)
-    assert drawing.caption.startswith("At step 100 the FIM's trace is 9, by Gauss-Newton 19, on text 29,")
-    assert "8 contexts are generated at each checkpoint" in drawing.caption
+    last = fisher.isel(step=-1).sel(distribution="code")
+    assert len(drawing.findings) == 4
+    for finding, name in zip(drawing.findings, NAMES, strict=False):
+        assert finding.value == pytest.approx(float(last[name].mean()))
+        assert finding.error == pytest.approx(float(last[name].std(ddof=1)))
+    assert "Contexts: 8 per checkpoint." in drawing.conditions
 
 
 def test_the_hessian_is_left_out_where_there_is_none(fisher):
     drawing = rllc_fig15_fim_trace({"fisher": fisher}, seeds=[1])
     assert "hessian_trace" not in drawing.data
-    assert "the Hessian's on text" not in drawing.caption
+    last = fisher.isel(step=-1).sel(distribution="mixture", seed=1)
+    assert [(f.value, f.error) for f in drawing.findings] == [(float(last[name]), 0.5) for name in NAMES]

@@ -1,4 +1,4 @@
-"""The rank of the Hessian: every count with what zeros count, and a caption that says first what leaks."""
+"""The rank of the Hessian: every count with what zeros count."""
 
 import json
 
@@ -9,6 +9,11 @@ import xarray as xr
 from rllc.figures.heads.hessian_rank import rllc_fig16_hessian_rank
 
 METHODS = ["chebyshev", "jackson", "lanczos"]
+WORDS = (
+    "count by published method, ",
+    "count by published method if all eigenvalues were 0, ",
+    "count by Lanczos, ",
+)
 
 
 @pytest.fixture
@@ -52,41 +57,38 @@ def test_a_panel_per_range_and_seed_with_every_count_and_its_offset(ranks, mispl
     assert misplaced(drawing) == []
 
 
-def test_the_leak_is_said_first(ranks):
-    caption = rllc_fig16_hessian_rank({"hessian_rank": ranks}).caption
-    assert caption.startswith(
-        "The published method counts mostly zero eigenvalues: at step 100 7,002 on the fixed range (7,100 if all "
-        "eigenvalues were 0; Lanczos: 52) and 7,002 on the adaptive range"
-    )
-    assert (
-        "between -0.50 and 5.00 nats/token: the fixed range of -1 to 6 (threshold 0.5) holds them all"
-        in caption
-    )
+def found(drawing):
+    """Values of the findings by range: of the published count, of zeros, of Lanczos."""
+    ranges = {label: [f for f in drawing.findings if label in f.label] for label in ("fixed", "adaptive")}
+    return {
+        label: {name: f.value for name in WORDS for f in each if f.label.startswith(name)}
+        for label, each in ranges.items()
+    }
 
 
-def test_where_nothing_leaks_nothing_is_said_to(ranks):
-    ranks["hessian_rank_offset"] = ranks["hessian_rank_offset"] / 100
-    caption = rllc_fig16_hessian_rank({"hessian_rank": ranks}, seeds=[1]).caption
-    assert caption.startswith("Published count: at step 100 7,002 on the fixed range (71 if all")
+def test_hessian_rank_has_three_counts_of_each_range(ranks):
+    drawing = rllc_fig16_hessian_rank({"hessian_rank": ranks})
+    expected = dict(zip(WORDS, (7002, 7100, 52), strict=True))
+    assert found(drawing) == {"fixed": expected, "adaptive": expected}
+    assert not any("outside" in condition for condition in drawing.conditions)
+    one = rllc_fig16_hessian_rank({"hessian_rank": ranks}, seeds=[1])
+    assert one.findings[0].error == 4.0
 
 
-def test_a_range_that_is_too_narrow_is_said_to_be(ranks):
+def test_hessian_rank_with_a_range_too_narrow_has_no_published_count_of_it(ranks):
     polynomials = (ranks["rank_range"] == "fixed") & (ranks["rank_method"] != "lanczos")
     ranks["hessian_rank"] = ranks["hessian_rank"].where(~polynomials)
     ranks["hessian_max_eigenvalue"] += 2
-    caption = rllc_fig16_hessian_rank({"hessian_rank": ranks}).caption
-    assert "no count on the fixed range, which does not hold every eigenvalue (Lanczos: 52)" in caption
-    assert "-1 to 6 (threshold 0.5) does not hold them all" in caption
-    assert "12 of 36 cells of hessian_rank are missing" in caption
+    drawing = rllc_fig16_hessian_rank({"hessian_rank": ranks})
+    assert found(drawing)["fixed"] == {WORDS[2]: 52}
+    assert any("outside the fixed range of -1 to 6" in condition for condition in drawing.conditions)
+    assert any("12 of 36 cells" in condition for condition in drawing.conditions)
 
 
-def test_both_counts_are_means_over_the_seeds_that_have_a_published_one(ranks):
+def test_hessian_rank_counts_are_of_the_seeds_that_have_a_published_one(ranks):
     ranks["hessian_rank"] = ranks["hessian_rank"] + 100 * ranks["seed"]
     lost = (ranks["rank_range"] == "fixed") & (ranks["rank_method"] != "lanczos") & (ranks["seed"] == 1)
     ranks["hessian_rank"] = ranks["hessian_rank"].where(~lost)
-    caption = rllc_fig16_hessian_rank({"hessian_rank": ranks}).caption
-    assert (
-        "7,002 on the fixed range (7,100 if all eigenvalues were 0; Lanczos: 52; mean of 1 of 2 seeds)"
-        in caption
-    )
-    assert "7,052 on the adaptive range (7,100 if all eigenvalues were 0; Lanczos: 102)" in caption
+    values = found(rllc_fig16_hessian_rank({"hessian_rank": ranks}))
+    assert values["fixed"] == dict(zip(WORDS, (7002, 7100, 52), strict=True))
+    assert values["adaptive"] == dict(zip(WORDS, (7052, 7100, 102), strict=True))

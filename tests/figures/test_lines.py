@@ -70,7 +70,8 @@ def test_the_order_of_traces_is_compared_with_that_of_estimates(two):
         for s in SEEDS for t in rllc["step"].values for d in names
         if trace.sel(seed=s, step=t, distribution=d).notnull().all() and rllc.sel(seed=s, step=t, distribution=d).notnull().all()
     ]  # fmt: skip
-    assert f"median Spearman correlation of {np.nanmedian(each):.2f}" in rllc_fig14_hessian_trace(two).caption
+    (found,) = (f for f in rllc_fig14_hessian_trace(two).findings if f.label.startswith("Spearman"))
+    assert found.value == pytest.approx(np.nanmedian(each))
 
 
 def test_ablations_stand_by_layer_and_method(two):
@@ -87,9 +88,10 @@ def test_ablations_stand_by_layer_and_method(two):
         cell = data.sel({"seed": seed, "method": method})
         assert curves(ax, cell.sizes["step"]) == along(cell.sel(head=cell["layer"].values == layer))
     one = data.isel(step=-1).max("head")
-    for method in methods:
-        low, high = sorted(one.sel({"method": method}).values)
-        assert f"{low:.3f} to {high:.3f} ({method})" in drawing.caption
+    for method, finding in zip(methods, drawing.findings, strict=True):
+        values = one.sel({"method": method}).values
+        assert method in finding.label
+        assert (finding.value, finding.error) == pytest.approx((values.mean(), values.std(ddof=1)))
 
 
 def test_composition_stands_by_the_later_head(two):
@@ -106,11 +108,16 @@ def test_composition_stands_by_the_later_head(two):
         assert curves(ax, one.sizes["step"]) == along(one.sel(head=before))
         (height,) = (a.get_ydata()[0] for a in ax.get_lines() if len(a.get_xdata()) == 2)
         assert height == pytest.approx(float(data.sel(seed=seed).isel(step=0).mean()))
-    alone = rllc_fig7_kcomposition(two, seeds=[1]).caption
+    alone = rllc_fig7_kcomposition(two, seeds=[1]).findings
     last = data.sel(seed=1).isel(step=-1).stack(pair=("head", "later_head")).dropna("pair")
     head, target = last["pair"].values[int(last.argmax("pair"))]
     start = float(data.sel(seed=1).isel(step=0).mean())
-    assert f"is {head} into {target}, {float(last.max()):.3f}, against a mean of {start:.3f}" in alone
+    assert (
+        f"{head} (" in alone[0].label
+        and f"into head {target}" in alone[0].label
+        and alone[0].value == pytest.approx(float(last.max()))
+    )
+    assert alone[-1].value == pytest.approx(start)
 
 
 def test_pairs_of_composition_are_of_the_highest_scores_and_the_lowest(two):
@@ -130,8 +137,9 @@ def test_pairs_of_composition_are_of_the_highest_scores_and_the_lowest(two):
         assert height == pytest.approx(start)
     ends = {(a, b): float(one["k_composition"].sel(head=a, later_head=b)[-1]) for a in earlier for b in later}
     (a, b), most = max(ends.items(), key=lambda item: item[1])
-    said = f"{a} into {b} K-composes most at the end, {most:.3f}; the mean of all pairs was {start:.3f} at the first"
-    assert said in drawing.caption
+    highest, lowest, mean = drawing.findings
+    assert f"{a} into {b}" in highest.label and highest.value == pytest.approx(most)
+    assert lowest.value == pytest.approx(min(ends.values())) and mean.value == pytest.approx(start)
 
 
 def test_text_is_a_bar_for_every_number_of_a_distribution():

@@ -46,7 +46,13 @@ def test_the_overview_shows_clusters_types_and_what_is_memorised(eight, misplace
         last = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=own).isel(step=-1)
         np.testing.assert_allclose(ends, np.sort(last.values))
     assert [ax.get_ylabel() for ax in drawing.figure.axes] == ["refined LLC", "", "refined LLC"]
-    assert "ρ = 0.62 (0.52 to 0.71), p = 0.02, 12 heads" in drawing.caption
+    values = {finding.label: finding.value for finding in drawing.findings}
+    (rho,) = (label for label in values if "ρ" in label)
+    assert values[rho] == RHO[0] and "12 multigram heads" in rho
+    assert values["p of that correlation"] == RHO[3]
+    top = eight["rllc"]["rllc"].sel(seed=0, distribution="mixture", head=own).isel(step=-1)
+    assert drawing.findings[0].value == pytest.approx(float(top.max()))
+    assert str(top["head"].values[int(top.argmax("head"))]) in drawing.findings[0].label
     said, *names = [text.get_text() for text in memory.texts]
     assert said == "12 multigram heads:\nρ = 0.62, p = 0.02"
     assert sum(len(line.get_xdata()) for line in memory.lines) == 16
@@ -72,7 +78,7 @@ def test_there_are_as_many_clusters_as_types_among_the_heads_that_are_clustered_
 
 def test_a_correlation_of_another_distribution_is_not_drawn(eight):
     drawing = rllc_fig1_overview(eight, distribution="code")
-    assert "ρ" not in drawing.caption and "classification.nc" in drawing.caption
+    assert not any("ρ" in finding.label for finding in drawing.findings)
     assert "multigram_spearman" not in drawing.data
 
 

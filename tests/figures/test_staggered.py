@@ -61,9 +61,12 @@ def test_heads_are_left_and_all_of_them_right(misplaced, unlike):
     np.testing.assert_allclose(curves(plain), code["icl"]["icl_score"].sel(ablated=["none", "all"]).T)
     np.testing.assert_allclose(curves(joint, 2), code["components"]["rllc"].T)
     last = code["icl"]["icl_score"].isel(step=-1)
-    assert drawing.caption.startswith("Seed 0: at step 1k the in-context learning score is ")
-    assert f"{float(last.sel(ablated='1:1')):.2f} with 1:0 alone" in drawing.caption
-    assert f"{float(last.sel(ablated='all')):.2f} without any induction head" in drawing.caption
+    values = [finding.value for finding in drawing.findings]
+    assert values[:4] == pytest.approx([float(last.sel(ablated=a)) for a in ("none", "all", "1:1", "1:0")])
+    assert "1:0 as the only" in drawing.findings[2].label
+    assert values[4] == pytest.approx(
+        float(code["rllc"]["rllc"].sel(head=["1:0", "1:1"]).isel(step=-1).max())
+    )
     assert {"rllc", "rllc_joint", "icl_score"} <= set(drawing.data.data_vars)
     assert misplaced(drawing) == []
     assert unlike(drawing, made) == ["rllc", "rllc_se"]  # over steps of their own
@@ -100,7 +103,7 @@ def test_scores_without_the_heads_of_another_seed_are_not_missing():
     made = study(seeds=(0, 2))
     made["heads"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
     made["icl"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
-    assert "No cell drawn is missing" in rllc_fig10_staggered_induction(made).caption
+    assert not any("missing" in said for said in rllc_fig10_staggered_induction(made).conditions)
     made["icl"]["icl_score"].loc[{"seed": 0, "ablated": "1:0", "step": 10, "distribution": "code"}] = np.nan
     assert "1 of 24 cells of icl_score are missing" in rllc_fig10_staggered_induction(made).caption
 
@@ -115,5 +118,6 @@ def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
     shown = [ax for ax in drawing.figure.axes if ax.get_visible()]
     assert len(shown) == 2
     assert [len(curves(ax)) for ax in shown] == [heads, 1 + heads]
-    assert ("no head is an induction head" in drawing.caption) == (not heads)
+    assert ("No induction head in seed 0." in drawing.conditions) == (not heads)
+    assert len(drawing.findings) == (3 if heads else 1)
     assert misplaced(drawing) == []

@@ -123,13 +123,13 @@ def test_bars_are_the_shares(datasets):
         if ax.patches
     )
     assert [t.get_text() for t in again.texts] == [t.get_text() for t in right.texts]
-    assert drawing.caption.startswith("At step 20 the paper's four patterns explain 100% of a head's")
-    said = f"{drawing.caption} {drawing.details}"
-    assert "At step 20 2 heads have none" in said
-    assert f"of each head the {TOP} with the largest rise in 12 contexts." in said
+    assert [f.value for f in drawing.findings[:3]] == [100.0, 100.0, 100.0]
+    chance = explained(expected.assign(share=expected["share_chance"])).median("head")
+    assert drawing.findings[3].value == pytest.approx(100 * float(chance))
+    assert "2 heads have no token in context at step 20." in drawing.conditions
+    assert f"the {TOP} whose" in drawing.caption and "(12 held-out contexts)" in drawing.caption
     untold = figures.rllc_fig9_tokens_classification({"tokens": datasets["tokens"].drop_attrs()})
-    assert "the so many with the largest rise in so many contexts." in f"{untold.caption} {untold.details}"
-    assert "The first pattern that holds explains a token" in said and "No bar has an error" in said
+    assert "contexts" not in untold.caption
 
 
 def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):
@@ -150,6 +150,8 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "1:0  induction: 100% induction" in texts
     assert "0:1  multigram: no token in context" in texts
+    assert [(f.value, f.unit) for f in drawing.findings] == [(100.0, "%")]
+    assert "head 1:0 (induction)" in drawing.findings[0].label
     assert sum(text.startswith("+") and text.endswith(" nats") for text in texts) == 3
     one = datasets["tokens"].isel(seed=0, step=-1).sel(head="1:0")
     of_pattern = [example for example in examples(one) if example.pattern == "induction"][:3]
@@ -175,6 +177,9 @@ def test_the_table_has_a_row_per_head(datasets, misplaced):
     assert drawing.data["token_class"].isel(seed=0, step=0).values.tolist() == [
         "previous-token", "multigram", "induction", "multigram",
     ]  # fmt: skip
+    assert {f.label.split(" heads")[0]: f.value for f in drawing.findings} == {
+        "previous-token": 1, "multigram": 2, "induction": 1,
+    }  # fmt: skip
     assert misplaced(drawing) == []
     share = xr.full_like(datasets["tokens"]["share"], 0.25)  # more words than fit on a line
     full = figures.rllc_table1_head_classification(
@@ -275,5 +280,7 @@ def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
     made = tokens_in_context(both)
     assert made.count("No token: replacing") == 2 + 4
     assert "1:0 of seed 1" in made
-    assert "No head of seed 1 has a token" in figures.rllc_fig9_tokens_classification(both).caption
+    drawing = figures.rllc_fig9_tokens_classification(both)
+    assert "No head of seed 1 has a token in context." in drawing.conditions
+    assert "2 heads have no token in context at step 20." in drawing.conditions
     assert figures.rllc_table1_head_classification(both).data.sizes["seed"] == 2

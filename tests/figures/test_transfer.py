@@ -5,7 +5,6 @@ import pytest
 
 from rllc.analysis.head_types import head_types
 from rllc.analysis.transfer import transfer
-from rllc.figures.captions import WORDS
 from rllc.figures.heads.clusters import look_of
 from rllc.figures.heads.transfer import (
     SHORT,
@@ -38,7 +37,7 @@ def test_rows_are_the_first_seed_and_another(datasets, misplaced, unlike):
             for s in (3, seed)
         ]
         assert drawing.data["seed"].values.tolist() == [3, seed]
-        assert len(drawing.caption.split()) < 1.2 * WORDS and "nan" not in drawing.caption
+        assert len(drawing.caption.split()) <= 120 and "nan" not in drawing.caption
     again = rllc_fig20_cluster_transfer(datasets, seed=8)
     assert again.caption == rllc_fig21_cluster_transfer(datasets).caption
 
@@ -62,10 +61,8 @@ def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
     names = sorted(text.get_text() for text in panel.texts if text.get_text() != "|")
     assert names == sorted(f"{head}{SHORT[kinds.sel(head=head).item()]}" for head in heads)
     k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
-    own = f"with its own clusters {float(cell['rand_own']):.2f}"
-    best = f"at best {float(cell['p_least']):.2g}"
-    found = f"layer 0 {index} (k = 3, as seed 3's types; {p}, {best}; {own})"
-    assert k == 3 and found in drawing.caption
+    rand, chance = (finding for finding in drawing.findings if "layer 0" in finding.label)
+    assert k == 3 and rand.value == float(cell["rand_types"]) and chance.value == float(cell["p"])
 
 
 def test_seeds_that_there_are_not_are_named(datasets):
@@ -91,14 +88,26 @@ def test_the_other_seeds_are_all_but_the_first(datasets, misplaced, unlike):
         one, datasets["rllc"]["rllc"].sel(seed=5, head="0:0", distribution="mixture")
     )
     kinds = datasets["heads"]["head_type"].sel(seed=[5, 8])
-    counts = [
-        ", ".join(str(int((kinds.sel(seed=seed) == kind).sum())) for seed in (5, 8)) + f" {kind}"
-        for kind in ("previous-token", "induction", "current-token")
+    some = int((kinds == "induction").any("head").sum())
+    assert drawing.findings[0].value == some and "2" in drawing.findings[0].label
+    end = datasets["rllc"]["rllc"].isel(step=-1).sel(seed=[5, 8], distribution="code")
+    end = end.sel(head=end["layer"].values == 1)
+    *_, top, number = drawing.findings
+    values = end.max("head").values
+    assert (top.value, top.error) == pytest.approx((values.mean(), values.std(ddof=1)))
+    best = [
+        kinds.sel(seed=seed, head=end["head"].values[int(end.sel(seed=seed).argmax("head"))])
+        for seed in (5, 8)
     ]
-    assert f"Heads of each type (seeds 5, 8): {'; '.join(counts)}." in drawing.caption
-    end = datasets["rllc"].isel(step=-1).sel(seed=8, distribution="code")
-    top = end["rllc"].idxmax("head").item()
-    error = float(end["rllc_se"].sel(head=top))
-    assert f"{top} ({float(end['rllc'].max()):.2f} ± {error:.2f}) in seed 8." in drawing.caption
+    assert number.value == sum(kind == "induction" for kind in best)
     untyped = rllc_fig23_other_seeds({"rllc": datasets["rllc"]})
-    assert untyped.caption.startswith("Highest at the end: on training mixture ")
+    assert len(untyped.findings) == 2 and "on code" in untyped.findings[1].label
+
+
+def test_other_seeds_drawn_alone_have_the_highest_head_by_name_with_its_error(datasets):
+    end = datasets["rllc"].isel(step=-1).sel(seed=8, distribution="code")
+    end = end.sel(head=end["layer"].values == 1)
+    top = end["rllc"].idxmax("head").item()
+    drawing = rllc_fig23_other_seeds(datasets, seeds=[8])
+    (found,) = (f for f in drawing.findings if f"head {top}" in f.label and "on code" in f.label)
+    assert (found.value, found.error) == (float(end["rllc"].max()), float(end["rllc_se"].sel(head=top)))

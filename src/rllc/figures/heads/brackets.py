@@ -1,10 +1,11 @@
 """Path patching into the bracket head, over training (arXiv 2410.02984, Fig. 6)."""
 
-import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 
 # colours as in the paper: the model as it is blue, the ablated head green, the patched path orange
@@ -15,7 +16,6 @@ CONDITIONS = {
     "without": ("layer 0's multigram\nheads ablated", {"color": "#888888", "marker": "^", "linestyle": ":"}),
 }
 OTHER = {"color": "#b5b5b5", "linewidth": 0.9}
-ERRORS = 2  # standard errors by which a rise is clear
 
 
 @style.styled
@@ -28,8 +28,8 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
     """
     data = inputs.of_seeds(inputs.need(datasets, "brackets", "loss", "rise", "rise_into", "members"), seeds)
     data = data.sel(closers="all", drop=True)
-    rows, findings = [], []
-    for seed, suffix, one in by_seed(data):
+    rows = []
+    for _, suffix, one in by_seed(data):
         senders, receiver = (_member(one, role) for role in ("multigram0", "dyck"))
         kinds = one["brackets"].values.tolist()
         losses = [
@@ -55,27 +55,19 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         rows.append(
             Row("loss added (nats)", added, named, f"path from {senders.replace('+', ', ') or 'no head'}")
         )
-        findings.append(_finding(one, seed, senders, receiver))
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
-    made = captions.recorded(datasets["brackets"], "brackets")
-    together, each = captions.of_seeds(_over_seeds(data), findings)
-    return captions.drawing(
+    made = conditions.recorded(datasets["brackets"], "brackets")
+    return Drawing(
         figure,
         data,
-        *together,
-        "Grey: these heads have their means for all that follows.",
-        conditions=[
-            "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads; ablated: it "
-            "has its own mean output.",
-            f"Bands: one standard error over {made['examples']} contexts of each kind."
-            if "examples" in made
-            else "",
-            captions.failures(data, "loss"),
-        ],
-        details=[
-            "Sentences are ours, made of common words; the paper does not give its own.",
-            "The bracket head is the one after layer 0 with most brackets among its tokens in context.",
-            *each,
+        "Loss on closing brackets over training, with the bracket head ablated or paths into it patched.",
+        _findings(data),
+        [
+            "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads.",
+            *([f"Bands: one standard error over {made['examples']} contexts of each kind."] if made else []),
+            *_nothing_patched(data),
+            *conditions.missing(data.sel(seed=_patched(data)), "loss"),
+            *conditions.seeds(data),
         ],
     )
 
@@ -95,58 +87,46 @@ def _added(one: xr.Dataset, receiver: str) -> list[Curve]:
     return [*drawn, curve(patched, "rise", CONDITIONS["patched"][1])]
 
 
-def _needs(one: xr.Dataset) -> bool:
-    """Whether patching raises the loss of a seed clearly at the last step, on brackets of both kinds."""
-    patched = one.isel(step=-1).sel(condition="patched")
-    return bool((patched["rise"] > ERRORS * patched["rise_se"]).all())
+def _patched(data: xr.Dataset) -> list[int]:
+    """Return the seeds that have both a bracket head and multigram heads in layer 0."""
+    return [
+        seed
+        for seed in data["seed"].values.tolist()
+        if all(_member(data.sel(seed=seed), role) for role in ("multigram0", "dyck"))
+    ]
 
 
-def _over_seeds(data: xr.Dataset) -> str:
-    """In how many seeds the bracket head needs the multigram heads, and by how much losses rise."""
-    seeds = {seed: data.sel(seed=seed) for seed in data["seed"].values.tolist()}
-    both = [s for s, one in seeds.items() if _member(one, "multigram0") and _member(one, "dyck")]
-    if not both:
-        return "In no seed there are both a bracket head and a multigram head in layer 0: nothing is patched."
-    last = data.sel(seed=both).isel(step=-1)
-
-    def added(condition: str) -> str:
-        rise = last["rise"].sel(condition=condition)
-        kinds = rise["brackets"].values.tolist()
-        return " and ".join(f"{captions.spread(rise.sel(brackets=k).values, '.2f')} ({k})" for k in kinds)
-
-    return (
-        f"At step {style.step_text(float(last['step']))} the bracket head clearly needs layer 0's multigram "
-        f"heads in {sum(_needs(seeds[seed]) for seed in both)} of {len(both)} seeds that have both: with the "
-        f"path from them patched the loss on closing brackets rises by {added('patched')} nats, with the "
-        f"bracket head ablated by {added('ablated')}."
-    )
+def _nothing_patched(data: xr.Dataset) -> list[str]:
+    """Return which seeds lack a bracket head, and which multigram heads in layer 0."""
+    seeds = data["seed"].values.tolist()
+    return [
+        f"Nothing is patched in seed{'s' * (len(without) > 1)} {', '.join(map(str, without))}: no {lacking}."
+        for role, lacking in (("dyck", "bracket head"), ("multigram0", "multigram head in layer 0"))
+        if (without := [seed for seed in seeds if not _member(data.sel(seed=seed), role)])
+    ]
 
 
-def _finding(one: xr.Dataset, seed: int, senders: str, receiver: str) -> str:
-    if not (senders and receiver):
-        lacking = "no head is a bracket head" if not receiver else "layer 0 has no multigram head"
-        return f"Seed {seed}: {lacking}, so nothing is patched."
-    last = one.isel(step=-1)
-    kinds = last["brackets"].values.tolist()
+def _findings(data: xr.Dataset) -> list[Finding]:
+    """Return by how much patching and ablating the bracket head raise the loss at the end, and other heads.
 
-    def added(condition: str) -> str:
-        values = last.sel(condition=condition)
-        return " and ".join(
-            f"{float(v['rise']):.2f} ± {float(v['rise_se']):.2f} ({kind})"
-            for kind, v in ((kind, values.sel(brackets=kind)) for kind in kinds)
-        )
-
-    into = last["rise_into"].sel(brackets="nested")
-    others = into.where(into["head"] != receiver).dropna("head")
-    most = (
-        f"; patched into another head by at most {float(np.max(others)):.2f} "
-        f"({captions.highest(others)}, nested)"
-        if others.size
-        else ""
-    )
-    return (
-        f"At step {style.step_text(float(one['step'][-1]))} (seed {seed}) the bracket head {receiver} "
-        f"{'needs' if _needs(one) else 'does not clearly need'} layer 0's multigram heads "
-        f"{senders.replace('+', ', ')}: with the path from them patched the loss on closing brackets rises "
-        f"by {added('patched')} nats, with {receiver} ablated by {added('ablated')}{most}."
-    )
+    Heads are named where one seed is drawn.
+    """
+    seeds = _patched(data)
+    if not seeds:
+        return []
+    last = at_end(data.sel(seed=seeds), "rise")
+    receivers = [_member(data.sel(seed=seed), "dyck") for seed in seeds]
+    head = f"bracket head {receivers[0]}" if data.sizes["seed"] == 1 else "bracket head"
+    *_, nested = kinds = last["brackets"].values.tolist()
+    cases = [
+        *(("patched", f"path into {head} patched", kind) for kind in kinds),
+        ("ablated", f"{head} ablated", nested),
+    ]
+    found = []
+    for condition, what, kind in cases:
+        cell = last.sel(condition=condition, brackets=kind)
+        label = f"loss added on {kind} brackets {at_step(last)}, {what}"
+        found += over_seeds(label, cell["rise"], cell["rise_se"], "nats")
+    others = last["rise_into"].where(last["head"] != xr.DataArray(receivers, last["seed"].coords, ["seed"]))
+    label = f"loss added on {nested} brackets {at_step(last)}, path into another head patched, largest"
+    return [*found, *over_seeds(label, others.sel(brackets=nested).max("head"), unit="nats")]

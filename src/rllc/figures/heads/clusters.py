@@ -1,20 +1,23 @@
 """Clusters of heads by algorithm and k: a table, and their curves (arXiv 2410.02984, Figs. 18, 19)."""
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed
-from rllc.figures.heads.clusters_named import cluster_keys, groups, look_of, name_clusters, title_look
+from rllc.analysis.partitions import adjusted_rand
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import NAN, Datasets, Drawing, Finding, Name, Seed
+from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
+from rllc.figures.heads.head_findings import known
 from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
 WIDTH = 2.3  # inches of a panel of curves
 ALL, INTERPOLATED = "all heads", "interpolated"
-TOGETHER = "The heads of all layers were clustered together, so clusters and silhouettes are of"
+MOST = 8  # findings
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
@@ -25,7 +28,7 @@ NAMES = {
 VECTORS = {  # what is clustered, in words
     INTERPOLATED: "on a uniform grid in log(step + 1)",
     "checkpoints": "at the checkpoints themselves",
-    "checkpoints_first": "at the checkpoints, {} alone",
+    "checkpoints_first": "at the checkpoints themselves",
 }
 
 
@@ -107,44 +110,78 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
 def _drawing(
     datasets: Datasets, figure: style.Figure, one: xr.Dataset, data: xr.Dataset, scope: str, vectors: str
 ) -> Drawing:
-    """The drawing with what was found: clusters at the first k, agreement, what was clustered."""
-    clusters, rllc = datasets["clusters"], datasets["rllc"]
-    algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
-    members = []
-    for algorithm in algorithms:
-        found = groups(one["cluster"].sel(algorithm=algorithm, n_clusters=numbers[0])).values()
-        each = " | ".join(" ".join(heads) for heads in found) or "none"
-        members.append(f"{NAMES.get(algorithm, algorithm)} {each}")
+    """Return the drawing; its findings are of the heads drawn."""
+    clusters, of_scope = datasets["clusters"], one["scope"].item()
+    types = inputs.types_of(datasets, one["head"], one["seed"].expand_dims("seed")).isel(seed=0)
     named = np.atleast_1d(clusters.attrs.get("distributions", [])).tolist() or ["all distributions"]
     used = named[0] if vectors == "checkpoints_first" else ", ".join(named)
-    same, by_algorithm = _of_vectors(one, named[0])
-    of_scope = one["scope"].item()
     absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
-    return captions.drawing(
+    whole = [f"The heads of all layers were clustered together: silhouettes are of {of_scope}."]
+    heads = scope.replace("layer", "the heads of layer")
+    label = inputs.one_label(datasets["rllc"], data["distribution"].item())
+    return Drawing(
         figure,
         data,
-        _agreement(one, scope),
-        _with_types(one, vectors),
-        captions.sentence(f"{scope} at k = {numbers[0]}: {'; '.join(members)}"),
-        same,
-        f"Curves: refined LLC on {inputs.one_label(rllc, data['distribution'].item())}.",
-        captions.when(of_scope != scope, f"{TOGETHER} {of_scope}."),
-        captions.when(
-            absent, f"{absent} heads are not clustered somewhere, for want of measured checkpoints."
-        ),
-        conditions=[
-            f"Clusters use the curves on {used}, {VECTORS[vectors].partition(',')[0]}.",
-            captions.failures(data, "rllc"),
-            captions.trust(data, "rllc"),
-        ],
-        details=[
-            "The silhouette is in each algorithm's own distance (Euclidean, DTW, shape-based): compare it "
-            "along a row, not between algorithms. A lag of the shape-based methods is a number of points. "
-            "Numbers and colours mean nothing across panels.",
-            by_algorithm,
-            captions.cautions(data, "rllc"),
+        f"Clusters of {heads} by their rLLC curves; curves on {label}.",
+        _findings(one, types, scope),
+        [
+            f"Clustered: the curves on {used}, {VECTORS[vectors]}.",
+            *(whole if of_scope != scope else []),
+            *(
+                [f"{absent} heads are not clustered: too few of their checkpoints are measured."]
+                if absent
+                else []
+            ),
+            *conditions.unreliable(data, "rllc"),
+            *conditions.missing(data, "rllc"),
+            *conditions.seeds(data),
         ],
     )
+
+
+def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]:
+    """Return how alike the clusters of two algorithms are, how alike clusters and types, and silhouettes.
+
+    one    the clusters of the heads drawn
+    types  of these heads
+    scope  whose heads they are; silhouettes of a wider scope are left out
+    """
+    labels = one["cluster"].transpose("algorithm", "n_clusters", "head")
+    labels = labels.sel(head=(labels >= 0).all(["algorithm", "n_clusters"]))
+    count, numbers = labels.sizes["algorithm"], labels["n_clusters"].values
+    pairs = [
+        agreement(labels.values[a, k], labels.values[b, k])
+        for a, b in combinations(range(count), 2)
+        for k in range(len(numbers))
+    ]
+    found = [
+        Finding(
+            f"agreement of two algorithms on {scope}, median adjusted Rand index over pairs and k",
+            median(pairs),
+        )
+    ]
+    kinds = types.sel(head=labels["head"]).values
+    number = int(numbers[np.abs(numbers - len({*kinds})).argmin()])
+    if not (kinds == "unknown").any():
+        each = [adjusted_rand(row, kinds) for row in labels.sel(n_clusters=number).values]
+        label = f"agreement of clusters (k = {number}) with types of heads, median adjusted Rand index"
+        found.append(Finding(label, median(each)))
+    silhouette = one["score"].sel(index="silhouette")
+    for k in numbers.tolist() if one["scope"].item() == scope else ():
+        best = float(silhouette.sel(n_clusters=k).max())
+        found.append(Finding(f"highest silhouette of an algorithm, k = {k}", best))
+    return known(found)[:MOST]
+
+
+def agreement(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the adjusted Rand index of two clusterings; NaN where both are one cluster."""
+    return adjusted_rand(a, b) if len(np.unique(b)) > 1 else adjusted_rand(b, a)
+
+
+def median(values: list[float]) -> float:
+    """Return the median of the values that are known; NaN where none is."""
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.median(finite)) if finite else NAN
 
 
 def _of_scope(clusters: xr.Dataset, scope: str, seed: Seed) -> xr.Dataset:
@@ -175,26 +212,6 @@ def _by_vectors(one: xr.Dataset, vectors: str) -> xr.Dataset:
         )
     names = ("cluster", "score", "agreement")
     return one.assign({name: one[f"{name}_checkpoints"].sel(vectors=vectors, drop=True) for name in names})
-
-
-def _of_vectors(one: xr.Dataset, first: str) -> tuple[str, str]:
-    """How far clusters by the checkpoints are those by interpolated curves: in short, and by algorithm."""
-    if "agreement_vectors" not in one:
-        return "", ""
-    every = one["agreement_vectors"].transpose("vectors", "algorithm", "n_clusters")
-    short, long = [], []
-    for vectors, rows in zip(every["vectors"].values.tolist(), every.values, strict=True):
-        where, known = VECTORS[vectors].format(first), rows[np.isfinite(rows)]
-        if known.size:
-            short.append(f"{where}, {known.min():.2f} to {known.max():.2f} (median {np.median(known):.2f})")
-        each = (
-            f"{NAMES.get(name, name)} {' '.join(f'{value:.2f}' for value in row)}"
-            for name, row in zip(every["algorithm"].values.tolist(), rows, strict=True)
-        )
-        long.append(f"{where}: {', '.join(each)}")
-    what = "The adjusted Rand index with clusters of interpolated curves is, for curves"
-    said = captions.when(short, captions.sentence(f"{what} {'; '.join(short)}"))
-    return said, captions.sentence(f"That index by algorithm and k, for curves {'; '.join(long)}")
 
 
 def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
@@ -230,30 +247,3 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
 def _silhouette(cell: xr.Dataset) -> str:
     silhouette = float(cell["score"].sel(index="silhouette"))
     return f"silhouette {round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else ""
-
-
-def _agreement(one: xr.Dataset, scope: str) -> str:
-    """How far the clusters of two algorithms are the same; nothing with one algorithm."""
-    every = one.get("agreement", xr.DataArray(np.empty((0, 0)))).values
-    pairs = every[np.triu_indices(len(every), 1)]
-    pairs = pairs[np.isfinite(pairs)]
-    if not pairs.size:
-        return ""
-    return (
-        f"Two algorithms' clusters of {scope} agree by an adjusted Rand index (1 is the same, 0 chance) of "
-        f"{np.median(pairs):.2f} in the median, {pairs.min():.2f} to {pairs.max():.2f}."
-    )
-
-
-def _with_types(one: xr.Dataset, vectors: str) -> str:
-    """How far clusters are types of heads: by the checkpoints' curves alone, of which the dataset has it."""
-    if vectors != "checkpoints":
-        return ""
-    found = {
-        name: float(one[variable].isel(step=-1))
-        for name, variable in (("k-Shape", "rand_types_kshape"), ("K-means with SBD", "rand_types_shape"))
-        if variable in one
-    }
-    said = [f"{value:.2f} by {name}" for name, value in found.items() if np.isfinite(value)]
-    text = "With the types of heads, at as many clusters as types, that index is"
-    return captions.when(said, f"{text} {' and '.join(said)} (mean over scopes).")

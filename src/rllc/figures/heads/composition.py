@@ -3,10 +3,12 @@
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step, described, known
 from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
-from rllc.figures.stage_bands import OF_BANDS, bands, curves_of, explained, of_llc
+from rllc.figures.stage_bands import bands, curves_of
 
 START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
@@ -37,27 +39,39 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
             rows.append(Row("K-composition", panels, keys, "from head, type"))
             keys = []
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
+        "K-composition score of each earlier head with each later head, over training.",
         _strongest(data),
-        "K-composition score ||W_QK W_OV||_F / (||W_QK||_F ||W_OV||_F) of each earlier head with each later "
-        "head; 1 would be perfect alignment, and the dotted line is the mean over pairs at the first "
-        "checkpoint, the chance level.",
+        [
+            "Score: ||W_QK W_OV||_F / (||W_QK||_F ||W_OV||_F); 1 is perfect alignment, the mean at the first "
+            "step chance.",
+            *conditions.seeds(data),
+        ],
     )
 
 
-def _strongest(data: xr.Dataset) -> str:
-    known = data["k_composition"].dropna("step", how="all")
-    if not known.sizes["step"]:
-        return "Nothing is measured yet."
-    step = style.step_text(float(known["step"][-1]))
-    most = known.isel(step=-1).stack(pair=("head", "later_head")).dropna("pair", how="all")
-    score = captions.spread(most.max("pair").values, ".3f")
-    start = captions.spread(data["k_composition"].isel(step=0).mean(["head", "later_head"]).values, ".3f")
-    pair = " into ".join(most["pair"].values[int(most.isel(seed=0).argmax("pair"))])
-    named = f"{pair}, {score}" if data["seed"].size == 1 else f"at {score}{captions.over(data)}"
-    return f"The strongest pair at step {step} is {named}, against a mean of {start} at the first."
+def _strongest(data: xr.Dataset) -> list[Finding]:
+    """Return the highest pair at the end, what reads previous-token heads, and the mean at the start."""
+    name, pairs = "K-composition", ["head", "later_head"]
+    last, first = at_end(data, "k_composition"), data["k_composition"].isel(step=0)
+    score = last["k_composition"].transpose("seed", ...)
+    when, start = at_step(last), f"at step {int(first['step']):,}"
+    each = score.stack(pair=pairs).dropna("pair", how="all")
+    found = []
+    if each.sizes["seed"] > 1 and each.size:
+        found = over_seeds(f"highest {name} {when}", each.max("pair"))
+    elif each.size:
+        head, target = each["pair"].values[int(each.isel(seed=0).argmax("pair"))]
+        pair = " into ".join(described(end, last["head_type"].isel(seed=0)) for end in (head, target))
+        found = [Finding(f"{name} of {pair} {when}, the highest", float(each.max()))]
+    kinds = last["head_type"]
+    later = kinds.rename(head="later_head").sel(later_head=score["later_head"])
+    heads = score.where((kinds == "previous-token") & (later == "induction")).mean(pairs)
+    induction = over_seeds(f"{name} of previous-token into induction heads {when}, mean of pairs", heads)
+    more = [each for each in induction if each.value not in {highest.value for highest in found}]
+    return [*found, *more, *over_seeds(f"{name} {start}, mean of all pairs", first.mean(pairs))]
 
 
 @style.styled
@@ -80,7 +94,7 @@ def stage_figB5(  # noqa: N802
     start = float(data["k_composition"].isel(step=0).mean())
     cells = curves_of(datasets, data["seed"], distribution, setting)
     under = bands(*cells.values())
-    rows, pairs = [], []
+    rows = []
     for head in earlier:
         panels = []
         for target in later:
@@ -89,19 +103,31 @@ def stage_figB5(  # noqa: N802
             drawn = [Curve(values, color | {"marker": "o"})]
             mean = level(start, **START)
             panels.append(Panel(f"{head} into {target}", drawn, under=under, over=mean))
-            pairs.append((float(values[-1]), f"{head} into {target}"))
         rows.append(Row("K-composition", panels))
     figure, _ = sheet(rows, panel=(2.3, 1.7), margin=0.1, sharex=True, sharey=True)
-    most, pair = max(pairs)
-    return captions.drawing(
-        figure, data.sel(later_head=later).expand_dims("seed"),
-        f"Of the pairs drawn {pair} K-composes most at the end, {most:.3f}; the mean of all pairs was "
-        f"{start:.3f} at the first checkpoint (dotted).",
-        f"Rows: heads with the highest previous-token score at the end, {', '.join(earlier[:-1])}, and the "
-        f"lowest, {earlier[-1]}. Columns: by prefix matching likewise, {', '.join(later)}.",
-        *of_llc(cells),
-        details=[explained(OF_BANDS, cells)],
-    )  # fmt: skip
+    drawn = data.sel(later_head=later).expand_dims("seed")
+    end = at_end(drawn, "k_composition")
+    score = end["k_composition"].isel(seed=0).sel(head=earlier).stack(pair=("head", "later_head"))
+    ordered = score.dropna("pair").sortby(score.dropna("pair"), ascending=False)
+    first = f"K-composition at step {int(data['step'][0]):,}, mean of all pairs"
+    return Drawing(
+        figure,
+        drawn,
+        "K-composition over training of pairs of previous-token and induction heads, and of controls.",
+        [
+            *(
+                Finding(f"K-composition of {head} into {target} {at_step(end)}, {which} drawn", value.item())
+                for which, value in (("highest", ordered[:1]), ("lowest", ordered[1:][-1:]))
+                for head, target in value["pair"].values
+            ),
+            *known([Finding(first, start)]),
+        ],
+        [
+            "Heads: the two highest and the lowest by previous-token score in the first layer, by "
+            "prefix-matching score in the last.",
+            *conditions.seeds(drawn),
+        ],
+    )
 
 
 def _chosen(score: xr.DataArray) -> list[str]:

@@ -1,6 +1,5 @@
 """The refined LLC beside its controls: the sampler without the loss gradient, and the curvature."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -8,10 +7,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.comparison import rank_correlation, shrinkage
-from rllc.analysis.regime import MEANINGS, WALKED, meaning
-from rllc.analysis.rule import THRESHOLDS
-from rllc.figures import against_controls, captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed
+from rllc.analysis.regime import MEANINGS, meaning
+from rllc.figures import against_controls, conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
+from rllc.figures.findings import percent
+from rllc.figures.heads.head_findings import known
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 
 LOOKS = {
@@ -29,12 +29,7 @@ LOOKS = {
         {"linestyle": ":", "marker": "s", "linewidth": 0.9, "markersize": 2.5},
     ),
 }
-NO_TRACE = "No Hessian trace was given for this distribution, so no prediction is drawn."
-BY_NORM = (
-    "Where a setting has a reference norm, steps are in proportion to the squared norm of all weights, so "
-    "that chains go as far relative to the weights at every checkpoint; no prediction is drawn for it."
-)
-CONTROL = "The control: the same chains without the loss gradient, moved by noise and the pull alone."
+MOST = 8  # findings
 CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
@@ -71,11 +66,6 @@ def control_gradient_off(
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
                 panels.append(Panel(f"{head} {kind}", curves, color, over=frame, steps=steps))
             rows.append(Row(f"{name}\nrefined LLC", panels, [] if rows else keys))
-    rung = {
-        name: one
-        for name, one in drawn.items()
-        if (wrong := inputs.faulty(one, "rllc")) is None or wrong.any()
-    }
     figure, _ = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey="row")
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")
     plain = [one.drop_attrs() for one in drawn.values()]
@@ -86,70 +76,76 @@ def control_gradient_off(
         words = " ".join(word.replace(" ", "_") for word in MEANINGS)
         data["meaning"].attrs = {"flag_values": np.arange(len(MEANINGS), dtype=float), "flag_meanings": words}
     data["head_type"] = kinds.isel(seed=0, drop=True)
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        *(_change(name, one) for name, one in drawn.items() if "shrinkage" in one),
-        *(_measured(name, one) for name, one in drawn.items()),
-        f"Each head's refined LLC on {first.attrs['distribution_label']} beside its controls and beside what "
-        "curvature predicts where the localization alone shapes the posterior.",
-        conditions=[
-            CONTROL,
-            _confound(drawn),
-            captions.when("curvature_prediction" not in present, NO_TRACE),
-            captions.BANDS,
-            *(_by_setting(rung, captions.trust) if rung else ["All estimates are reliable."]),
-        ],
-        details=[
-            *_by_setting(settings, lambda rllc, _: f"sampled with {captions.chains(rllc)}."),
-            "The control has the noise and minibatches of the chains that it is compared with; only noise "
-            "and the pull to the checkpoint move it. At a minimum the estimate is at most its control; a "
-            "negative estimate means that the chain found lower loss than the checkpoint has.",
-            captions.when(any(map(_by_norm, settings.values())), BY_NORM),
-            captions.when(
-                "rllc_centred" in present,
-                "In the centred control nothing is walked down a slope. An estimate is drift where it is off "
-                f"that by over {WALKED:.0%}, else a curvature where that control is less than "
-                f"{THRESHOLDS['min_shrinkage']:.0%} below the one without gradient, else a posterior mean.",
+        f"rLLC of each head beside its controls, on {first.attrs['distribution_label']}.",
+        _findings(drawn),
+        [
+            "Bands: one Monte Carlo standard error, given the minibatches.",
+            *(
+                f"{name[:1].upper()}{name[1:]}{said.removeprefix('Setting')}"
+                for name, rllc in settings.items()
+                for said in conditions.setting(rllc)
             ),
-            *dict.fromkeys(map(captions.error, settings.values())),
-            captions.types(kinds),
-            *_by_setting(drawn, captions.cautions),
+            *conditions.unreliable(data, "rllc"),
+            *(
+                said.replace(" of rllc ", f" at {name} ")
+                for name, one in drawn.items()
+                for said in conditions.missing(one, "rllc")
+            ),
+            *conditions.seeds(first),
         ],
     )
 
 
 def _by_norm(rllc: xr.Dataset) -> bool:
-    return captions.sampling(rllc).get("reference_norm") is not None
+    return conditions.recorded(rllc, "sampling").get("reference_norm") is not None
 
 
-def _confound(drawn: dict[str, xr.Dataset]) -> str:
-    """How heads' changes over training differ where the sampled region grows and shrinks with the weights.
+def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
+    """Return how far each setting is from its control, whether both order heads alike, and the prediction."""
+    found, orders, predictions, drifts = [], [], [], []
+    for name, one in drawn.items():
+        if "shrinkage" in one:
+            label = f"reduction of rLLC from prior-only control, median, {name}"
+            found.append(Finding(label, percent(float(one["shrinkage"].median())), unit="%"))
+            same = rank_correlation(one["rllc"], one["rllc_gradient_off"]).median()
+            label = f"Spearman correlation with prior-only control over heads, {name}"
+            orders.append(Finding(label, float(same)))
+        if "meaning" in one and one["meaning"].notnull().any():
+            drift = one["meaning"] == MEANINGS.index("drift")
+            share = percent(float(drift.where(one["meaning"].notnull()).mean()))
+            drifts.append(Finding(f"estimates that are mostly drift, {name}", share, unit="%"))
+        if "curvature_prediction" in one:
+            ratio = (one["curvature_prediction"] / one["rllc"]).median()
+            predictions.append(Finding(f"curvature prediction over rLLC, median, {name}", float(ratio)))
+    return known([*found, *drifts, *_by_scale(drawn), *orders[:1], *predictions[:1]])[:MOST]
 
-    Over the checkpoints that both settings have: the last over the middle one, medians over heads.
+
+def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:
+    """Return how heads change from the middle to the last checkpoint at a plain setting and at one by norm.
+
+    At a setting with a reference norm the sampled region grows and shrinks with the weights. Over the
+    checkpoints that both settings have, the median head of the first layer.
     """
-    scaled = [name for name, one in drawn.items() if one.attrs["by_norm"]]
-    plain = [name for name, one in drawn.items() if not one.attrs["by_norm"]]
-    if not (scaled and plain):
-        return ""
-    both = [drawn[plain[0]]["rllc"], drawn[scaled[0]]["rllc"]]
-    fixed, relative = xr.align(*(each.dropna("step") for each in both))
-    if fixed.sizes["step"] < 3:
-        return ""
-    middle = fixed.sizes["step"] // 2
-    parts = []
-    for layer in dict.fromkeys(str(head).partition(":")[0] for head in fixed["head"].values):
-        heads = [str(head) for head in fixed["head"].values if str(head).startswith(f"{layer}:")]
-        changes = [
-            float((each.isel(step=-1) / each.isel(step=middle)).sel({"head": heads}).median())
-            for each in (fixed, relative)
-        ]
-        parts.append(f"layer {layer} by {changes[1]:.2f} instead of {changes[0]:.2f}")
-    at = [f"{int(fixed['step'][n]):,}" for n in (middle, -1)]
-    return (
-        f"The weight norm is a confound: with the sampled region in proportion to it ({scaled[0]}) the "
-        f"median head changes from step {at[0]} to {at[1]} in {', in '.join(parts)} ({plain[0]})."
-    )
+    chosen = [
+        [name for name, one in drawn.items() if one.attrs["by_norm"] is scaled] for scaled in (False, True)
+    ]
+    if not all(chosen):
+        return []
+    names = [each[0] for each in chosen]
+    both = xr.align(*(drawn[name]["rllc"].dropna("step") for name in names))
+    count = both[0].sizes["step"]
+    if count < 3:
+        return []
+    steps, layer = both[0]["step"].values, inputs.layers(both[0])[0]
+    heads, found = inputs.heads_of_layer(both[0], layer), []
+    for name, each in zip(names, both, strict=True):
+        ratio = (each.isel(step=-1) / each.isel(step=count // 2)).sel({"head": heads}).median()
+        label = f"rLLC at step {steps[-1]:,} over step {steps[count // 2]:,}, median of layer {layer}, {name}"
+        found.append(Finding(label, float(ratio)))
+    return found
 
 
 def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Seed) -> xr.Dataset:
@@ -180,55 +176,3 @@ def _limits(one: xr.Dataset) -> dict[str, float]:
         high = min(max(high, np.nanmax(one["curvature_prediction"].values, initial=0.0)), 2.0 * high)
     room = 0.08 * (high - low or 1.0)
     return {"bottom": low - room, "top": high + room}
-
-
-def _change(name: str, one: xr.Dataset) -> str:
-    """How far a setting's control is from its estimates."""
-    low, middle, high = np.nanquantile(one["shrinkage"].values, [0.1, 0.5, 0.9])
-    near, below = max(abs(low), abs(high)) <= 0.05, int((one["rllc"] < 0).sum())
-    what = ", so they say how curved the loss is" if near else _is(one)
-    return captions.sentence(
-        f"{name}{captions.level(one)}: estimates lie {middle:.1%} below the control in the median "
-        f"(80 % of cells: {low:.1%} to {high:.1%}){what}{f'; {below} are negative' if below else ''}"
-    )
-
-
-def _is(one: xr.Dataset) -> str:
-    """What the estimates are by the centred control, where the setting has one."""
-    if "meaning" not in one:
-        return ""
-    numbers = {word: int((one["meaning"] == n).sum()) for n, word in enumerate(MEANINGS)}
-    counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
-    return f"; without drift (centred control) {float(one['without_drift'].median()):.1%}: {counts}"
-
-
-def _measured(name: str, one: xr.Dataset) -> str:
-    """Orderings of heads and the prediction under a setting, and which estimates are missing."""
-    parts, rllc = [], one["rllc"]
-    if "rllc_gradient_off" in one:
-        same = _orderings(rllc, one["rllc_gradient_off"])
-        parts.append(f"orderings of heads by estimate and by control agree with Spearman {same}")
-    if "curvature_prediction" in one:
-        prediction = one["curvature_prediction"]
-        low, middle, high = np.nanquantile((prediction / rllc).values, [0.1, 0.5, 0.9])
-        parts.append(
-            f"the prediction is {middle:.2f} times the estimate in the median (80 % of cells from {low:.2f} "
-            f"to {high:.2f}), Spearman {_orderings(rllc, prediction)}"
-        )
-    absent = int(rllc.isnull().sum())
-    if absent:
-        parts.append(f"{absent} of {rllc.size} cells are missing and marked with a cross")
-    return captions.when(parts, captions.sentence(f"{name}: {'; '.join(parts)}"))
-
-
-def _by_setting(datasets: Datasets, of: Callable[[xr.Dataset, str], str]) -> list[str]:
-    """A sentence on the estimates of each setting of which there is something to say."""
-    texts = {name: of(one, "rllc") for name, one in datasets.items()}
-    return [captions.sentence(f"{name}: {text}") for name, text in texts.items() if text]
-
-
-def _orderings(a: xr.DataArray, b: xr.DataArray) -> str:
-    """Rank correlation of two measures over heads: its median over checkpoints, and the lowest."""
-    same = rank_correlation(a, b).values
-    same = same[np.isfinite(same)]
-    return f"{np.median(same):.2f} (lowest {same.min():.2f})" if same.size else "undefined"

@@ -1,14 +1,17 @@
 """Traces of the Hessian and of the Fisher information over training (arXiv 2410.02984, Figs. 14 and 15)."""
 
-import numpy as np
+from collections.abc import Mapping
+
 import xarray as xr
 
 from rllc.analysis.comparison import rank_correlation
-from rllc.figures import against_controls, captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
+from rllc.figures import against_controls, conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step, known
+from rllc.figures.heads.head_findings import labels as labelled
 from rllc.figures.panels import Panel, Row, by_seed, curve, layer_panels, sheet
 
-GENERATED = "{} contexts are generated at each checkpoint, as many read of the text."
 BLACK = {"color": "black", "marker": "o"}
 
 
@@ -18,7 +21,7 @@ def rllc_fig14_hessian_trace(
 ) -> Drawing:
     """Hessian trace: columns full model and layers, rows distributions, seeds one below the other.
 
-    datasets       ``rllc`` is for the comparison in the caption
+    datasets       ``rllc`` is for the comparison among the findings
     distributions  default all that were measured
     """
     full, heads = "hessian_trace", "hessian_trace_head"
@@ -38,16 +41,16 @@ def rllc_fig14_hessian_trace(
             rows.append(Row(f"{style.short(label)}\ntrace (nats/token)", panels, keys, "head, type"))
             keys = []
     figure, _ = sheet(rows, panel=(2.4, 1.8), entries=data.sizes["head"], sharex=True, sharey="col")
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        *_against_rllc(data, datasets),
-        "Trace of the loss Hessian (Hutchinson, Rademacher probes) of the full model and of each head's "
-        "block against training step.",
-        conditions=[
+        f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}.",
+        [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
+        [
             "Bands: one standard error over probes, given the data.",
-            captions.contexts(datasets["hessian"], "hessian"),
-            captions.failures(data, full, heads),
+            *conditions.contexts(datasets["hessian"], "hessian"),
+            *conditions.missing(data, full, heads),
+            *conditions.seeds(data),
         ],
     )
 
@@ -63,17 +66,17 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
     name = inputs.one_distribution(data, distribution)
     text = inputs.one_label(data, name)
     looks = {
-        "fim_trace": ("FIM, by the Hessian on its own contexts", "the FIM's trace is", "#4477AA", "o"),
-        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "by Gauss-Newton", "#66CCEE", "s"),
-        "fisher_data": (f"Gauss-Newton on {text}", "on text", "#EE6677", "^"),
+        "fim_trace": ("FIM, by the Hessian on its own contexts", "#4477AA", "o"),
+        "fim_trace_ggn": ("FIM, by Gauss-Newton on its own contexts", "#66CCEE", "s"),
+        "fisher_data": (f"Gauss-Newton on {text}", "#EE6677", "^"),
     }
     data = data[[variable for form in names for variable in (form, f"{form}_se")]].sel(distribution=name)
     curvature = datasets.get("hessian")
     if curvature is not None and name in curvature["distribution"].values:
-        looks["hessian_trace"] = (f"Hessian on {text}", "the Hessian's on text", "black", "D")
+        looks["hessian_trace"] = (f"Hessian on {text}", "black", "D")
         both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
         data = data.assign(both.reindex(step=data["step"]).data_vars)
-    styles = {form: {"color": color, "marker": marker} for form, (_, _, color, marker) in looks.items()}
+    styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
     panels = [
         Panel(f"full model{suffix}", [curve(one, form, look) for form, look in styles.items()])
         for _, suffix, one in by_seed(data)
@@ -82,34 +85,56 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
     figure, _ = sheet(
         [Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), margin=2.6, sharex=True, sharey="row"
     )
-    last = data.isel(step=-1).mean("seed")
-    ends = ", ".join(f"{words} {float(last[form]):.3g}" for form, (_, words, *_) in looks.items())
-    return captions.drawing(
+    last, made = at_end(data, "fim_trace"), conditions.recorded(datasets["fisher"], "fisher")
+    count = made.get("probes", 0) * made.get("batch_size", 0)
+    return Drawing(
         figure,
         data,
-        f"At step {int(data['step'][-1])} {ends} nats/token.",
-        "Trace of the Fisher information matrix (FIM) against training step: of the loss's Hessian on "
-        "contexts that the checkpoint generates (the paper's form), and of the Gauss-Newton matrix there, "
-        "whose mean is the same; on text that is no FIM.",
-        conditions=[
+        f"Traces of the Fisher information matrix (FIM) over training, and curvature on {text}.",
+        [
+            finding
+            for form, (label, _, _) in looks.items()
+            for finding in over_seeds(
+                f"trace of {label} {at_step(last)}", last[form], last[f"{form}_se"], "nats/token"
+            )
+        ],
+        [
+            "The FIM is of contexts that the checkpoint generates, in two forms of the same mean.",
             "Bands: one standard error over probes, each with contexts of its own.",
-            captions.contexts(datasets["fisher"], "fisher", of=GENERATED),
-            captions.failures(data, *names),
+            *([f"Contexts: {count:,} per checkpoint."] if count else []),
+            *conditions.missing(data, *names),
+            *conditions.seeds(data),
         ],
     )
 
 
-def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[str]:
-    """How the trace orders heads compared with the refined LLC, and whether the two are one number."""
+def _at_the_end(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
+    """Return the model's trace on each distribution, of many on the first ones."""
+    last = at_end(data, "hessian_trace")
+    return [
+        finding
+        for name in [*said][:LISTED]
+        for cell in [last.sel(distribution=name)]
+        for finding in over_seeds(
+            f"trace on {said[name]} {at_step(last)}",
+            cell["hessian_trace"],
+            cell.get("hessian_trace_se"),
+            "nats/token",
+        )
+    ]
+
+
+def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[Finding]:
+    """Return how far trace and rLLC order heads alike, and the curvature prediction over the rLLC."""
     rllc = datasets.get("rllc")
     if rllc is None:
-        return ["rllc.nc was not given, so the trace is not compared with the refined LLC."]
-    same = rank_correlation(rllc["rllc"], data["hessian_trace_head"]).values
-    if not np.isfinite(same).any():
         return []
     both = [name for name in data["distribution"].values if name in rllc["distribution"].values]
-    return [
-        f"The trace's ordering of heads and that of the refined LLC agree with a median Spearman correlation "
-        f"of {np.nanmedian(same):.2f} over checkpoints and distributions.",
-        *against_controls.localization_dominance(rllc.sel(distribution=both), datasets),
-    ]
+    rllc = rllc.sel(distribution=both)
+    same = rank_correlation(rllc["rllc"], data["hessian_trace_head"]).median()
+    found = [Finding("Spearman correlation of trace and rLLC over heads, median", float(same))]
+    prediction = against_controls.predicted(rllc, datasets)
+    if prediction is not None:
+        ratio = float((prediction / rllc["rllc"]).median())
+        found.append(Finding("n_beta / (2 localization) × trace of a head over its rLLC, median", ratio))
+    return known(found)

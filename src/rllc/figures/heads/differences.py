@@ -1,14 +1,18 @@
-"""One distribution less each of the others: the paired contrasts of rLLCs, drawn and told."""
+"""One distribution less each of the others: the paired contrasts of rLLCs, their curves and findings."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.contrasts import contrast, gain
-from rllc.figures import captions
-from rllc.figures.inputs import faulty
+from rllc.analysis.contrasts import contrast
+from rllc.figures.drawing import Finding
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step
+from rllc.figures.inputs import distribution_labels, faulty, heads_of_layer, layers
 from rllc.figures.panels import Curve
+
+INTERVALS = "Bands of differences, and what counts as higher: paired 95 % intervals."
 
 
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
@@ -38,41 +42,52 @@ def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
     ]
 
 
-def findings(apart: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
-    """Where the reference is above and below each other distribution, and what pairing gains."""
-    mine, confidence = labels[apart.attrs["a"]], apart.attrs["confidence"]
-    sentences, gains = [], []
-    for name in apart["distribution"].values.tolist():
-        one = apart.sel(distribution=name)
-        one = one.where(~one["faulty"])
-        above, below = one["contrast"] > one["half_width"], -one["contrast"] > one["half_width"]
-        at_end = above["head"].values[above.isel(step=-1).any("seed").values]
-        sentences.append(
-            f"On {mine} the refined LLC is above that on {labels[name]} by more than the paired "
-            f"{confidence:.0%} interval in {int(above.sum())} of {int(one['half_width'].notnull().sum())} "
-            f"cells and below in {int(below.sum())} (at the last step above for "
-            f"{', '.join(at_end) or 'no head'})."
-        )
-        gains.append(f"{gain(one):.2f} for {labels[name]}")
-    trusted = "Counted are cells whose two estimates are reliable. " if apart["faulty"].any() else ""
-    return [
-        *sentences,
-        f"{trusted}By chance alone an interval would miss 0 in {(1 - confidence) / 2:.1%} of cells a side.",
-        f"Lower panels: {mine} less each other distribution, with {confidence:.0%} Student-t intervals "
-        f"paired by the noise that both share ({captions.freedom(apart['degrees_of_freedom'])}), given the "
-        f"minibatches; the unpaired error over the paired one is {', '.join(gains)}.",
-    ]
+def higher(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
+    """Return how many heads are higher on the reference than on each other distribution at the end.
 
-
-def at_the_end(data: xr.Dataset, natural: str) -> str:
-    """How many heads differ at the last step by more than the interval of the paired difference."""
-    apart = between(data, natural)
-    if apart is None:
-        return ""
-    last = apart.isel(step=-1)
-    clear = int((np.abs(last["contrast"]) > last["half_width"]).sum())
-    total = int(last["half_width"].notnull().sum())
-    return (
-        f"The two differ by more than the {last.attrs['confidence']:.0%} Student-t interval of the paired "
-        f"difference for {clear} of {total} heads."
+    Of reliable estimates whose difference is larger than its interval. Of many distributions the findings are
+    of the two with most and fewest such heads.
+    """
+    last = at_end(apart.where(~apart["faulty"]), "half_width")
+    dims = [dim for dim in last["contrast"].dims if dim != "distribution"]
+    numbers = (last["contrast"] > last["half_width"]).sum(dims)
+    others = apart["distribution"].values.tolist()
+    names = (
+        others
+        if len(others) < LISTED
+        else [str(each.item()) for each in (numbers.idxmax(), numbers.idxmin())]
     )
+    found = []
+    for name in dict.fromkeys(names):
+        total = int(last["half_width"].sel(distribution=name).notnull().sum())
+        label = f"heads, of {total}, higher on {said[apart.attrs['a']]} than on {said[name]} {at_step(last)}"
+        found += [Finding(label, int(numbers.sel(distribution=name)))] if total else []
+    return found
+
+
+def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
+    """Return the ratio of the rLLCs on two distributions at the last step, the median head of each layer."""
+    last, said = at_end(data, "rllc"), distribution_labels(data)
+    one, other = (last["rllc"].sel(distribution=name, drop=True) for name in (numerator, denominator))
+    found = []
+    for layer in layers(last):
+        middle = (one / other).sel(head=heads_of_layer(last, layer)).median("head")
+        which = f"median of layer {layer} {at_step(last)}"
+        label = f"rLLC on {said[numerator]} over {said[denominator]}, {which}"
+        found += over_seeds(label, middle)
+    return found
+
+
+def at_the_end(data: xr.Dataset, a: str, b: str) -> list[Finding]:
+    """Return how many heads differ between two distributions by more than the paired interval at the end."""
+    apart = between(data, a)
+    if apart is None:
+        return []
+    last = at_end(apart.sel(distribution=b), "half_width")
+    total = int(last["half_width"].notnull().sum())
+    number = int((np.abs(last["contrast"]) > last["half_width"]).sum())
+    interval = f"{apart.attrs['confidence']:.0%}".replace("%", " %")
+    label = (
+        f"heads, of {total}, that differ clearly between the two (paired {interval} interval) {at_step(last)}"
+    )
+    return [Finding(label, number)] if total else []

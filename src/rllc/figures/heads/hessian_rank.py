@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
 
 LOOKS = {
@@ -33,7 +34,7 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
     name = inputs.one_distribution(data, distribution)
     text = inputs.one_label(data, name)
     data = data[[*NAMES, *BOUNDS, *ENDS]].sel(distribution=name)
-    made, rows = captions.recorded(datasets["hessian_rank"], "hessian_rank"), []
+    made, rows = conditions.recorded(datasets["hessian_rank"], "hessian_rank"), []
     for _, suffix, one in by_seed(data):
         panels = [
             Panel(f"{label} range{suffix}", _curves(cell), under=_bracket(cell), over=_counts)
@@ -41,25 +42,17 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
         ]
         rows.append(Row("number of eigenvalues\nabove the threshold", panels, _keys()))
     figure, _ = sheet(rows, panel=(3.4, 2.8), margin=2.0, sharex=True, sharey=True)
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        _finding(data),
-        *_ranges(data, made),
-        "Its polynomial, in place of a step at the threshold, is not 0 at 0: each zero eigenvalue counts a "
-        "little. Lanczos needs no polynomial.",
-        conditions=[
-            f"Hessian of the loss on {made['contexts']} contexts of {text}, {made['probes']} probes."
-            if made
-            else "",
-            "Bands: of polynomials one standard error over probes; of Lanczos what the probes leave open.",
-            captions.failures(data, "hessian_rank"),
-        ],
-        details=[
-            "The adaptive range and threshold go with the largest eigenvalue; the paper's multiples of it "
-            "are lost, ours are its fixed range's.",
-            "By probes alone a count r has an error of about the root of 2 r over their number, which "
-            "brackets do not hold.",
+        f"Number of eigenvalues of the loss Hessian above a threshold, over training, on {text}.",
+        _findings(data),
+        [
+            *([f"Measured on {made['contexts']} contexts with {made['probes']} probes."] if made else []),
+            "Bands: of polynomials one standard error over probes, of Lanczos what the probes leave open.",
+            *_too_narrow(data, made),
+            *conditions.missing(data, "hessian_rank"),
+            *conditions.seeds(data),
         ],
     )
 
@@ -97,37 +90,31 @@ def _keys() -> list:
     ]
 
 
-def _finding(data: xr.Dataset) -> str:
-    """What the published count is worth at the last step, on each range; means over seeds that have one."""
-    last, said, leaks = data.isel(step=-1), [], []
+def _findings(data: xr.Dataset) -> list[Finding]:
+    """Return for each range the published count, what it would be if all eigenvalues were 0, and Lanczos's.
+
+    All are of the seeds that have a published count on that range, of which there may be none.
+    """
+    last, found = at_end(data, "hessian_rank"), []
     for label in data["rank_range"].values.tolist():
         cell = last.sel(rank_range=label)
         has = cell["hessian_rank"].sel(rank_method="chebyshev").notnull()
-        among = f"; mean of {int(has.sum())} of {has.size} seeds" if 0 < has.sum() < has.size else ""
-        mean = (cell.where(has) if has.any() else cell).mean("seed")
-        rank, offset = (mean[each] for each in ("hessian_rank", "hessian_rank_offset"))
-        counted, zeros = float(rank.sel(rank_method="chebyshev")), float(offset.sel(rank_method="chebyshev"))
-        lanczos = f"Lanczos: {float(rank.sel(rank_method='lanczos')):,.0f}{among}"
-        if np.isfinite(counted):
-            leaks.append(abs(zeros) > abs(counted) / 2)
-            said.append(
-                f"{counted:,.0f} on the {label} range ({zeros:,.0f} if all eigenvalues were 0; {lanczos})"
-            )
-        else:
-            said.append(f"no count on the {label} range, which does not hold every eigenvalue ({lanczos})")
-    of_zeros = bool(leaks) and all(leaks)
-    first = "The published method counts mostly zero eigenvalues" if of_zeros else "Published count"
-    return f"{first}: at step {style.step_text(float(last['step']))} {' and '.join(said)}."
+        cell = cell.where(has) if has.any() else cell
+        rank, error, zeros = (cell[name] for name in NAMES)
+        by, of = {"rank_method": "chebyshev"}, f"{label} range {at_step(last)}"
+        found += over_seeds(f"count by published method, {of}", rank.sel(by), error.sel(by))
+        if has.any():
+            found += over_seeds(f"count by published method if all eigenvalues were 0, {of}", zeros.sel(by))
+        found += over_seeds(f"count by Lanczos, {of}", rank.sel(rank_method="lanczos"))
+    return found
 
 
-def _ranges(data: xr.Dataset, made: dict) -> list[str]:
-    """Whether the fixed range holds all eigenvalues."""
+def _too_narrow(data: xr.Dataset, made: dict) -> list[str]:
+    """Return that the fixed range does not hold all eigenvalues, where it does not."""
     low, high = float(data[ENDS[0]].min()), float(data[ENDS[1]].max())
-    if "bounds" not in made:
+    if "bounds" not in made or (made["bounds"][0] <= low and high <= made["bounds"][1]):
         return []
     least, most = made["bounds"]
-    holds = "holds them all" if least <= low and high <= most else "does not hold them all"
     return [
-        f"Eigenvalues are between {low:.2f} and {high:.2f} nats/token: the fixed range of {least:g} to "
-        f"{most:g} (threshold {made['threshold']:g}) {holds}."
+        f"Some eigenvalues ({low:.2f} to {high:.2f}) are outside the fixed range of {least:g} to {most:g}."
     ]

@@ -8,13 +8,16 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Names, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step, known, labels
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
 ALSO = ("rllc_se", *BY_CHAIN, "status", "verdict")
 RIVAL = {"color": style.TYPE_COLORS["multigram"], "marker": "s", "linestyle": "--"}
 SCORE = {"color": "#333333", "linestyle": "-"}
+MOST = 8  # findings
 LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")
 
 
@@ -22,7 +25,10 @@ def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]
     """The induction head of each seed: of those so typed, the one with the highest last score."""
     last = scores.isel(step=-1).where(kinds == "induction")
     typed = last["seed"].values[(kinds == "induction").any("head").values].tolist()
-    return {seed: captions.highest(last.sel(seed=seed)) for seed in typed}
+    return {
+        seed: str(last["head"].values[int(last.sel(seed=seed).fillna(-np.inf).argmax("head"))])
+        for seed in typed
+    }
 
 
 def _others(one: xr.Dataset, head: str) -> list[str]:
@@ -79,7 +85,7 @@ def induction_onset(
     data = xr.merge([data, scores], join="inner", compat="override", combine_attrs="drop")
     strongest = induction_heads(data["head_type"], data["prefix_matching"])
     if not strongest:
-        return _nothing(data, rllc)
+        return _nothing(data)
     each = [_story(data.sel(seed=seed), head, confidence, margin) for seed, head in strongest.items()]
     leads = xr.concat(each, dim=xr.DataArray(list(strongest), dims="seed", name="seed"))
     drawn = {int(data["layer"].sel(head=head)) for head in strongest.values()}
@@ -89,24 +95,22 @@ def induction_onset(
     figure, _ = sheet(
         _rows(shown, strongest, confidence), panel=(2.9, 1.75), margin=1.8, sharex=True, sharey="row"
     )
-    conditions, details = captions.of_estimates(rllc, shown, "rllc")
-    stories = [(head, data.sel(seed=seed)) for seed, head in strongest.items()]
-    sentences = [_sentence(head, one) for head, one in stories]
-    together, each = captions.of_seeds(_over_seeds(data, strongest), sentences)
-    return captions.drawing(
+    interval = f"{confidence:.0%}".replace("%", " %")
+    return Drawing(
         figure,
         shown.drop_vars([*BY_CHAIN, "faulty"], errors="ignore"),
-        *together,
-        f"The rLLC has left where the whole {confidence:.0%} Student-t interval of its lead is above 0 and "
-        f"stays so, the score where its lead is above {margin:g} and stays so.",
-        conditions=[captions.BANDS.replace("Bands", "Bars on the curves"), *conditions[1:]],
-        details=[
-            "The refined LLC is of the strongest induction head and of the heads of its layer that are of "
-            "other types. The two rules differ, so which leaves first is partly a matter of the rules.",
-            _intervals(leads),
-            *each,
-            *(_left_out(head, one) for head, one in stories),
-            *details,
+        f"Induction head against the rest of its layer: rLLC and prefix-matching score, on {labels(data)}.",
+        _findings(data, strongest),
+        [
+            f"Separation: from there on the lead's {interval} interval excludes 0 (rLLC), the lead exceeds "
+            f"{margin:g} (score).",
+            *(
+                f"On {label} the rLLC does not separate."
+                for name, label in inputs.distribution_labels(data).items()
+                if data["rllc_onset"].sel(distribution=name).isnull().all()
+            ),
+            "Bars: one Monte Carlo standard error.",
+            *conditions.of_estimates(rllc, shown.drop_vars("rllc_se"), "rllc"),
         ],
     )
 
@@ -160,14 +164,6 @@ def _mark(when: xr.DataArray, look: Mapping) -> Callable[[Axes], object]:
     return partial(Axes.axvline, x=when.item(), linewidth=1.2, zorder=1, **look)
 
 
-def _intervals(leads: xr.Dataset) -> str:
-    return (
-        "The interval of a lead is from the spread over chains, given the minibatches, which heads share, "
-        f"with {captions.freedom(leads['degrees_of_freedom'])}; each head has its own noise. The other "
-        "head is the highest as measured, which makes leads a little small."
-    )
-
-
 def _leads(ax: Axes, one: xr.Dataset, looks: Mapping[str, dict], marks: Mapping[str, Callable]) -> None:
     """The lead on each distribution with its interval."""
     level()(ax)
@@ -202,63 +198,39 @@ def _compare(ax: Axes, one: xr.Dataset, head: str, variable: str = "rllc") -> No
     ax.errorbar(x, values.sel(head=head), errors.sel(head=head), color=color, marker="o", **bars)
 
 
-def _step(when: float) -> str:
-    return f"step {style.step_text(when)}" if np.isfinite(when) else "no checkpoint"
+def _findings(data: xr.Dataset, strongest: Mapping[int, str]) -> list[Finding]:
+    """Return the steps at which the induction head separates by rLLC and by score.
 
-
-def _sentence(head: str, one: xr.Dataset) -> str:
-    """When the rLLC of one seed's induction head and its score leave those of the others."""
-    score = one["prefix_matching"].sel(head=head)
-    parts = []
-    for name, label in inputs.distribution_labels(one).items():
-        when, trusted = (float(one[n].sel(distribution=name)) for n in ("rllc_onset", "rllc_onset_trusted"))
-        at = f" (score {float(score.sel(step=when)):.2f} there)" if np.isfinite(when) else ""
-        if not np.array_equal(when, trusted, equal_nan=True):
-            at += f", by estimates without a ring alone from {_step(trusted)}"
-        parts.append(f"on {label} from {_step(when)}{at}")
-    return (
-        f"Seed {one['seed'].item()}, head {head}: its rLLC leaves the others {', '.join(parts)}; its score "
-        f"leaves from {_step(float(one['score_onset']))} and ends at {float(score.isel(step=-1)):.2f}."
-    )
-
-
-def _over_seeds(data: xr.Dataset, strongest: Mapping[int, str]) -> str:
-    """In how many seeds, and when, the rLLC of the induction head and its score leave those of the others."""
-    score = data["score_onset"]
-    parts = []
-    for name, label in inputs.distribution_labels(data).items():
-        when = data["rllc_onset"].sel(distribution=name)
+    Of one seed also the last score; of several in how many the rLLC separates first.
+    """
+    said, score = inputs.distribution_labels(data), data["score_onset"]
+    several = len(strongest) > 1
+    head = "induction head" if several else f"head {next(iter(strongest.values()))}"
+    found = []
+    for name in [*said][:LISTED]:
+        when, reliable = (data[each].sel(distribution=name) for each in ("rllc_onset", "rllc_onset_trusted"))
+        label = f"step of separation of {head} by rLLC on {said[name]}"
+        found += over_seeds(label, when)
+        if not np.array_equal(when, reliable, equal_nan=True):
+            found += over_seeds(f"{label}, by reliable estimates alone", reliable)
         both = int((when.notnull() & score.notnull()).sum())
-        first = f", before the score in {int((when < score).sum())} of {both}" if both else ""
-        parts.append(f"on {label} in {_times(when)}{first}")
-    last = [float(data["prefix_matching"].sel(seed=seed, head=head)[-1]) for seed, head in strongest.items()]
-    return (
-        f"The rLLC of a seed's induction head leaves the others {'; '.join(parts)}. Its score leaves in "
-        f"{_times(score)} and ends at {captions.spread(last, '.2f')}."
-    )
+        if several and both:
+            first = int((when < score).sum())
+            found.append(Finding(f"seeds, of {both}, with rLLC on {said[name]} before score", first))
+    found += over_seeds(f"step of separation of {head} by prefix-matching score", score)
+    if several:
+        return found[:MOST]
+    last = at_end(data, "prefix_matching")
+    score = last["prefix_matching"].sel(head=next(iter(strongest.values())))
+    return [*found, *over_seeds(f"prefix-matching score of {head} {at_step(last)}", score)][:MOST]
 
 
-def _times(when: xr.DataArray) -> str:
-    """ "2 of 3 seeds (step 1.8k to 2.7k)"."""
-    known = when.dropna("seed").values
-    at = f" (step {captions.spread(known, style.step_text)})" if known.size else ""
-    return f"{known.size} of {when['seed'].size} seeds{at}"
-
-
-def _left_out(head: str, one: xr.Dataset) -> str:
-    """Which induction heads of the layer are not compared with."""
-    layer = inputs.heads_of_layer(one, int(one["layer"].sel(head=head)))
-    gone = [h for h in layer if h not in (head, *_others(one, head))]
-    return captions.when(
-        gone, f"Seed {one['seed'].item()}: {', '.join(gone)}, induction too, is not among the others."
-    )
-
-
-def _nothing(data: xr.Dataset, rllc: xr.Dataset) -> Drawing:
+def _nothing(data: xr.Dataset) -> Drawing:
     figure, axes = style.grid(1, 1, panel=(4.5, 1.2), margin=0.0)
     axes[0, 0].axis("off")
     best = float(data["prefix_matching"].isel(step=-1).max())
     text = f"no head is an induction head at the last checkpoint\n(highest prefix-matching score {best:.2f})"
     axes[0, 0].text(0.5, 0.5, text, ha="center", va="center")
-    finding = captions.sentence(text.replace("\n", " "))
-    return captions.drawing(figure, data, finding, conditions=[captions.setting(rllc)])
+    title = "No head is an induction head at the last checkpoint."
+    finding = Finding("highest prefix-matching score at the last checkpoint", best)
+    return Drawing(figure, data, title, known([finding]), [*conditions.seeds(data)])

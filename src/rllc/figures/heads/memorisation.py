@@ -5,13 +5,16 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.multigrams import FEWEST
-from rllc.figures import captions, inputs, naming, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures import conditions, inputs, naming, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step
 
 NUMBERS = [f"multigram_spearman{part}" for part in ("", "_low", "_high", "_p", "_heads")]
+LAYERS = 4  # of which each has a finding
 ALPHA = 0.05  # p up to which a correlation is more than chance
 LINE = {"color": "#666666", "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1}
-LEAST_SQUARES = "Dashed: least squares, which one far head can tilt; ρ, by ranks, it cannot."
+LEAST_SQUARES = "Dashed: least squares, which a single head can tilt, unlike ρ."
 
 
 @style.styled
@@ -25,7 +28,7 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     )
     found = inputs.of_seeds(inputs.need(datasets, "classification", "multigram_spearman"), seeds)
     rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se")
-    name = captions.recorded(datasets["classification"], "classification").get("distribution")
+    name = conditions.recorded(datasets["classification"], "classification").get("distribution")
     name = inputs.one_distribution(rllc, name)
     at = {dim: tokens[dim] for dim in ("seed", "step", "head")}
     estimates = rllc[["rllc", "rllc_se"]].sel(distribution=name).sel(at)
@@ -52,24 +55,19 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     style.beside(axes[0, -1], [*keys, chance, *([fit] if _fitted(data, looks).any() else [])])
     for ax, named in points.items() if len(looks) == 1 else ():  # of several seeds they are too many
         naming.beside_points(ax, named)
-    findings, each = _findings(data, steps[-1])
-    return captions.drawing(
+    label = inputs.one_label(rllc, name)
+    return Drawing(
         figure,
         data,
-        *findings,
-        "Refined LLC of multigram heads, those that attention scores give no other type, against how many "
-        "different brackets, skip n-grams and n-grams explain their tokens in context.",
-        "Ticks below: the count of positions drawn at random.",
-        conditions=[
+        f"rLLC of multigram heads on {label} against the multigrams that they memorise.",
+        _findings(data),
+        [
+            "Multigrams: different brackets, skip n-grams and n-grams among a head's tokens in context.",
             "Horizontal bars: one standard deviation over random halves of the tokens; vertical: one Monte "
             "Carlo standard error.",
-            captions.when(_fitted(data, looks).any(), LEAST_SQUARES),
-            "Correlations: Spearman's; intervals of 95 % hold both errors, not which heads there are.",
-        ],
-        details=[
-            *each,
-            "A count grows with the number of tokens kept, the same for all heads. p is the share of "
-            f"orders of the heads with a correlation at least as large, given for {FEWEST} heads or more.",
+            *([LEAST_SQUARES] if _fitted(data, looks).any() else []),
+            "Intervals of ρ (95 %) hold both errors, not the choice of heads.",
+            *conditions.seeds(data),
         ],
     )
 
@@ -126,30 +124,21 @@ def correlation(cell: xr.Dataset, scope: str) -> str:
     return f"ρ = {numbers['']:.2f}{between}{p}, {heads:.0f} heads"
 
 
-def _findings(data: xr.Dataset, step: int) -> tuple[list[str], list[str]]:
-    """Findings and details: the correlations at the last step, of all heads, and within layers."""
-    *layered, whole = data["scope"].values.tolist()
-    first, more, seeds = [], [], data["seed"].values.tolist()
-    for seed in seeds:
-        one = data.sel(step=step, seed=seed)
-        p = float(one["multigram_spearman_p"].sel(scope=whole))
-        known = "" if p <= ALPHA else "do not clearly " if np.isfinite(p) else "may or may not "
-        first.append(
-            f"At step {step:,} (seed {seed}) heads with more multigrams {known}have a larger refined LLC: "
-            f"{correlation(one, whole)}."
-        )
-        parts = [f"{scope} {correlation(one, scope)}" for scope in layered]
-        more.append(f"Within layers (seed {seed}): {'; '.join(parts)}.")
-    last = data.sel(step=step)
-    clear = int((last["multigram_spearman_p"].sel(scope=whole) <= ALPHA).sum())
-    rho = {
-        scope: captions.spread(last["multigram_spearman"].sel(scope=scope).values, ".2f")
-        for scope in (whole, *layered)
-    }
-    of_all = (
-        f"At step {step:,} heads with more multigrams have a larger refined LLC in {clear} of {len(seeds)} "
-        f"seeds (p at most {ALPHA:g}): ρ = {rho[whole]}; "
-        f"within layers {', '.join(f'{scope} {rho[scope]}' for scope in layered)}."
-    )
-    together, details = captions.of_seeds(of_all, first)
-    return ([*together, *more], []) if len(seeds) == 1 else (together, [*details, *more])
+def _findings(data: xr.Dataset) -> list[Finding]:
+    """Return the correlations at the last step of all multigram heads and within layers.
+
+    Of one seed with the p of all heads, of several with the number of seeds in which it is at most ``ALPHA``.
+    """
+    last = at_end(data, "multigram_spearman")
+    *layered, whole = last["scope"].values.tolist()
+    rho, p = last["multigram_spearman"], last["multigram_spearman_p"].sel(scope=whole)
+    label = f"Spearman correlation ρ of rLLC and multigrams {at_step(last)}"
+    found = over_seeds(f"{label}, {whole}", rho.sel(scope=whole))
+    if p.sizes["seed"] == 1:
+        found += over_seeds(f"p of that correlation, {whole}", p)
+    elif p.notnull().any():
+        total = int(p.notnull().sum())
+        found.append(Finding(f"seeds, of {total}, with p ≤ {ALPHA:g}", int((p <= ALPHA).sum())))
+    for scope in layered[:LAYERS]:
+        found += over_seeds(f"{label}, {scope}", rho.sel(scope=scope))
+    return found

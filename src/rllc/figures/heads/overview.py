@@ -5,10 +5,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.multigrams import SCOPES
-from rllc.figures import captions, inputs, naming, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seed
+from rllc.analysis.partitions import adjusted_rand
+from rllc.figures import conditions, inputs, naming, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
 from rllc.figures.heads.clusters_named import look_of
-from rllc.figures.heads.memorisation import NUMBERS, correlation
+from rllc.figures.heads.head_findings import at_end, highest, known
+from rllc.figures.heads.memorisation import NUMBERS
 from rllc.figures.panels import Panel, draw, of_heads, together
 
 BOTH = SCOPES[-1]
@@ -78,7 +80,7 @@ def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int 
 def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
     """That of multigram heads of both layers at the end, where it is of this distribution."""
     made = datasets.get("classification")
-    if made is None or captions.recorded(made, "classification").get("distribution", name) != name:
+    if made is None or conditions.recorded(made, "classification").get("distribution", name) != name:
         return {}
     cell = made[NUMBERS].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
     return dict(cell.reset_coords(drop=True).data_vars)
@@ -145,25 +147,28 @@ def _names(axes: np.ndarray, one: xr.Dataset, own: xr.Dataset, by_cluster: dict,
 def _drawing(
     datasets: Datasets, figure: style.Figure, data: xr.Dataset, own: xr.Dataset, groups: dict[int, list[str]]
 ) -> Drawing:
-    top = captions.highest(own.isel(step=-1)["rllc"])
-    conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    members = " | ".join(" ".join(heads) for heads in groups.values())
+    end = at_end(own, "rllc").expand_dims("seed")
+    layer, label = own["layer"].values[0], inputs.one_label(datasets["rllc"], data["distribution"].item())
+    found = highest(end, "rllc", "rLLC", f"of layer {layer}")
+    order = [head for heads in groups.values() for head in heads]
+    numbers = np.repeat(np.arange(len(groups)), [len(heads) for heads in groups.values()])
+    index = adjusted_rand(numbers, own["head_type"].sel(head=order).values)
+    found.append(Finding(f"adjusted Rand index of clusters and types in layer {layer}", index))
     if "multigram_spearman" in data:
-        said = correlation(data.isel(seed=0), BOTH)
-    else:
-        said = "no correlation without classification.nc of this distribution"
-    return captions.drawing(
+        cell = data.sel(scope=BOTH).isel(seed=0)
+        heads = f"{float(cell['multigram_spearman_heads']):.0f} multigram heads"
+        rho = Finding(
+            f"Spearman correlation ρ of rLLC and multigrams, {heads}", float(cell["multigram_spearman"])
+        )
+        found += [rho, Finding("p of that correlation", float(cell["multigram_spearman_p"]))]
+    return Drawing(
         figure,
         data,
-        f"By their curves alone K-means puts the heads of this layer in the groups {members}; the highest at "
-        f"the end is {top} ({own['head_type'].sel(head=top).item()}).",
-        f"Multigrams and the refined LLC of multigram heads of both layers: {said} (Spearman).",
-        "Multigrams are the different brackets, skip n-grams and n-grams that explain a head's tokens in "
-        "context.",
-        "Types are by attention scores; a multigram head is one without any other.",
-        conditions=[f"On {inputs.one_label(datasets['rllc'], data['distribution'].item())}.", *conditions],
-        details=[
-            "All heads that are clustered together make as many clusters as they have types, or the fewest.",
-            *details,
+        f"rLLC of layer {layer} by cluster and by type, and of all heads against multigrams, on {label}.",
+        known(found),
+        [
+            "Clusters: K-means of rLLC curves. Types: by attention scores; multigram heads have no other.",
+            "Multigrams: different brackets, skip n-grams and n-grams among a head's tokens in context.",
+            *conditions.of_estimates(datasets["rllc"], data, "rllc"),
         ],
     )

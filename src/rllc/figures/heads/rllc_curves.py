@@ -7,9 +7,9 @@ from itertools import chain
 import xarray as xr
 
 from rllc.analysis.contrasts import BY_CHAIN
-from rllc.figures import against_controls, captions, inputs, panels, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Names, Seeds
-from rllc.figures.heads import differences, rllc_words
+from rllc.figures import conditions, inputs, panels, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
+from rllc.figures.heads import differences, head_findings
 from rllc.figures.panels import (
     Panel,
     Row,
@@ -35,16 +35,20 @@ def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default:
 
 
 def _drawing(
-    figure: style.Figure, datasets: Datasets, data: xr.Dataset, *findings: str, details: Sequence[str] = ()
+    figure: style.Figure,
+    datasets: Datasets,
+    data: xr.Dataset,
+    title: str,
+    findings: Sequence[Finding],
+    said: Sequence[str] = (),
 ) -> Drawing:
-    """The drawing of refined LLCs: the chains are not in its dataset, but in the caption's intervals."""
-    conditions, more_details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    dominance = against_controls.localization_dominance(data.assign_attrs(datasets["rllc"].attrs), datasets)
-    first, *more = findings
-    ends = [*dominance[:1], *conditions]
-    plain = data.drop_vars(BY_CHAIN, errors="ignore")
-    details = [*details, *more_details]
-    return captions.drawing(figure, plain, first, *dominance[1:], *more, conditions=ends, details=details)
+    """Return the drawing of rLLCs; its dataset has no chains.
+
+    said  conditions beside those of all estimates
+    """
+    source = datasets["rllc"]
+    ends = [*said, *conditions.of_estimates(source, data, "rllc")]
+    return Drawing(figure, data.drop_vars(BY_CHAIN, errors="ignore"), title, findings, ends)
 
 
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
@@ -78,21 +82,30 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
     """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
     data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
     data = data.isel(distribution=[0])
-    (falls, each), (highest, which) = rllc_words.falls(data), rllc_words.highest(data)
-    return _drawing(_by_layer(data), datasets, data, *falls, *highest, details=[*each, *which])
+    name, label = next(iter(inputs.distribution_labels(data).items()))
+    findings = [
+        *head_findings.of_layers(data, name),
+        *head_findings.largest_fall(data.sel(distribution=name)),
+        *head_findings.without_gradient(data.assign_attrs(datasets["rllc"].attrs)),
+    ]
+    title = f"rLLC of each head over training, on {label}."
+    return _drawing(_by_layer(data), datasets, data, title, findings)
 
 
 @style.styled
 def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
     """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
-    note = "Induction heads are drawn thick."
-    refined = (
-        rllc_words.refined(datasets["refinement"].sel(seed=data["seed"])) if "refinement" in datasets else []
-    )
-    highest, which = rllc_words.highest(data)
+    said = inputs.distribution_labels(data)
+    names, last_layer = [*said][: head_findings.LISTED], inputs.layers(data)[-1:]
+    findings = head_findings.of_layers(data, *names, layers=last_layer)
+    if "refinement" in datasets:
+        refined = datasets["refinement"].sel(seed=data["seed"])
+        findings = [*head_findings.geometric_ratios(refined, said), *findings]
+    thick = ["Induction heads are drawn thick."] if (data["head_type"] == "induction").any() else []
     figure = _by_layer(data, thick="induction")
-    return _drawing(figure, datasets, data, *refined, *highest, note, details=which)
+    title = f"rLLC of each head over training, on {head_findings.labels(data)}."
+    return _drawing(figure, datasets, data, title, findings, thick)
 
 
 def _by_head(data: xr.Dataset) -> style.Figure:
@@ -175,16 +188,14 @@ def rllc_fig5_one_layer_drllc(
 ) -> Drawing:
     """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head."""
     data = _estimates(datasets, seeds, [natural, generated])
-    labels = inputs.distribution_labels(data)
-    return _drawing(
-        _by_head(data),
-        datasets,
-        data,
-        rllc_words.ratios(data.isel(step=-1), labels, natural, generated),
-        differences.at_the_end(data, natural),
-        f"The contexts are the same; on {labels[generated]} that model's next-token distribution replaces "
-        "the next token (KL divergence; a reconstruction of the paper's App. F.3).",
-    )
+    said = inputs.distribution_labels(data)
+    findings = [
+        *differences.ratios(data, generated, natural),
+        *differences.at_the_end(data, natural, generated),
+    ]
+    title = f"rLLC of each head over training, on {said[natural]} and on {said[generated]}."
+    targets = f"On {said[generated]} that model's predictions are the targets."
+    return _drawing(_by_head(data), datasets, data, title, findings, [targets])
 
 
 @style.styled
@@ -203,12 +214,17 @@ def rllc_by_distribution(
     layer          the one whose heads are drawn; default all
     """
     data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
-    labels, apart = inputs.distribution_labels(data), differences.between(data, reference)
-    findings = [] if apart is None else differences.findings(apart, labels)
-    figure = _by_distribution(data, apart)
-    highest, which = rllc_words.highest(data)
-    drawing = _drawing(figure, datasets, data, *findings, *highest, details=which)
+    figure = _by_distribution(data, apart := differences.between(data, reference))
     if apart is None:
-        return drawing
+        names = data["distribution"].values.tolist()[: head_findings.LISTED]
+        title = f"rLLC of each head over training, on {head_findings.labels(data)}."
+        return _drawing(figure, datasets, data, title, head_findings.of_layers(data, *names))
+    said = inputs.distribution_labels(data)
+    findings = [
+        *head_findings.of_layers(data, reference, layers=inputs.layers(data)[-1:]),
+        *differences.higher(apart, said),
+    ]
+    title = f"rLLC of each head over training on several texts, and {said[reference]} less each other text."
+    drawing = _drawing(figure, datasets, data, title, findings, [differences.INTERVALS])
     contrasts = apart.drop_attrs(deep=False)
     return replace(drawing, data=drawing.data.merge(contrasts, join="left", compat="override"))

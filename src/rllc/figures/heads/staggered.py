@@ -1,18 +1,19 @@
 """Refined LLC and in-context learning of each induction head and of all (arXiv 2410.02984, Fig. 10)."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import xarray as xr
 
 from rllc.analysis.staggered import induction_heads, others, together
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
+from rllc.figures.findings import over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step, highest
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
 
 PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "^", "linestyle": ":"}
-SIDES = (
-    "Left, the score of a head is that with all other induction heads replaced by their mean outputs. "
-    "Right, all induction heads' joint refined LLC, where it is sampled."
-)
+MOST = 8  # findings
 
 
 @style.styled
@@ -35,7 +36,7 @@ def rllc_fig10_staggered_induction(
     known = rllc[kept].sel(distribution=[name], seed=data["seed"])
     data = data.assign(known.rename(step="step_rllc"))
     data = data.assign(head_type=inputs.types_of(datasets, known["head"], data["seed"]))
-    rows, findings, joint, drawn = [], [], {}, []
+    rows, joint, drawn = [], {}, []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         heads = induction_heads(one["head_type"])
         at = {"seed": seed, "distribution": name}
@@ -43,7 +44,6 @@ def rllc_fig10_staggered_induction(
         if all_of_them is not None:
             joint[seed] = all_of_them["rllc"]
         rows += _rows(one, heads, all_of_them, suffix)
-        findings.append(_finding(one, heads, seed))
         drawn.append(one["icl_score"].sel(ablated=_ablated(heads)).values.ravel())
     figure, _ = sheet(rows, panel=(3.2, 2.0), margin=2.0, sharex=True, sharey="row")
     if joint:
@@ -52,19 +52,22 @@ def rllc_fig10_staggered_induction(
             xr.DataArray(list(joint), dims="seed", name="seed"),
         )
         data = data.assign(rllc_joint=each.rename(step="step_rllc").reindex(step_rllc=data["step_rllc"]))
-    over_seeds, each = captions.of_seeds(_over_seeds(data.sel(distribution=name)), findings)
-    return captions.drawing(
+    shown = {seed: induction_heads(data["head_type"].sel(seed=seed)) for seed in data["seed"].values.tolist()}
+    label = inputs.one_label(icl, name)
+    return Drawing(
         figure,
         data,
-        *over_seeds,
-        *([SIDES] if any(len(row.panels) > 1 for row in rows) else []),
-        conditions=[
-            f"On {inputs.one_label(icl, name)}. Bands: one standard error.",
-            captions.setting(rllc),
-            captions.contexts(icl, "icl"),
-            captions.failures(xr.Dataset({"icl_score": ("cell", np.concatenate(drawn))}), "icl_score"),
+        f"rLLC of the induction heads and in-context learning score over training, on {label}.",
+        _findings(data.sel(distribution=name), shown),
+        [
+            "Bands: one standard error.",
+            *_without(shown),
+            *conditions.setting(rllc),
+            *conditions.contexts(icl, "icl"),
+            *conditions.unreliable(_induction(data), "rllc"),
+            *conditions.missing(xr.Dataset({"icl_score": ("cell", np.concatenate(drawn))}), "icl_score"),
+            *conditions.seeds(data),
         ],
-        details=each,
     )
 
 
@@ -115,28 +118,39 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
     ]
 
 
-def _over_seeds(data: xr.Dataset) -> str:
-    """The last scores with all heads and without any induction head, of seeds that have some."""
-    kinds = (data["head_type"] == "induction").sum("head")
-    last, some = data["icl_score"].isel(step=-1), kinds > 0
-    if not some.any():
-        return "No seed has an induction head."
-    plain, gone = (captions.spread(last.sel(ablated=a)[some.values].values, ".2f") for a in ("none", "all"))
-    step = style.step_text(float(last["step"]))
-    return (
-        f"At step {step}{captions.over(data)} the in-context learning score is {plain}, and {gone} without "
-        f"any induction head, of which a seed has {captions.spread(kinds.values, '.0f')}."
-    )
+def _without(heads: Mapping[int, Sequence[str]]) -> list[str]:
+    """Return which seeds have no induction head."""
+    seeds = [str(seed) for seed, each in heads.items() if not each]
+    return [f"No induction head in seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}."] if seeds else []
 
 
-def _finding(one: xr.Dataset, heads: list[str], seed: int) -> str:
-    if not heads:
-        return f"Seed {seed}: no head is an induction head."
-    last = one["icl_score"].isel(step=-1)
-    step = style.step_text(float(one["step"][-1]))
-    alone = [(head, float(last.sel(ablated=others(heads, head)))) for head in heads] if len(heads) > 1 else []
-    each = "".join(f", {value:.2f} with {head} alone" for head, value in alone)
-    return (
-        f"Seed {seed}: at step {step} the in-context learning score is {float(last.sel(ablated='none')):.2f}"
-        f"{each}, and {float(last.sel(ablated='all')):.2f} without any induction head."
-    )
+def _findings(data: xr.Dataset, heads: Mapping[int, Sequence[str]]) -> list[Finding]:
+    """Return the last scores as the model is and without induction heads, and of one seed each head's.
+
+    heads  induction heads of each seed
+    """
+    last, some = at_end(data, "icl_score"), [seed for seed, each in heads.items() if each]
+    name, when, score = "in-context learning score", at_step(last), last["icl_score"]
+
+    def of(label: str, ablated: str, seeds: list[int]) -> list[Finding]:
+        at = {"ablated": ablated, "seed": seeds}
+        return over_seeds(label, score.sel(at), last["icl_score_se"].sel(at), "nats/token")
+
+    found = of(f"{name} {when}", "none", [*heads])
+    if some:
+        found += of(f"{name} {when} without any induction head", "all", some)
+    several = next(iter(heads.values())) if len(heads) == 1 else []
+    for head in several if len(several) > 1 else []:
+        found += of(f"{name} {when} with {head} as the only induction head", others(several, head), [*heads])
+    return [*found, *highest(at_end(_induction(data), "rllc"), "rllc", "rLLC", "of the induction heads")][
+        :MOST
+    ]
+
+
+def _induction(data: xr.Dataset) -> xr.Dataset:
+    """Return the estimates of the induction heads over ``step``, those of other heads NaN."""
+    late = data[
+        [name for name in data.data_vars if "step_rllc" in data[name].dims and "head" in data[name].dims]
+    ]
+    typed = late.where(data["head_type"] == "induction").rename(step_rllc="step")
+    return typed.assign(head_type=data["head_type"])

@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.excerpt import Example, examples, level, one_line, shown, visible
+from rllc.figures.findings import over_seeds, percent
+from rllc.figures.heads.head_findings import at_end, at_step, described, known
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
 from rllc.figures.panels import by_seed
 
@@ -24,12 +26,9 @@ PATTERNS = {
     "recurrent_pair": ("recurrent pair (ours)", "#CC79A7"),
     "unexplained": ("unexplained", "#DDDDDD"),
 }
-ABLATED = (
-    "A token in context is one whose loss rises most when the head's output is replaced by its mean: of each "
-    "head the {top} with the largest rise in {searched} contexts{side}."
-)
 ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
 BLUE = "#0b4f9e"
+MOST = 8  # findings
 TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
 
 
@@ -56,34 +55,53 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
             label.set_color(style.TYPE_COLORS[kind])
         row[0].invert_yaxis()
-    share = explained(data.isel(step=-1))
-    blank = data["seed"].values[share.isnull().all("head").values].tolist()
-    found = [f"No head of seed {seed} has a token in context." for seed in blank]
-    if len(blank) < data["seed"].size:
-        some = share.sel(seed=[seed for seed in share["seed"].values if seed not in blank])
-        shares = captions.spread(some.values.ravel(), ".0%")
-        of = f"of a head's tokens in context{captions.over(some)}"
-        found.insert(0, f"At step {steps[-1]:,} the paper's four patterns explain {shares} {of}.")
     for ax in axes[-1]:
         ax.set_xlabel("share of the head's tokens in context")
     keys = [Patch(facecolor=color, label=label) for label, color in PATTERNS.values()]
     style.beside(axes[0, -1], keys, title="explained by")
-    absent = int((data["tokens"].isel(step=-1) == 0).sum()) if "tokens" in data else 0
-    return captions.drawing(
+    return Drawing(
         figure,
         data,
-        *found,
-        "Thin bars: the same for positions drawn at random.",
-        _ablated(datasets["tokens"]),
-        captions.when(
-            absent, f"At step {steps[-1]:,} {absent} heads have none: ablating them raises no loss."
-        ),
-        conditions=[
-            "The first pattern that holds explains a token, in the order of the legend; recurrent pairs are "
-            "not the paper's.",
-            "No bar has an error: which tokens are the most affected is no random sample.",
+        "Share of each head's tokens in context that every pattern explains, at each step.",
+        _explained(data),
+        [
+            *_ablated(datasets["tokens"]),
+            "The first pattern that holds counts, in the order of the legend.",
+            "Thin bars: positions drawn at random.",
+            *_without(data),
+            *conditions.seeds(data),
         ],
     )
+
+
+def _explained(data: xr.Dataset) -> list[Finding]:
+    """Return how much of the heads' tokens the paper's four patterns explain at the end, and by chance."""
+    last = at_end(data, "share")
+    share, chance = explained(last), explained(last.assign(share=last["share_chance"]))
+    of = f"tokens explained by the paper's four patterns {at_step(last)}"
+    return [
+        finding
+        for which, values in (
+            ("median head", share.median("head")),
+            ("lowest head", share.min("head")),
+            ("highest head", share.max("head")),
+            ("median head, random positions", chance.median("head")),
+        )
+        for finding in over_seeds(f"{of}, {which}", percent(values), unit="%")
+    ]
+
+
+def _without(data: xr.Dataset) -> list[str]:
+    """Return how many heads have no token in context, and which seeds have none at all."""
+    last = data.isel(step=-1)
+    blank = last["share"].isnull().all(["head", "pattern"])
+    some = [] if "tokens" not in data else last["tokens"].where(~blank)
+    absent = int((some == 0).sum()) if "tokens" in data else 0
+    seeds = [str(seed) for seed in data["seed"].values[blank.values]]
+    return [
+        *([f"{absent} heads have no token in context at step {int(last['step']):,}."] if absent else []),
+        *([f"No head of seed {', '.join(seeds)} has a token in context."] if seeds else []),
+    ]
 
 
 def _bars(ax: Axes, one: xr.Dataset) -> None:
@@ -104,12 +122,16 @@ def _bars(ax: Axes, one: xr.Dataset) -> None:
     ax.grid(axis="y", visible=False)
 
 
-def _ablated(tokens: xr.Dataset) -> str:
-    """How tokens were chosen, with the numbers of the dataset."""
-    values = captions.recorded(tokens, "tokens")
-    numbers = {name: f"{values[name]:,}" if name in values else "so many" for name in ("top", "searched")}
-    side = " that were trained on" if "train_blocks" in tokens.attrs.get("inputs", "") else ""
-    return ABLATED.format(**numbers, side=side)
+def _ablated(tokens: xr.Dataset) -> list[str]:
+    """Return how tokens were chosen, with the numbers of the dataset where it has them."""
+    values = conditions.recorded(tokens, "tokens")
+    side = "training" if "train_blocks" in tokens.attrs.get("inputs", "") else "held-out"
+    known = {"top", "searched"} <= {*values}
+    which, among = (
+        (f"{values['top']:,} ", f" ({values['searched']:,} {side} contexts)") if known else ("", "")
+    )
+    rise = "whose loss rises most if the head's output is replaced by its mean"
+    return [f"Tokens in context: the {which}{rise}{among}."]
 
 
 @style.styled
@@ -145,15 +167,27 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     data = (
         one[[*keep, "attended", "matched", "rise"]].sel(head=chosen).assign(head_type=types.sel(head=chosen))
     )
-    return captions.drawing(
+    label = f"tokens of {{}} explained by {{}} at step {int(one['step']):,}"
+    found = [
+        Finding(
+            label.format(described(head, types), PATTERNS[largest.sel(head=head).item()][0]),
+            percent(float(one["share"].sel(head=head, pattern=largest.sel(head=head).item()))),
+            unit="%",
+        )
+        for head in chosen
+        if largest.sel(head=head).item()
+    ]
+    return Drawing(
         figure,
         data.expand_dims(seed=[int(one["seed"])]),
-        f"What heads {', '.join(chosen)} are needed for at step {int(one['step']):,}: of each the three most "
-        "affected tokens, of different forms, of the paper's pattern that explains most.",
-        "White on blue: the token that is predicted. Orange: the head's attention just before it, in steps "
-        "from 2, 10, 25, 50 and 80 %; underlined: the token attended to most. Above each: how much the loss "
-        "of the predicted token rises without the head.",
-        _ablated(datasets["tokens"]),
+        "Tokens in context of some heads: three examples of each head's main pattern.",
+        known(found)[:MOST],
+        [
+            *_ablated(datasets["tokens"]),
+            "White on blue: the predicted token; above: its rise in loss without the head.",
+            "Orange: attention just before; underlined: the most attended token.",
+            f"Training seed {int(one['seed'])}.",
+        ],
     )
 
 
@@ -247,14 +281,20 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
     counts: dict[str, int] = {}
     for _, cell in rows:
         counts[cell["token_class"].item()] = counts.get(cell["token_class"].item(), 0) + 1
-    found = ", ".join(f"{number} {name}" for name, number in sorted(counts.items(), key=lambda i: -i[1]))
-    return captions.drawing(
+    ordered = sorted(counts.items(), key=lambda each: -each[1])
+    return Drawing(
         figure,
         data.drop_vars("text", errors="ignore"),
-        f"Of {len(rows)} heads {found}, at step {int(data['step'][0]):,}.",
-        "A head is what its attention scores say; without a type by them it is a multigram head, with that "
-        "of brackets, skip n-grams and n-grams that explains most of its tokens in context, however few.",
-        _ablated(datasets["tokens"]),
+        "What each head is by attention scores and tokens in context, and its commonest tokens.",
+        [Finding(f"{name} heads, of {len(rows)} {at_step(data.isel(step=0))}", n) for name, n in ordered][
+            :MOST
+        ],
+        [
+            "A head without a type by attention scores is a multigram head; in brackets the pattern that "
+            "explains most of its tokens.",
+            *_ablated(datasets["tokens"]),
+            *conditions.seeds(data),
+        ],
     )
 
 

@@ -1,19 +1,23 @@
 """Clusters of one training seed in others, and the others' refined LLCs (arXiv 2410.02984, Figs. 20-23)."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 import xarray as xr
 
-from rllc.figures import captions, inputs, style
-from rllc.figures.drawing import Datasets, Drawing, Names, Seed, Seeds
+from rllc.figures import conditions, inputs, style
+from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
+from rllc.figures.heads import head_findings
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
+from rllc.figures.heads.head_findings import at_end, known
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 SHAPE = "sbd_kmeans"
 WIDTH = 2.8  # inches of a panel of curves
+MOST = 8  # findings
 SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "multigram": "m", "unknown": "?"}
-LETTERS = "i induction, p previous-token, c current-token, m multigram (all others)"
+LETTERS = "i induction, p previous-token, c current-token, m multigram"
 
 
 def rllc_fig20_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
@@ -54,26 +58,20 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     data = xr.merge([curves.drop_attrs(deep=False), one], join="left", compat="override")
     data = data.assign(head_type=inputs.types_of(datasets, data["head"], data["seed"]))
     figure = _sheet(data, first)
-    scopes = one["scope"].values.tolist()
-    found = "; ".join(
-        _finding(data.sel(seed=other), scope, whole["types"].sel(seed=first, scope=scope)) for scope in scopes
-    )
-    means = data["rand_types"].sel(seed=other).mean("scope")
-    return captions.drawing(
+    label, types = inputs.one_label(rllc, name), whole["types"].sel(seed=first)
+    return Drawing(
         figure,
         data.drop_vars("head_type"),  # colour is no type here
-        f"Adjusted Rand index (1 the same, 0 chance) of seed {first}'s clusters with the types of seed "
-        f"{other}'s heads: {found}.",
-        f"Mean over scopes, by number of clusters: {_by_number(means)}.",
-        "p is the share of all orders of the heads with at least that index.",
-        conditions=[
-            f"Clusters (K-means with the shape-based distance) are of seed {first}'s curves on "
-            f"{inputs.one_label(rllc, name)}; a head of seed {other} is in that whose centre is nearest.",
-            f"After each head its type: {LETTERS}.",
-            captions.failures(data, "rllc"),
-            captions.trust(data, "rllc"),
+        f"Clusters of seed {first}'s heads carried over to seed {other}, by rLLC curves on {label}.",
+        _findings(data.sel(seed=other), types, other),
+        [
+            "Clusters: K-means with the shape-based distance. p: by permutation of heads.",
+            f"Types after heads: {LETTERS}.",
+            *_too_few(data.sel(seed=other), types),
+            *conditions.unreliable(data, "rllc"),
+            *conditions.missing(data, "rllc"),
+            *conditions.seeds(data),
         ],
-        details=[captions.cautions(data, "rllc")],
     )
 
 
@@ -111,24 +109,38 @@ def _typed(one: xr.Dataset) -> xr.Dataset:
     return one.assign_coords(head=[f"{head}{SHORT[kind]}" for head, kind in pairs])
 
 
-def _finding(one: xr.Dataset, scope: str, types: xr.DataArray) -> str:
-    """The indices and p of one seed and scope at as many clusters as the first seed has ``types``."""
-    k, first = int(types), types["seed"].item()
-    if k not in one["n_clusters"].values:
-        return f"{scope} none, as {k} clusters, as seed {first}'s types, were not made"
-    at = one.sel(scope=scope, n_clusters=k)
-    index, own, p, least = (float(at[name]) for name in ("rand_types", "rand_own", "p", "p_least"))
-    if not np.isfinite(index):
-        return f"{scope} none, as its heads have one type"
-    return (
-        f"{scope} {index:.2f} (k = {k}, as seed {first}'s types; p = {p:.2g}, at best {least:.2g}; "
-        f"with its own clusters {own:.2f})"
-    )
+def _at_types(one: xr.Dataset, types: xr.DataArray) -> dict[str, xr.Dataset]:
+    """Return what there is of each scope at as many clusters as the first seed has types there.
+
+    Scopes of which so many clusters were not made, or whose heads have one type, are left out.
+    """
+    numbers = {scope: int(types.sel(scope=scope)) for scope in one["scope"].values.tolist()}
+    cells = {
+        scope: one.sel(scope=scope, n_clusters=k)
+        for scope, k in numbers.items()
+        if k in one["n_clusters"].values
+    }
+    return {scope: cell for scope, cell in cells.items() if np.isfinite(cell["rand_types"])}
 
 
-def _by_number(values: xr.DataArray) -> str:
-    pairs = zip(values["n_clusters"].values.tolist(), values.values.tolist(), strict=True)
-    return ", ".join(f"k = {k} {f'{value:.2f}' if np.isfinite(value) else 'none'}" for k, value in pairs)
+def _findings(one: xr.Dataset, types: xr.DataArray, seed: int) -> list[Finding]:
+    """Return for each scope how alike carried-over clusters are to types of heads, and by chance."""
+    found = []
+    for scope, cell in _at_types(one, types).items():
+        number = int(cell["n_clusters"])
+        label = f"adjusted Rand index with the types of seed {seed}, {scope}, k = {number}"
+        found.append(Finding(label, float(cell["rand_types"])))
+        found.append(Finding(f"p of the index of {scope}", float(cell["p"])))
+    return known(found)[:MOST]
+
+
+def _too_few(one: xr.Dataset, types: xr.DataArray) -> list[str]:
+    """Return where no order of the heads has a p of 0.05 or less."""
+    return [
+        f"Too few heads: p of {scope} is at least {least:.2g}."
+        for scope, cell in _at_types(one, types).items()
+        if (least := float(cell["p_least"])) > 0.05
+    ]
 
 
 @style.styled
@@ -158,32 +170,26 @@ def rllc_fig23_other_seeds(
         rows.append(Row("refined LLC", panels, keys, "head, type"))
     entries = data.sizes["head"] + len(rings)
     figure, _ = sheet(rows, panel=(3.1, 2.6), entries=entries, sharex=True, sharey=True)
-    conditions, details = captions.of_estimates(datasets["rllc"], data, "rllc")
-    findings = [_counts(data["head_type"]), _peaks(data, labels)]
-    return captions.drawing(figure, data, *findings, conditions=conditions, details=details)
+    ends = conditions.of_estimates(datasets["rllc"], data, "rllc")
+    title = f"rLLC of each head over training on {head_findings.labels(data)}, of other training seeds."
+    return Drawing(figure, data, title, _of_seeds(data, labels), ends)
 
 
-def _counts(kinds: xr.DataArray) -> str:
-    """How many heads of each type the seeds have; nothing where types are unknown."""
-    if (kinds == "unknown").any():
-        return ""
-    said = [
-        f"{', '.join(str(count) for count in (kinds == kind).sum('head').values)} {kind}"
-        for kind in ("previous-token", "induction", "current-token")
-    ]
-    seeds = ", ".join(map(str, kinds["seed"].values))
-    return f"Heads of each type (seeds {seeds}): {'; '.join(said)}."
-
-
-def _peaks(data: xr.Dataset, labels: dict[str, str]) -> str:
-    """The highest head at the last step, by distribution and seed."""
-    parts = []
-    for name, label in labels.items():
-        last = data.sel(distribution=name).isel(step=-1)
-        each = [
-            f"{captions.largest(cell['rllc'], cell.get('rllc_se'), count=1)} in seed {seed}"
-            for seed in data["seed"].values.tolist()
-            for cell in [last.sel(seed=seed)]
-        ]
-        parts.append(f"on {label} {', '.join(each)}")
-    return f"Highest at the end: {'; '.join(parts)}."
+def _of_seeds(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
+    """Return the highest heads of the last layer, and of how many seeds it is an induction head."""
+    last, layer = at_end(data, "rllc"), inputs.layers(data)[-1]
+    top, found, total = inputs.of_layer(last, layer), [], data.sizes["seed"]
+    kinds = data["head_type"]
+    if not (kinds == "unknown").any():
+        some = int((kinds == "induction").any("head").sum())
+        found.append(Finding(f"seeds, of {total}, with an induction head", some))
+    for name in [*said][: head_findings.LISTED]:
+        one = top.sel(distribution=name)
+        where = f"of layer {layer} on {said[name]}"
+        found += head_findings.highest(one, "rllc", "rLLC", where)
+        if total > 1 and found and "induction" in kinds.values:
+            best = one["rllc"].fillna(-np.inf).argmax("head")
+            number = int((one["head_type"].isel(head=best) == "induction").sum())
+            label = f"seeds, of {total}, where an induction head is highest {where}"
+            found.append(Finding(label, number))
+    return found
