@@ -104,7 +104,8 @@ def test_models_of_unlike_depth_side_by_side(eight, make_study, misplaced, tmp_p
                 np.testing.assert_allclose(line, expected[: len(line)])
     step = other["llc"]["step"].values[-3]
     loss = float(eight["metrics"]["loss"].sel(seed=0, distribution="mixture", step=step))
-    assert f"deep {loss:.2f} and" in drawing.caption and "the last that all have" in drawing.caption
+    (found,) = (f for f in drawing.findings if f.label.startswith(f"loss of deep at step {step:,}"))
+    assert found.value == pytest.approx(loss)
     renamed = rllc_fig13_stages(given, titles={"shallow_one": "one layer"})
     assert renamed.figure.axes[1].get_title(loc="left") == "one layer: held-out loss"
     assert not misplaced(drawing)
