@@ -111,5 +111,5 @@ def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | N
 
 
 def headed(experiment: str, title: str) -> str:
-    """Return the title with the experiment's name before it, where it has one."""
-    return f"{experiment}: {title}" if experiment else title
+    """Return the title, which begins with a capital or with the experiment's name."""
+    return f"{experiment}: {title}" if experiment else f"{title[:1].upper()}{title[1:]}"

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from rllc.figures import conditions, style
-from rllc.figures.drawing import Animation, Datasets, Drawing
+from rllc.figures.drawing import Animation, Datasets, Drawing, headed
 from rllc.figures.inputs import need
 from rllc.figures.panels import draw
 from rllc.figures.sorting.circuits import (
@@ -22,7 +22,7 @@ from rllc.figures.sorting.circuits import (
     strip_colors,
 )
 from rllc.figures.sorting.findings import llc_fall, peak_conditions, peak_step
-from rllc.figures.sorting.inputs import given, one_seed, titled
+from rllc.figures.sorting.inputs import given, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
@@ -95,7 +95,7 @@ def sort_animation(
     words = Drawing(
         figure,
         circuits,
-        titled(title, "full QK and OV circuits of each head, and training curves, checkpoint by checkpoint."),
+        headed(title, "full QK and OV circuits of each head, and training curves, checkpoint by checkpoint."),
         [*peak_step(one), *llc_fall(one)],
         [
             "Upright line: the checkpoint shown; dotted: the largest LLC.",

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import conditions, style
-from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, headed
 from rllc.figures.inputs import need
 from rllc.figures.sorting.inputs import (
     LARGEST,
@@ -22,7 +22,6 @@ from rllc.figures.sorting.inputs import (
     llc_peak,
     on_lists,
     one_seed,
-    titled,
 )  # fmt: skip
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
@@ -89,7 +88,7 @@ def sort_circuits(
     return Drawing(
         figure,
         data,
-        titled(title, "full QK and OV circuits of each head at chosen checkpoints, number by number."),
+        headed(title, "full QK and OV circuits of each head at chosen checkpoints, number by number."),
         _held(data) if len(heads) > 1 else _scales(limits, list(chosen), quantile),
         [
             f"Colours of a checkpoint end at the {100 * quantile:g} % quantile of |W| over its heads.",

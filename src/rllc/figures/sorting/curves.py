@@ -7,11 +7,11 @@ import xarray as xr
 
 from rllc.analysis.calibration import UNRELAXED
 from rllc.figures import conditions, style
-from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
+from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, headed
 from rllc.figures.inputs import verdicts
 from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting import findings
-from rllc.figures.sorting.inputs import given, one_seed, titled
+from rllc.figures.sorting.inputs import given, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 WALKING = "Most chains are not in equilibrium: compare shapes, not levels."
@@ -48,7 +48,7 @@ def sort_curves(
     return Drawing(
         figure,
         _data(datasets, shown),
-        titled(title, "LLC, accuracy and circuits over training."),
+        headed(title, "LLC, accuracy and circuits over training."),
         _findings(ones, accurate),
         _conditions(datasets, ones),
     )

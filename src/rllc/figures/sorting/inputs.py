@@ -100,8 +100,3 @@ def first_accurate(metrics: xr.Dataset, accurate: float) -> int | None:
 def holders(circuits: xr.Dataset) -> np.ndarray:
     """``token_head`` as whole numbers, -1 where it is missing."""
     return np.nan_to_num(circuits["token_head"].values.astype(float), nan=-1).astype(int)
-
-
-def titled(title: str, drawn: str) -> str:
-    """What is drawn, in a sentence that begins with what the experiment is called."""
-    return f"{title}: {drawn}" if title else f"{drawn[:1].upper()}{drawn[1:]}"

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rllc.figures import conditions, style
-from rllc.figures.drawing import Datasets, Drawing, Seeds
+from rllc.figures.drawing import Datasets, Drawing, Seeds, headed
 from rllc.figures.findings import over_seeds, percent
 from rllc.figures.inputs import need, of_seeds
 from rllc.figures.panels import Panel, Row, all_of, curve, of_heads, seed_suffix, sheet
@@ -23,7 +23,6 @@ from rllc.figures.sorting.inputs import (
     holders,
     on_lists,
     one_seed,
-    titled,
 )
 from rllc.figures.sorting.panels import PEAK, dots, mark_peak
 
@@ -77,7 +76,7 @@ def sort_specialization(
     return Drawing(
         figure,
         data,
-        titled(title, "head that handles each number over training, vocabulary regions and shares of heads."),
+        headed(title, "head that handles each number over training, vocabulary regions and shares of heads."),
         [
             *of_circuits(ones, "regions", "vocabulary regions"),
             *over_seeds(f"largest share of a head at step {int(end['step']):,}", largest, unit="%"),
