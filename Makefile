@@ -88,8 +88,9 @@ check: env  ## style, import contracts, Snakemake lint
 	$(BIN)/lint-imports
 	$(BIN)/snakemake --lint
 
-docs: env  ## the tables of keys in config/README.md
+docs: env  ## the generated tables of the docs: keys, files, figures, rules, corrections of claims
 	$(BIN)/python -m rllc.study.document
+	$(BIN)/python -m rllc.claims.document docs/claims.md
 
 PEER := .venv-peer
 

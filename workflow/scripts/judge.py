@@ -4,11 +4,10 @@ import logging
 from collections import Counter
 from pathlib import Path
 
-from rllc.claims.published import published
-
 from rllc.claims import heads, regression, sorting, stages
 from rllc.claims.claim import Experiment, claims_of, load, numbers_of
 from rllc.claims.judge import judge
+from rllc.claims.published import published
 from rllc.claims.repeat import REPEAT
 from rllc.job.stage import run
 from rllc.store.datasets import write_dataset

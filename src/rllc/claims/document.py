@@ -1,9 +1,12 @@
-"""Write the tables of verdicts in the docs from tables of claims.
+"""Write the tables of claims in the docs: verdicts from ``claims.nc``, corrections from the code.
 
     python -m rllc.claims.document docs/regression.md results/regression/claims.nc
+    python -m rllc.claims.document docs/claims.md
 
-A table stands between ``<!-- claims: heads -->``, which names the work, and ``<!-- end of claims -->``. With
-``--experiment NAME`` only rows about that experiment are written. Without a file of docs nothing is changed.
+A table of verdicts stands between ``<!-- claims: heads -->``, which names the work, and
+``<!-- end of claims -->``. With ``--experiment NAME`` it has only rows about that experiment. Without a
+``claims.nc`` these tables stay as they are. The list of corrections stands between ``<!-- corrections -->``
+and ``<!-- end of corrections -->``.
 """
 
 import argparse
@@ -13,31 +16,67 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from rllc.claims import heads, regression, sorting, stages
+from rllc.claims.claim import claims_of
+
+WORKS = {"heads": heads, "stages": stages, "regression": regression, "sorting": sorting}
 BLOCK = re.compile(r"(<!-- claims: (\w+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
-HEADER = "| claim | expected | value ± standard error, by seed | chance | verdict |\n|---|---|---|---|---|"
+CORRECTIONS = re.compile(r"(<!-- corrections -->\n).*?(<!-- end of corrections -->)", re.DOTALL)
+COUNTED = {
+    "holds": "hold",
+    "half": "hold in some seeds",
+    "does not": "do not hold",
+    "undecided": "undecided",
+    "not judged": "not judged",
+    "not reached": "not reached",
+}
 
 
 def table(claims: xr.Dataset, work: str) -> str:
-    """Return the table of a work's claims in Markdown, a row each, in the order of ``claims.nc``."""
-    rows = [HEADER]
-    for n in np.flatnonzero(claims["work"].values == work):
-        rows.append(_row(claims.isel(claim=int(n))))
-    return "\n".join(rows)
+    """Return the table of a work's claims in Markdown, a row each, in the order of ``claims.nc``.
+
+    It has columns for chance and for the claimants' own data where any row has them.
+    """
+    rows = [_row(claims.isel(claim=int(n))) for n in np.flatnonzero(claims["work"].values == work)]
+    named = [name for name in rows[0] if name not in ("chance", "their data") or any(r[name] for r in rows)]
+    lines = [named, ["---"] * len(named), *([row[name] for name in named] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def counts(claims: xr.Dataset, work: str) -> str:
-    """Return how many claims of a work have each verdict: "12 hold, 3 do not, ..."."""
+    """Return how many claims of a work have each verdict: "15 claims: 12 hold, 3 do not hold."."""
     found = claims["verdict"].values[claims["work"].values == work].tolist()
-    order = ("holds", "half", "does not", "undecided", "not judged", "not reached")
-    parts = [f"{found.count(verdict)} {verdict}" for verdict in order if verdict in found]
+    parts = [f"{found.count(verdict)} {words}" for verdict, words in COUNTED.items() if verdict in found]
     return f"{len(found)} claims: {', '.join(parts)}."
 
 
-def written(text: str, claims: xr.Dataset) -> str:
-    """Return a text of docs with its tables of claims written anew.
+def corrections() -> str:
+    """Return the table of claims that depart from those fixed before results, by work; equal texts once."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for work, module in WORKS.items():
+        for each in claims_of(module, work):
+            if each.correction:
+                rows.setdefault((work, each.correction), []).append(f"`{each.name}`")
+    lines = ["| work | claims | correction |", "|---|---|---|"]
+    for (work, correction), names in rows.items():
+        lines.append(f"| {work} | {', '.join(names)} | {_cell(correction[0].upper() + correction[1:])} |")
+    return "\n".join(lines)
 
-    Raises ValueError where it has no such table, or the file of claims no claim of the work that one names.
+
+def written(text: str, claims: xr.Dataset | None = None) -> str:
+    """Return a text of docs with its tables written anew: of verdicts where claims are given.
+
+    Raises ValueError where it has no place for them, or the claims have none of a work that it names.
     """
+    listed = bool(CORRECTIONS.search(text))
+    text = CORRECTIONS.sub(lambda match: f"{match[1]}{corrections()}\n{match[2]}", text)
+    if claims is None:
+        if not listed:
+            raise ValueError(
+                "the text has no list of corrections: expected <!-- corrections --> and "
+                "<!-- end of corrections -->; for a table of verdicts give claims.nc too"
+            )
+        return text
     works = set(claims["work"].values.tolist())
     named = [match[2] for match in BLOCK.finditer(text)]
     if not named:
@@ -55,9 +94,11 @@ def written(text: str, claims: xr.Dataset) -> str:
     return BLOCK.sub(made, text)
 
 
-def _row(claim: xr.Dataset) -> str:
+def _row(claim: xr.Dataset) -> dict[str, str]:
+    """Return the cells of one claim by column."""
+
     def text(name: str) -> str:
-        return str(claim[name].item()).replace("|", r"\|")
+        return str(claim[name].item()) if name in claim else ""
 
     values = [_seed(claim.sel(seed=seed)) for seed in claim["seed"].values.tolist()]
     chance = float(claim["chance"])
@@ -66,14 +107,20 @@ def _row(claim: xr.Dataset) -> str:
         verdict = f"{verdict}: {text('reason')}"
     if text("control_verdict") == text("verdict") and text("verdict") in ("holds", "half", "does not"):
         verdict = f"{verdict} (so does the prior-only control)"
-    cells = [
-        f"{text('text')} ({text('source')})",
-        _bounds(claim),
-        "; ".join(filter(None, values)),
-        f"{chance:.0%}" if np.isfinite(chance) else "",
-        verdict,
-    ]
-    return f"| {' | '.join(cells)} |"
+    cells = {
+        "claim": f"`{text('claim')}`: {text('text')} ({text('source')})",
+        "expected": _bounds(claim),
+        "value ± standard error, by seed": "; ".join(filter(None, values)),
+        "chance": f"{chance:.0%}" if np.isfinite(chance) else "",
+        "their data": text("published"),
+        "verdict": verdict,
+    }
+    return {name: _cell(cell) for name, cell in cells.items()}
+
+
+def _cell(text: str) -> str:
+    """Return a text that does not end a cell of a table."""
+    return text.replace("|", r"\|")
 
 
 def _bounds(claim: xr.Dataset) -> str:
@@ -86,24 +133,33 @@ def _bounds(claim: xr.Dataset) -> str:
 
 
 def _seed(one: xr.Dataset) -> str:
+    """Return the value of a seed, to the first digit of its error; without an error, to four digits."""
     value, error = float(one["value"]), float(one["value_se"])
     if not np.isfinite(value):
         return ""
-    return f"{value:.3g} ± {error:.1g}" if np.isfinite(error) else f"{value:.4g}"
+    if np.isfinite(error) and error > 0:
+        decimals = max(0, -int(f"{error:.0e}".partition("e")[2]))
+        return f"{value:,.{decimals}f} ± {error:,.{decimals}f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def main() -> None:
-    """Write the tables of the docs that are named."""
+    """Write the tables of claims of a file of docs."""
     parser = argparse.ArgumentParser(prog="python -m rllc.claims.document", description=main.__doc__)
     parser.add_argument("docs", type=Path, help="file whose tables are written, as docs/heads.md")
-    parser.add_argument("claims", type=Path, help="claims.nc of the study that they are of")
+    parser.add_argument(
+        "claims", type=Path, nargs="?", help="claims.nc of the study; without it only corrections are written"
+    )
     parser.add_argument("--experiment", help="only claims about this experiment")
     given = parser.parse_args()
-    with xr.open_dataset(given.claims) as claims:
-        chosen = claims
+    claims = None
+    if given.claims:
+        with xr.open_dataset(given.claims) as opened:
+            claims = opened.load()
         if given.experiment:
-            chosen = claims.isel(claim=np.flatnonzero(claims["experiment_of_claim"] == given.experiment))
-        text = written(given.docs.read_text(encoding="utf-8"), chosen.load())
+            rows = np.flatnonzero(claims["experiment_of_claim"] == given.experiment)
+            claims = claims.isel(claim=rows)
+    text = written(given.docs.read_text(encoding="utf-8"), claims)
     given.docs.write_text(text, encoding="utf-8")
 
 
