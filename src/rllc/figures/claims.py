@@ -34,7 +34,7 @@ OPTIONAL = (
     "source",
 )
 ROWS = 22  # claims that do not hold: more would not be legible
-WIDTH, LINE = 10.5, 0.185  # inches
+WIDTH, LINE, GAP = 10.5, 0.175, 0.5  # inches; lines between two rows
 LETTERS = 74  # of a claim's text on one line
 
 
@@ -54,7 +54,7 @@ def claims(datasets: Datasets, *, works: Sequence[str] | None = None, seeds: See
     families = list(dict.fromkeys(data["family"].values.tolist()))
     failing = _failing(data)
     rows = [_in_lines(data.isel(claim=int(n))) for n in failing[:ROWS]]
-    heights = [0.3 + 0.24 * len(families), 0.35 + LINE * (sum(map(len, rows)) + 0.6 * len(rows))]
+    heights = [0.3 + 0.24 * len(families), 0.35 + LINE * _lines(rows)]
     figure = Figure(figsize=(WIDTH, sum(heights) + 1.1), layout="constrained")
     bars, listed = figure.subplots(2, 1, height_ratios=heights)
     _bars(bars, data, families)
@@ -121,14 +121,23 @@ def _bars(ax: Axes, data: xr.Dataset, families: Sequence[str]) -> None:
     ax.grid(False, axis="y")
 
 
-def _in_lines(claim: xr.Dataset) -> list[str]:
-    return textwrap.wrap(str(claim["text"].item()), LETTERS) or [""]
+def _in_lines(claim: xr.Dataset) -> tuple[list[str], list[str]]:
+    """Return the claim and what its number is, each in lines."""
+    text, label = (str(claim[name].item()) for name in ("text", "label"))
+    return textwrap.wrap(text, LETTERS) or [""], textwrap.wrap(label, LETTERS + 8)
 
 
-def _list(ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[list[str]], count: int) -> None:
+def _lines(rows: Sequence[tuple[list[str], list[str]]]) -> float:
+    """Return how many lines the rows take, with a gap between them."""
+    return sum(len(text) + len(label) + GAP for text, label in rows)
+
+
+def _list(
+    ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[tuple[list[str], list[str]]], count: int
+) -> None:
     """Write the claims that do not hold: text, bound, and value with standard error by seed."""
     ax.set_axis_off()
-    total = sum(map(len, rows)) + 0.6 * len(rows) + 1.6
+    total = _lines(rows) + 1.6
     ax.set(xlim=(0, WIDTH), ylim=(total, 0))
     more = f", {len(rows)} of {count}: claims.html has the others" if count > len(rows) else ""
     title = f"Do not hold in every seed{more}" if count else "Every claim that is decided holds in every seed"
@@ -138,15 +147,16 @@ def _list(ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[list
     for left, words in ((6.0, "expected"), (7.2, "value ± standard error by seed")):
         ax.text(left, 0.5, words, fontsize=8, color="#555555", va="center")
     top = 1.6
-    for n, lines in zip(places, rows, strict=True):
+    for n, (text, label) in zip(places, rows, strict=True):
         claim = data.isel(claim=n)
         color, sign = VERDICTS[str(claim["verdict"].item())]
         ax.text(0, top, sign, fontsize=9, color=color, va="center")
-        for k, line in enumerate(lines):
-            ax.text(0.25, top + k, line, fontsize=8.5, va="center")
+        for k, line in enumerate([*text, *label]):
+            look = {"fontsize": 8.5} if k < len(text) else {"fontsize": 7.5, "color": "#666666"}
+            ax.text(0.25, top + k, line, va="center", **look)
         ax.text(6.0, top, threshold(claim), fontsize=8.5, va="center")
         ax.text(7.2, top, _values(claim), fontsize=8.5, va="center")
-        top += len(lines) + 0.6
+        top += len(text) + len(label) + GAP
 
 
 def _values(claim: xr.Dataset) -> str:

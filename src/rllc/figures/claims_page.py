@@ -40,7 +40,7 @@ def _style() -> str:
         f".v{n}{{background:{color};color:{'#fff' if n < LIGHT else INK};{badge}}}"
         for n, (color, _) in enumerate(VERDICTS.values())
     )
-    cells = "td.c{white-space:normal;text-align:left;min-width:18rem}td{vertical-align:top}"
+    cells = "td.c,td.p{white-space:normal;text-align:left}td.c{min-width:18rem}td{vertical-align:top}"
     return f"{colors}{cells}small{{color:var(--soft)}}main{{max-width:80rem}}"
 
 
@@ -70,7 +70,11 @@ def _family(claims: xr.Dataset, family: str) -> list[str]:
     header = "".join(
         f'<th scope="col"{" class=w" if name == "claim" else ""}>{name}</th>' for name in COLUMNS
     )
-    lines = [f"<h2>{escape(family)}</h2>", WIDE.format(label=escape(family)), f"<tr>{header}</tr>"]
+    lines = [
+        f"<h2>{escape(family[:1].upper() + family[1:])}</h2>",
+        WIDE.format(label=escape(family)),
+        f"<tr>{header}</tr>",
+    ]
     lines += [_row(claims.isel(claim=n)) for n in range(claims.sizes["claim"])]
     return [*lines, "</table></div>"]
 
@@ -100,7 +104,7 @@ def _row(claim: xr.Dataset) -> str:
         ("", seeds),
         ("", f"{chance:.0%}" if np.isfinite(chance) else ""),
         ("", text("control_verdict")),
-        ("c", text("published")),
+        ("p", text("published")),
         ("", _badge(str(claim["verdict"].item()))),
     ]
     row = "".join(f"<td{f' class={kind}' if kind else ''}>{words}</td>" for kind, words in cells)
