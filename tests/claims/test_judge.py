@@ -79,6 +79,17 @@ def test_noise_that_all_steps_share_cancels_in_a_difference_only_where_it_is_com
     assert shared.error == pytest.approx(0.1 * 5, rel=0.08)
 
 
+@pytest.mark.parametrize("loses", [float, lambda value: float(value.values.mean())], ids=["float", "values"])
+def test_function_that_loses_the_redraws_is_refused_by_name(loses):
+    """Else its error would be 0, and a verdict would stand where none is known."""
+
+    def careless(run):
+        return loses(last(run.curve("rllc.rllc", heads=["0:0"], distribution="mixture")).squeeze())
+
+    with pytest.raises(ValueError, match=r"a_claim.*named dims"):
+        judged(a_claim(careless))
+
+
 def test_value_of_what_has_no_errors_is_exact():
     def score(run):
         return maximum(run.curve("heads.prefix_matching").max("head"))

@@ -25,6 +25,10 @@ from rllc.claims.run import REDRAW, REDRAWS, Absent, Analysis, Datasets, Run, me
 from rllc.vocabulary import describe, layer_of
 
 NAN = float("nan")
+LABELLED = (
+    "A claim's function is called on redrawn curves too, which have one dim more: use xarray's operations "
+    "along named dims, and return what they give, without float() or .values"
+)
 OPEN = [PASSES[name] for name in ("not_reached", "not_judged", "missing")]  # of these no verdict is made
 
 
@@ -223,8 +227,12 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
         values = statistic.function(run)
     except NotJudged:
         return NAN, NAN
+    except TypeError as error:  # as float(curve) of a curve with a further dim
+        raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
+    if all(each.normals is None for each in run.readings):
+        return 0.0, float("inf")
     if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
-        return 0.0, float("inf")  # no redrawn curve is in it
+        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
     freedom = np.concatenate([each.freedom for each in run.readings if each.normals is not None])

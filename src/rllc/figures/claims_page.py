@@ -15,8 +15,8 @@ INTRODUCTION = """<p>Each row is a statement about a model, judged on this study
 in words, and beside it with its standard error by training seed. A seed passes (✓) if the 95 % Student
 interval lies within the bounds and fails (✗) if it lies beyond one. It is undecided (?) between, or if most
 estimates behind it are not reliable. <em>Chance</em> is the share of shuffles of the types of heads in which
-every seed passes; above 5 % a claim that does not fail is not judged. <em>Prior only</em> is the verdict by chains without the
-loss gradient.</p>"""
+every seed passes; above 5 % a claim that does not fail is not judged. <em>Prior only</em> is the verdict by
+chains without the loss gradient.</p>"""
 SIGNS = {1: "✓", 0: "✗", -1: "–", -2: "?", -3: "·", -4: ""}
 LIGHT = 4  # verdicts from this one on have a light colour, and dark letters
 COLUMNS = ("claim", "expected", "seeds", "chance", "prior only", "their own data", "verdict")
