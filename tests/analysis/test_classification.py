@@ -122,7 +122,7 @@ def test_classes_are_those_of_the_step():
 
 
 def test_numbers_that_heads_may_lack_say_what_they_need():
-    """A statistic of them has it for a reason (rllc.analysis.found)."""
+    """A statistic of them has it for a reason (attribute ``needs``)."""
     found = result()
     lacking = [name for name in NUMBERS if found[name].isel(seed=0, step=-1).isnull()]
     assert lacking == ["dyck_heads", "dyck_heads_layer0"]

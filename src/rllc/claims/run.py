@@ -330,15 +330,3 @@ def _between(first: float, last: float | None) -> str:
     words = [f" from step {first:,.0f}"] if first else []
     words += [] if last is None else [f" to step {last:,.0f}"]
     return "".join(words)
-
-
-__all__ = [
-    "LAST_STEP",
-    "REDRAW",
-    "REDRAWS",
-    "Absent",
-    "Reading",
-    "Run",
-    "degrees_of_freedom",
-    "measured_types",
-]

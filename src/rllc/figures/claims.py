@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from rllc.claims.columns import CHANCE, INTERVAL
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, rounded
 from rllc.figures.inputs import need, of_seeds
@@ -173,11 +174,13 @@ def _values(claim: xr.Dataset) -> str:
 
 def _conditions(data: xr.Dataset) -> list[str]:
     said = [
-        "A seed passes if the 95 % Student interval of its value lies within the bounds. A claim holds "
-        "if every seed passes."
+        f"A seed passes if the {INTERVAL:.0%} Student interval of its value lies within the bounds. "
+        "A claim holds if every seed passes."
     ]
-    if "chance" in data and bool((data["chance"] > 0.05).any()):
-        said.append("Claims that shuffled types of heads pass in more than 5 % of shuffles are not judged.")
+    if "chance" in data and bool((data["chance"] > CHANCE).any()):
+        said.append(
+            f"Claims that pass in more than {CHANCE:.0%} of shuffles of the types of heads are not judged."
+        )
     if "control_verdict" in data:
         same = (data["control_verdict"] == data["verdict"]) & data["verdict"].isin(
             ["holds", "half", "does not"]

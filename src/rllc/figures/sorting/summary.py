@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from rllc.claims.columns import DOUBTED
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.inputs import need, of_seeds
@@ -21,7 +22,6 @@ QUANTITIES = {
     "final_regions": "regions of 3 or more",
     "final_accuracy": "accuracy at the end",
 }
-DOUBTED = 0.5  # share of unreliable estimates from which on a point is hollow
 SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
 EXPECTED = "#DCE6DC"
 
