@@ -53,7 +53,7 @@ rule claims_page:
     output:
         page=report(
             AT.claims_page(),
-            caption="../report/page.rst",
+            caption="../report/claims.rst",
             category="claims",
             labels={"figure": "claims", "experiment": "all"},
         ),
