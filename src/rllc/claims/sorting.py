@@ -392,7 +392,7 @@ def overlap_lead(run: Run) -> xr.DataArray:
     reached=4_000,
     given="fall_2heads",
 )
-@number("fall of the head overlap from its peak to the end")
+@number("fall of the head overlap from its peak, from step 50 on, to the end")
 def overlap_fall(run: Run) -> xr.DataArray:
     """Return the fall of the overlap of the heads from its peak to the end."""
     return fall(run.curve("circuits.head_overlap", from_step=PEAK_FROM))

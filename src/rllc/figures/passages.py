@@ -113,7 +113,8 @@ def of_loss(datasets: Datasets, data: xr.Dataset) -> list[Finding]:
     cells = stage_bands.curves_of(datasets, data["seed"], distribution, _setting(data))
     alike = [NAN if one is None else float(one["llc_loss_correlation"]) for one in cells.values()]
     return over_seeds(
-        "correlation of the LLC with the loss", xr.DataArray(alike, {"seed": list(cells)}, ["seed"])
+        f"correlation of LLC and {stage_bands.CHAINS_LOSS}",
+        xr.DataArray(alike, {"seed": list(cells)}, ["seed"]),
     )
 
 

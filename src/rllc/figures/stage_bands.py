@@ -122,6 +122,9 @@ def keys(*shown: xr.Dataset | None) -> list:
     return [style.key("n_beta (c − loss),\nc: mean loss of chains", **OF_LOSS)] if there else []
 
 
+CHAINS_LOSS = "the loss where its chains begin, from 1 % of training on"
+
+
 def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
     """Return the correlation of the LLC with the loss, and its determined boundaries; none without stages.
 
@@ -131,7 +134,7 @@ def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
         return []
     alike = _of_seeds(cells, lambda one: float(one["llc_loss_correlation"]))
     return [
-        *over_seeds(f"correlation of {llc} and loss", alike),
+        *over_seeds(f"correlation of {llc} and {CHAINS_LOSS}", alike),
         *boundary_findings(cells, llc),
     ]
 

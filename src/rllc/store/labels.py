@@ -121,6 +121,7 @@ SHORT = {
     "trace_loss": "minibatch loss of each draw",
     "trace_paired_loss": "loss of each draw less that at the start",
 }
+FLAGS = ("verdict",)  # names that say a quality flag where they are numbers
 WORDS = {
     "llc": "LLC",
     "rllc": "rLLC",
@@ -147,7 +148,8 @@ def labelled(dataset: xr.Dataset) -> xr.Dataset:
         full = str(attributes.get("long_name", "") or told)
         if len(full) > LONGEST:
             attributes["comment"] = full
-        attributes["long_name"] = _short(str(name), full)
+        flags = str(name) in FLAGS and labelled[name].dtype.kind not in "iu"  # of a claim it is a word
+        attributes["long_name"] = str(name) if flags else _short(str(name), full)
         attributes["units"] = attributes.get("units") or unit or "1"
     return labelled
 

@@ -108,15 +108,21 @@ def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
     found, orders, predictions, drifts = [], [], [], []
     for name, one in drawn.items():
         if "shrinkage" in one:
-            label = f"reduction of rLLC from prior-only control, median, {name}"
+            label = f"reduction of rLLC from prior-only control (chains that have it), median, {name}"
             found.append(Finding(label, percent(float(one["shrinkage"].median())), unit="%"))
             same = rank_correlation(one["rllc"], one["rllc_gradient_off"]).median()
-            label = f"Spearman correlation with prior-only control over heads, {name}"
+            label = f"Spearman correlation with prior-only control over heads, median step, {name}"
             orders.append(Finding(label, float(same)))
         if "meaning" in one and one["meaning"].notnull().any():
             drift = one["meaning"] == MEANINGS.index("drift")
             share = percent(float(drift.where(one["meaning"].notnull()).mean()))
-            drifts.append(Finding(f"estimates that are mostly drift, {name}", share, unit="%"))
+            drifts.append(
+                Finding(
+                    f"estimates that are mostly drift (chains that have that control), {name}",
+                    share,
+                    unit="%",
+                )
+            )
         if "curvature_prediction" in one:
             ratio = (one["curvature_prediction"] / one["rllc"]).median()
             predictions.append(Finding(f"curvature prediction over rLLC, median, {name}", float(ratio)))

@@ -119,7 +119,7 @@ def without_gradient(rllc: xr.Dataset) -> list[Finding]:
         return []
     change = np.abs(against_controls.change_by_gradient(rllc))
     middle = percent(float(change.median()))
-    label = "difference of rLLC and prior-only control, median"
+    label = "size of the difference of rLLC and prior-only control, median"
     return [Finding(label, middle, unit="%")] if np.isfinite(middle) else []
 
 
@@ -140,6 +140,8 @@ def geometric_ratios(refinement: xr.Dataset, said: Mapping[str, str]) -> list[Fi
         for group in ("induction", "multigram"):
             cell = last.sel(head_group=group, against=against)
             ratio = 2.0 ** cell["log2_ratio"]
-            label = f"rLLC on {said[of]} over {said[against]}, {group} heads {at_step(last)}"
+            label = (
+                f"rLLC on {said[of]} over {said[against]}, geometric mean of {group} heads {at_step(last)}"
+            )
             found += over_seeds(label, ratio, ratio * np.log(2) * cell["log2_ratio_se"])
     return found

@@ -291,7 +291,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         ],
         [
             "A head without a type by attention scores is a multigram head; in brackets the pattern that "
-            "explains most of its tokens.",
+            "explains most of its tokens, of brackets, skip n-grams and n-grams.",
             *_ablated(datasets["tokens"]),
             *conditions.seeds(data),
         ],

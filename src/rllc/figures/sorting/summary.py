@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from rllc.analysis.curves import PEAK_FROM
 from rllc.claims.columns import DOUBTED
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
@@ -169,21 +170,18 @@ def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str
 
 
 def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> list[Finding]:
-    """Return the least and the largest value of a statistic, with where it is."""
+    """Return the least and the largest value of a statistic with where it is; one finding of a single value."""
     known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
         return []
     share = any(word in variable for word in SHARES)
+    factor, unit = (100.0, "%") if share else (1.0, str(data[variable].attrs.get("units", "1")))
+    errors = data.get(f"{variable}_se", xr.full_like(data[variable], np.nan))
+    ends = {"least ": known.argmin("cell"), "largest ": known.argmax("cell")}
     found = []
-    for word, place in (("least", known.argmin("cell")), ("largest", known.argmax("cell"))):
+    for word, place in ends.items() if known.size > 1 else [("", known.argmax("cell"))]:
         cell = known[int(place)]
-        experiment, seed = cell["experiment"].item(), int(cell["seed"].item())
-        error = (
-            data[f"{variable}_se"].sel(experiment=experiment, seed=seed)
-            if f"{variable}_se" in data
-            else np.nan
-        )
-        factor, unit = (100.0, "%") if share else (1.0, str(data[variable].attrs.get("units", "1")))
-        label = f"{word} {title}: {called[experiment]}, seed {seed}"
-        found.append(Finding(label, factor * float(cell), factor * float(error), unit))
+        at = {"experiment": cell["experiment"].item(), "seed": int(cell["seed"].item())}
+        label = f"{word}{title}, from step {PEAK_FROM} on: {called[at['experiment']]}, seed {at['seed']}"
+        found.append(Finding(label, factor * float(cell), factor * float(errors.sel(at)), unit))
     return found
