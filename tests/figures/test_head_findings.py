@@ -99,7 +99,7 @@ def test_geometric_ratios_are_of_the_last_step_and_of_the_distributions_drawn():
     said = {"code": "Python", "english": "English"}
     (found,) = head_findings.geometric_ratios(made, said)
     assert (found.value, found.error) == pytest.approx((2.0, 2 * np.log(2) * 0.1))
-    assert "Python over English, induction heads at step 9" in found.label
+    assert "Python over English, geometric mean of induction heads at step 9" in found.label
     assert head_findings.geometric_ratios(made, {"english": "English"}) == []
 
 

@@ -150,7 +150,7 @@ def test_without_a_boundary_training_is_one_stage(datasets):
 
 
 def test_the_page_says_whether_the_stages_are_the_loss(datasets):
-    said = "Correlation of the LLC with the loss, mean and sd of 2 seeds: -0.2 ± 1.1."
+    said = "Correlation of LLC and initial loss after 1 % of training, mean and sd of 2 seeds: -0.2 ± 1.1."
     assert said in text_highlights(datasets)
     assert "Correlation of the LLC" not in text_highlights({"highlights": datasets["highlights"]})
 

@@ -580,7 +580,7 @@ ROWS = [
     Row(rf"curvature prediction over rLLC, median, {SETTING}", curvature_over_rllc),
     Row(r"n_beta / \(2 localization\) × trace of a head over its rLLC, median", trace_over_rllc),
     Row(r"Spearman correlation of trace and rLLC over heads, median", trace_and_rllc),
-    Row(r"size of the difference of rLLC and prior-only control, median", apart_from_control),
+    Row(r"absolute difference of rLLC and prior-only control, median", apart_from_control),
     Row(rf"rLLC on (?P<a>.+) over (?P<b>.+), geometric mean of (?P<type>\S+) heads at {STEP}", ratio_of_type),
     Row(
         rf"rLLC on (?P<a>.+) over (?P<b>.+), median of layer (?P<layer>\d+) at {STEP}",
@@ -653,7 +653,7 @@ ROWS = [
     Row(rf"vocabulary regions at {STEP}", vocabulary_regions),
     Row(rf"largest share of a head at {STEP}", largest_share),
     Row(
-        r"correlation of LLC(?: \(published\))? and the loss where its chains begin, from 1 % of training on",
+        r"correlation of LLC(?: \(published\))? and initial loss after 1 % of training",
         llc_and_loss,
     ),
     Row(rf"LLC at {STEP}", llc_at),

@@ -122,7 +122,7 @@ def keys(*shown: xr.Dataset | None) -> list:
     return [style.key("n_beta (c − loss),\nc: mean loss of chains", **OF_LOSS)] if there else []
 
 
-CHAINS_LOSS = "the loss where its chains begin, from 1 % of training on"
+CHAINS_LOSS = "initial loss after 1 % of training"
 
 
 def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:

@@ -119,7 +119,7 @@ def without_gradient(rllc: xr.Dataset) -> list[Finding]:
         return []
     change = np.abs(against_controls.change_by_gradient(rllc))
     middle = percent(float(change.median()))
-    label = "size of the difference of rLLC and prior-only control, median"
+    label = "absolute difference of rLLC and prior-only control, median"
     return [Finding(label, middle, unit="%")] if np.isfinite(middle) else []
 
 

@@ -170,7 +170,7 @@ def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str
 
 
 def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> list[Finding]:
-    """Return the least and the largest value of a statistic with where it is; one finding of a single value."""
+    """Return the least and the largest value of a statistic, with where it is; of a single value that."""
     known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
         return []
