@@ -15,7 +15,6 @@ from rllc.analysis.curves import (
     fall,
     largest_means,
     last,
-    near_peak,
     roughness,
     smooth,
     smooth_error,
@@ -198,11 +197,3 @@ def test_largest_means_begin_with_the_step_at_the_limit():
     only = largest_means(every)
     assert only["step"].values.tolist() == [step[2 + PEAK_WINDOW // 2]]
     assert float(only[0]) == pytest.approx(every.values[2:].mean())
-
-
-def test_near_peak_is_within_the_error_of_the_difference():
-    """Errors of 3 and 4 make 5: what lies 5 below the largest is near it, what lies 5.1 below is not."""
-    value, error = curve([4.9, 10, 5, 0]), curve([4, 3, 4, NAN])
-    assert near_peak(value, error).values.tolist() == [False, True, True, False]
-    assert near_peak(value).values.tolist() == [False, True, False, False]
-    assert near_peak(curve([1, 0]), curve([NAN, NAN])).values.tolist() == [True, False]

@@ -148,7 +148,9 @@ def test_claim_about_several_experiments_has_a_row_for_each():
 def test_presupposed_claim_that_fails_leaves_the_other_undecided():
     base = a_claim(at_least=2.0, name="base")
     other = a_claim(lambda run: 1.0, name="other", at_least=0.5, given="base")
-    assert judged(base, other)["verdict"].values.tolist() == ["does not", "undecided"]
+    made = judged(base, other)
+    assert made["verdict"].values.tolist() == ["does not", "undecided"]
+    assert "presupposes base" in made["reason"].values[1]
     with pytest.raises(ValueError, match="presupposes"):
         judged(a_claim(lambda run: 1.0, name="other", given="nothing"))
 
@@ -165,6 +167,70 @@ def test_comparison_with_another_experiment_propagates_both_errors(ratio):
     assert made["value"].values[0, 0] == pytest.approx(1.0 if ratio else 0.0)
     expected = np.hypot(0.1, error) / (1.5 if ratio else 1)
     assert made["value_se"].values[0, 0] == pytest.approx(expected, rel=0.1)
+
+
+# --- what cannot be judged says why
+
+
+def of_file(function):
+    return [replace(each, work="my_claims.py") for each in function.claims]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "said"),
+    [
+        (lambda run: last(run.curve("rllc.rlc")), {}, "rllc.rlc"),
+        (lambda run: last(run.curve("rllc.rllc")), {"experiment": "langauge"}, "langauge"),
+        (lambda run: 1.0, {"versus": "nothing"}, "nothing"),
+    ],
+)
+def test_own_claim_about_nothing_is_an_error_and_not_a_missing_row(function, options, said):
+    own = of_file(a_claim(function, **options))
+    with pytest.raises(ValueError, match=rf"my_claims.py.*{said}"):
+        judge(own, {"language": LANGUAGE}, {"language": {"rllc": rllc()}})
+
+
+def test_claims_of_a_work_that_are_left_out_are_told():
+    told = []
+    judged(a_claim(lambda run: last(run.curve("llc.llc")), name="other"), a_claim(), tell=told.append)
+    assert any("other" in line and "no llc" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda run: run.curve("rllc.rllc").sel(head="9:9"), "KeyError"),
+        (lambda run: last(run.curve("rllc.rllc", distribution="code")), "every head"),
+    ],
+)
+def test_function_that_fails_is_named_with_its_run(function, said):
+    with pytest.raises(ValueError, match=rf"a_claim on language, seed 0.*{said}"):
+        judged(a_claim(function))
+
+
+def test_two_claims_of_one_name_about_one_experiment_are_refused():
+    with pytest.raises(ValueError, match="a_claim"):
+        judged(a_claim(), a_claim())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"at_least": 1.45}, "crosses a bound"),
+        ({"verdict": 1}, "100% of the estimates"),
+        ({"error": np.nan}, "error is not known"),
+    ],
+)
+def test_undecided_seeds_say_why(change, said):
+    bounds = {"at_least": change.pop("at_least", 0.0)}
+    made = judged(a_claim(**bounds), datasets={"rllc": rllc(**change)})
+    assert made["verdict"].item() == "undecided" and said in made["reason"].item()
+
+
+def test_seed_without_scores_is_left_out_of_the_shuffles():
+    data = {"rllc": rllc(seeds=(0, 1)), "heads": scores(["multigram", "multigram", "induction", "multigram"])}
+    made = judged(a_claim(lambda run: highest_induction(run), at_least=1.0), datasets=data)
+    assert made["passes"].values.tolist()[0][1] == NOT_JUDGED and made["chance"].item() == 0.5
 
 
 # --- few degrees of freedom

@@ -44,3 +44,20 @@ def test_experiments_are_told_to_claims_as_plain_data(config):
 def test_published_scale_measures_the_text_that_claims_call_that_of_training():
     study = read(defaults.load(["config/paper.yaml"]))
     assert parameters.claims(study)["experiments"]["language"]["text"] == "pile"
+
+
+def test_text_of_claims_is_the_one_trained_on_wherever_it_stands_among_those_measured(config):
+    config["experiments"]["language"]["distributions"] = ["english", "code", "mixture", "one_layer"]
+    assert parameters.claims(read(config))["experiments"]["language"]["text"] == "mixture"
+
+
+def test_code_of_claims_is_that_of_other_sections_where_there_is_no_refinement(config):
+    config["experiments"]["language"]["refinement"] = None
+    assert parameters.claims(read(config))["experiments"]["language"]["code"] == "code"
+
+
+def test_compared_experiments_are_told_the_shortest_training_of_their_task(config):
+    config["experiments"]["sort_1head"] |= {"training": {"steps": 3000}}
+    told = parameters.claims(read(config))["experiments"]
+    assert told["sort_1head"]["shortest"] == told["sort_2head_baseline"]["shortest"] == 3000
+    assert told["sort_2head_baseline"]["steps"] == 4000

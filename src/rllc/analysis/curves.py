@@ -59,21 +59,6 @@ def largest_means(curve: xr.DataArray) -> xr.DataArray:
     return smooth(curve.sel(step=slice(PEAK_FROM, None)), PEAK_WINDOW)
 
 
-def near_peak(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.DataArray:
-    """Return which values of one curve lie within a standard error of the largest, itself one of them.
-
-    The error is that of the difference. Without errors only the largest.
-    """
-    top = int(curve.argmax("step"))
-    room = (
-        xr.zeros_like(curve, dtype=float)
-        if error is None
-        else np.hypot(error, error.isel(step=top, drop=True))
-    )
-    room = room.where(curve["step"] != curve["step"][top], 0.0)
-    return curve.isel(step=top, drop=True) - curve <= room
-
-
 def peak_step(curve: xr.DataArray) -> xr.DataArray:
     """Return the step of the largest value, the first of equal ones."""
     return _some(curve).idxmax("step")

@@ -24,10 +24,11 @@ Function = TypeVar("Function", bound="Callable[[Run], xr.DataArray | float]")
 class Experiment:
     """What a claim may ask of an experiment beside its curves.
 
-    text      the text that it is trained on, as it is measured: its first distribution, as "mixture"
+    text      the distribution that it is trained on, as "mixture"; its first one, where that is not measured
     code      the distribution of code that heads are compared on; None: there is none
     setting   the sampling setting by which stages are told; "sampling": the base setting
     steps     length of the training
+    shortest  length of the shortest training of its task; 0: its own
     settings  keywords of the analyses that claims repeat, by name
     """
 
@@ -39,6 +40,7 @@ class Experiment:
     code: str | None = None
     setting: str = "sampling"
     steps: int = 0
+    shortest: int = 0
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 

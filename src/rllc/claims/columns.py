@@ -31,9 +31,8 @@ PER_SEED = {
 }
 NUMBERS = {
     "chance": (
-        "share of shuffles of the types of heads within their layers in which every seed passes; NaN: "
-        "the claim reads no "
-        "types",
+        "share of shuffles of the types of heads within their layers in which every seed passes; NaN: types "
+        "are not shuffled for the claim",
         "1",
     ),
     "shuffles": ("number of these shuffles", "1"),

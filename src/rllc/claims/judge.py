@@ -1,6 +1,7 @@
 """The engine: every claim, judged seed by seed, with errors, control and what chance would give."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, permutations, product
 from typing import Any, NamedTuple
 
@@ -61,6 +62,7 @@ class Outcome(NamedTuple):
     passes: np.ndarray
     mean: float
     exact: bool
+    open: np.ndarray | bool = False  # whether what the claim presupposes does not pass
 
 
 def judge(
@@ -103,7 +105,8 @@ def judge(
     not judged: that it passes would say nothing. With few heads the measured order alone can be so large
     a share.
 
-    Raises ValueError where a claim presupposes one that there is not.
+    Raises ValueError where a claim presupposes one that there is not, where two of one name are about one
+    experiment, where a claim of a file is about none that has what it reads, and where a function fails.
     """
     known = {each.name for each in claims}
     if unknown := [
@@ -111,12 +114,7 @@ def judge(
     ]:
         raise ValueError(f"claim {', '.join(unknown)}: expected the name of another claim")
     table = _Values(experiments, datasets, repeat or {})
-    rows = []
-    for name, experiment in experiments.items():
-        about = [each for each in claims if each.applies(experiment) and table.has(each.statistic, name)]
-        about = [each for each in about if not each.versus or table.has(each.statistic, each.versus)]
-        tell(f"{name}: {len(about)} claims")
-        rows += [(each, name) for each in about]
+    rows = _rows(claims, table, tell)
     several = {each.name for each, _ in rows if sum(other.name == each.name for other, _ in rows) > 1}
     called = [f"{each.name}.{name}" if each.name in several else each.name for each, name in rows]
     outcomes = [_outcome(each, name, table) for each, name in rows]
@@ -150,6 +148,35 @@ def judge(
         "flag_meanings": " ".join(PASSES),
     }
     return result
+
+
+def _rows(claims: Sequence[Claim], table: "_Values", tell: Callable[[str], None]) -> list[tuple[Claim, str]]:
+    """Return every claim with each experiment that it is judged on, and tell which are left out and why."""
+    rows: list[tuple[Claim, str]] = []
+    left_out: dict[str, tuple[Claim, str]] = {}
+    for name, experiment in table.experiments.items():
+        about = [each for each in claims if each.applies(experiment)]
+        names = [each.name for each in about]
+        if twice := sorted({each for each in names if names.count(each) > 1}):
+            raise ValueError(f"two claims about {name} are called {', '.join(twice)}: give one another name")
+        for each in about:
+            lacking = table.lacks(each.statistic, name)
+            lacking = lacking or (each.versus and table.lacks(each.statistic, each.versus)) or ""
+            if lacking:
+                left_out[each.name] = each, lacking
+            else:
+                rows.append((each, name))
+        tell(f"{name}: {sum(of == name for _, of in rows)} claims")
+    judged = {each.name for each, _ in rows}
+    for each in claims:
+        if each.name in judged:
+            continue
+        nothing = f"no experiment here is one that it is about ({each.experiment})"
+        lacking = left_out.get(each.name, (each, nothing))[1]
+        if each.work.endswith(".py"):
+            raise ValueError(f"{each.work}: the claim {each.name} is not judged: {lacking}")
+        tell(f"not judged, {each.name}: {lacking}")
+    return rows
 
 
 def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: Claim) -> np.ndarray:
@@ -192,7 +219,7 @@ def evaluate(statistic: Statistic, run: Run) -> Value:
     """
     own = run.like()
     try:
-        value = float(statistic.function(own))
+        value = _number(statistic, own)
         reason = "" if np.isfinite(value) else f"{statistic.label} is not defined here"
     except NotJudged as error:
         value, reason = NAN, str(error)
@@ -210,10 +237,27 @@ def evaluate(statistic: Statistic, run: Run) -> Value:
     if not all(each.known for each in with_errors):
         return Value(value, **facts)
     modes = ["own", "common"] if any(each.seeded for each in own.readings) else ["own"]
-    error, freedom = max(
-        (_redrawn(statistic, run.like(noise=mode)) for mode in modes), key=lambda each: each[0]
-    )
+    errors = [_redrawn(statistic, run.like(noise=mode)) for mode in modes]
+    if any(np.isnan(error) for error, _ in errors):
+        return Value(value, **facts)
+    error, freedom = max(errors, key=lambda each: each[0])
     return Value(value, error, freedom=freedom, **facts)
+
+
+def _number(statistic: Statistic, run: Run) -> float:
+    """Return the number of a run. Raises ValueError, with the names of both, where the function fails."""
+    try:
+        value = statistic.function(run)
+        if isinstance(value, xr.DataArray) and value.ndim:
+            raise ValueError(
+                f"it returns a value for every {', '.join(map(str, value.dims))}, not one number"
+            )
+        return float(value)
+    except (Absent, NotJudged):
+        raise
+    except Exception as error:
+        place = f"{statistic.name} on {run.experiment.name}, seed {run.seed}"
+        raise ValueError(f"the claim function {place}: {type(error).__name__}: {error}") from error
 
 
 def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
@@ -261,6 +305,7 @@ class _Values:
     ) -> None:
         self.experiments, self.datasets, self.repeat = experiments, datasets, repeat
         self._known: dict[tuple[Any, str, bool], dict[int, Value] | None] = {}
+        self._absent: dict[tuple[Any, str], str] = {}
 
     def seeds(self, experiment: str) -> list[int]:
         """Return the training seeds of an experiment."""
@@ -276,9 +321,16 @@ class _Values:
         """Return one seed of an experiment."""
         return Run(self.experiments[experiment], self.datasets[experiment], seed, repeat=self.repeat)
 
+    def lacks(self, statistic: Statistic, experiment: str) -> str:
+        """Return why the experiment has not what the statistic is read off; "" where it has."""
+        if experiment not in self.experiments:
+            return f"there is no experiment {experiment!r}"
+        self._of(statistic, experiment, False)
+        return self._absent.get((statistic.function, experiment), "")
+
     def has(self, statistic: Statistic, experiment: str) -> bool:
         """Whether the experiment has what the statistic is read off."""
-        return experiment in self.experiments and self._of(statistic, experiment, False) is not None
+        return not self.lacks(statistic, experiment)
 
     def of(self, statistic: Statistic, experiment: str, *, control: bool = False) -> dict[int, Value]:
         """Return the statistic by seed. Raises Absent."""
@@ -295,8 +347,9 @@ class _Values:
                     seed: evaluate(statistic, self.run(experiment, seed).like(control=control))
                     for seed in self.seeds(experiment)
                 }
-            except Absent:
+            except Absent as error:
                 self._known[key] = None
+                self._absent[key[:2]] = str(error)
         return self._known[key]
 
 
@@ -358,8 +411,10 @@ def _presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome]
         if each.given:
             given = by_name.get((each.given, name))  # None: the experiment lacks what it reads
             fails = given is None or given.passes != PASSES["passes"]
-            passes = np.where((outcome.passes >= 0) & fails, PASSES["undecided"], outcome.passes)
-            outcome = outcome._replace(passes=passes)
+            open_ = (outcome.passes >= 0) & fails
+            outcome = outcome._replace(
+                passes=np.where(open_, PASSES["undecided"], outcome.passes), open=open_
+            )
         found.append(outcome)
     return found
 
@@ -374,7 +429,7 @@ def _row(
             control = _outcome(claim, name, table, control=True)
         except Absent:
             control = None
-    judged, reason = verdict(outcome.passes), _reasons(table.of(claim.statistic, name), outcome.passes)
+    judged, reason = verdict(outcome.passes), _reasons(claim, table.of(claim.statistic, name), outcome)
     share, count = chance
     if share > CHANCE and judged in ("holds", "half", "undecided"):
         judged = "not judged"
@@ -413,17 +468,29 @@ def _row(
     }
 
 
-def _reasons(values: Mapping[int, Value], passes: np.ndarray) -> str:
-    """Return why seeds have no value: "seeds 0, 2: needs 2 induction heads"."""
+def _reasons(claim: Claim, values: Mapping[int, Value], outcome: Outcome) -> str:
+    """Return why seeds have no value or are undecided, equal reasons together: "seeds 0, 2: needs ..."."""
     together: dict[str, list[str]] = {}
-    for (seed, each), passed in zip(values.items(), passes.tolist(), strict=True):
-        if passed == PASSES["not_judged"]:
-            together.setdefault(each.reason or "the experiment compared with has no value", []).append(
-                str(seed)
-            )
-    if len(together) == 1 and set(passes) == {PASSES["not_judged"]}:
+    for n, (seed, each) in enumerate(values.items()):
+        if outcome.passes[n] == PASSES["not_judged"]:
+            reason = each.reason or f"{claim.versus} has no value"
+        elif outcome.passes[n] == PASSES["undecided"]:
+            reason = _undecided(claim, outcome, n)
+        else:
+            continue
+        together.setdefault(reason, []).append(str(seed))
+    if len(together) == 1 and len(next(iter(together.values()))) == len(values):
         return next(iter(together))
     return "; ".join(f"seed{'s' * (len(of) > 1)} {', '.join(of)}: {text}" for text, of in together.items())
+
+
+def _undecided(claim: Claim, outcome: Outcome, n: int) -> str:
+    """Return why a seed is undecided."""
+    if outcome.unreliable[n] > DOUBTED:
+        return f"{outcome.unreliable[n]:.0%} of the estimates behind it are not reliable"
+    if np.broadcast_to(outcome.open, outcome.passes.shape)[n]:
+        return f"presupposes {claim.given}, which does not pass"
+    return "its interval crosses a bound" if np.isfinite(outcome.errors[n]) else "its error is not known"
 
 
 # --- what chance would give
@@ -486,7 +553,8 @@ def _chances(
         random = np.random.default_rng(0)
         each_seed = {}
         for seed in seeds:
-            each_seed[seed] = shuffles(measured_types(table.datasets[name], seed), SHUFFLES, random)
+            with suppress(NotJudged):  # a seed without scores
+                each_seed[seed] = shuffles(measured_types(table.datasets[name], seed), SHUFFLES, random)
         if not places:
             continue
         tell(f"{name}: shuffling the types of heads for {len(places)} claims")
@@ -517,7 +585,7 @@ def _passes_alone(claim: Claim, run: Run, measured: Value) -> float:
     if not np.isfinite(measured.value) or measured.last_step < claim.reached:
         return NAN
     try:
-        value = float(claim.statistic.function(run))
+        value = _number(claim.statistic, run)
     except NotJudged:
         return NAN
     low = -np.inf if claim.at_least is None else claim.at_least

@@ -53,7 +53,8 @@ SYMMETRY_FROM = 100  # step from which the symmetry is read
 
 def _common_end(run: Run) -> int:
     """Return the step at which experiments of different lengths are compared."""
-    return COMMON_END[max(length for length in COMMON_END if length <= run.experiment.steps)]
+    shortest = run.experiment.shortest or run.experiment.steps
+    return COMMON_END[max(length for length in COMMON_END if length <= shortest)]
 
 
 def _llc(run: Run, dataset: str = "llc", *, to_step: int | None = None) -> xr.DataArray:

@@ -55,27 +55,36 @@ def claims(study: Study) -> dict[str, Any]:
     """Which claims are judged: works, and what claims may ask of each experiment beside its curves."""
     return {
         "works": [entry for entry in study.claims if entry in WORKS],
-        "experiments": {name: _of_claims(study.experiments[name], name) for name in judged(study)},
+        "experiments": {name: _of_claims(study, study.experiments[name], name) for name in judged(study)},
     }
 
 
-def _of_claims(experiment: Experiment, name: str) -> dict[str, Any]:
+def _of_claims(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
     """The keywords of ``rllc.claims.Experiment``."""
     settings = {
         row.name: row.settings(Work(None, experiment, section, []))
         for row in ANALYSES
         if (section := row.declared(experiment)) is not None and row.name in REPEATED
     }
-    refinement, milestones = experiment.refinement, experiment.milestones
+    milestones = experiment.milestones
+    trained_on = experiment.training.distribution if experiment.training else ""
+    compared = (experiment.refinement, "distribution"), (experiment.classification, "code_distribution")
+    codes = [
+        getattr(section, key)
+        for section, key in (*compared, (experiment.staggered, "distribution"))
+        if section
+    ]
+    alike = [each for each in study.experiments.values() if each.task == experiment.task]
     return {
         "name": name,
         "task": experiment.task,
         "label": experiment.label or name,
         "layers": experiment.model.n_layers,
-        "text": experiment.distributions[0],
-        "code": refinement.distribution if refinement else None,
+        "text": trained_on if trained_on in experiment.distributions else experiment.distributions[0],
+        "code": next((each for each in codes if each is not None), None),
         "setting": milestones.setting if milestones else BASE_SETTING,
         "steps": steps(experiment)[-1],
+        "shortest": min(steps(each)[-1] for each in alike),
         "settings": settings,
     }
 

@@ -46,6 +46,7 @@ def sort_summary(
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
     also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
     data = claims[[*shown, *also]].transpose("experiment", "seed")
+    data = data.sel(seed=np.any([data[name].notnull().any("experiment") for name in shown], axis=0))
     data = data.isel(experiment=np.any([data[name].notnull().any("seed").values for name in shown], axis=0))
     called = _titles(data, titles)
     known = claims.sel(experiment=data["experiment"])
@@ -170,7 +171,7 @@ def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str
 
 
 def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> list[Finding]:
-    """Return the least and the largest value of a statistic, with where it is; of a single value that."""
+    """Return the least and the largest value of a statistic, with where it is; of equal values one."""
     known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
         return []
@@ -179,9 +180,13 @@ def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]
     errors = data.get(f"{variable}_se", xr.full_like(data[variable], np.nan))
     ends = {"least ": known.argmin("cell"), "largest ": known.argmax("cell")}
     found = []
-    for word, place in ends.items() if known.size > 1 else [("", known.argmax("cell"))]:
+    for word, place in (
+        ends.items() if float(known.min()) < float(known.max()) else [("", known.argmax("cell"))]
+    ):
         cell = known[int(place)]
         at = {"experiment": cell["experiment"].item(), "seed": int(cell["seed"].item())}
-        label = f"{word}{title}, from step {PEAK_FROM} on: {called[at['experiment']]}, seed {at['seed']}"
-        found.append(Finding(label, factor * float(cell), factor * float(errors.sel(at)), unit))
+        whose = f"{called[at['experiment']]}, seed {at['seed']}" if word or known.size == 1 else "all"
+        label = f"{word}{title}, from step {PEAK_FROM} on: {whose}"
+        error = np.nan if variable.endswith("_step") else factor * float(errors.sel(at))
+        found.append(Finding(label, factor * float(cell), error, unit))
     return found
