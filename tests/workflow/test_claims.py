@@ -6,7 +6,8 @@ CLAIM = """
 from rllc.claims import claim, fall
 
 
-@claim("Layer 0 ends below its peak", source="mine", label="fall of its mean rLLC", at_least={bound})
+@claim("Layer 0 ends below its peak", source="mine", label="fall of its mean rLLC", at_least={bound},
+       experiment="language")
 def layer0_falls(run):
     heads = run.curve("rllc.rllc", heads=run.heads(layer=0), distribution=run.text)
     return fall(heads.mean("head"))

@@ -360,7 +360,11 @@ def _outcome(claim: Claim, experiment: str, table: _Values, *, control: bool = F
     exact, mean = all(each.exact for each in own), NAN
     if claim.versus:
         others = list(table.of(claim.statistic, claim.versus, control=control).values())
-        others = [each for each in others if np.isfinite(each.value) and not each.last_step < claim.reached]
+        others = [
+            each
+            for each in others
+            if np.isfinite(each.value) and not _too_short(claim, table.experiments[claim.versus], each)
+        ]
         exact &= all(each.exact for each in others)
         theirs = _arrays(others)
         values, errors, freedom, mean = _compared(values, errors, freedom, theirs, claim)
@@ -369,10 +373,15 @@ def _outcome(claim: Claim, experiment: str, table: _Values, *, control: bool = F
         unreliable = np.full_like(values, NAN)
     passes = np.where(unreliable > DOUBTED, PASSES["undecided"], decide(values, errors, freedom, claim))
     passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
-    short = [each.last_step < claim.reached for each in own]
+    short = [_too_short(claim, table.experiments[experiment], each) for each in own]
     return Outcome(
         values, errors, freedom, unreliable, np.where(short, PASSES["not_reached"], passes), mean, exact
     )
+
+
+def _too_short(claim: Claim, experiment: Experiment, value: Value) -> bool:
+    """Whether the training, or what is measured of it, ends before the step that the claim speaks of."""
+    return 0 < experiment.steps < claim.reached or value.last_step < claim.reached
 
 
 def _arrays(values: Sequence[Value]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -582,7 +591,7 @@ def _passes_alone(claim: Claim, run: Run, measured: Value) -> float:
 
     NaN where the seed has no verdict.
     """
-    if not np.isfinite(measured.value) or measured.last_step < claim.reached:
+    if not np.isfinite(measured.value) or _too_short(claim, run.experiment, measured):
         return NAN
     try:
         value = _number(claim.statistic, run)

@@ -62,6 +62,7 @@ COORDINATES = {
     "scale": ("factor g of inputs or tasks", "1"),
     "scope": ("heads in question", "1"),
     "second": ("second copy of a sequence", "1"),
+    "published_seed": ("training seed of the claimants", "1"),
     "seed": ("training seed", "1"),
     "setting": ("sampling setting", "1"),
     "stage": ("stage", "1"),
