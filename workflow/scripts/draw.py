@@ -21,7 +21,7 @@ def main(
     ]
     if unfinished:
         note = f"Unfinished: {'; '.join(unfinished)}; the rest is blank."
-        drawing = replace(drawing, conditions=[note, *drawing.conditions])
+        drawing = replace(drawing, title=f"{note}\n{drawing.title}")
     write_figure(drawing, files, attributes(function=function, options=options, code=code, inputs=inputs))
 
 
