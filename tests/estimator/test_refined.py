@@ -210,10 +210,13 @@ def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning,
     control = estimate_heads(*given, setting=replace(setting, chains=1), **how, control_of=on)
     assert len(passes) == 5 - 2  # draws kept
     assert control.loss.isel(draw=slice(2)).isnull().all()
-    assert np.array_equal(control.loss[..., 2:], alone.loss[:, :1, 2:])
-    assert np.array_equal(control.loss_at_center, alone.loss_at_center)
-    assert float(control.init_loss) == float(alone.init_loss)
-    assert np.array_equal(control.llc_chain, alone.llc_chain[:, :1])
+    # One chain and two are products of other sizes, which threads sum in another order: float32 to 1e-5.
+    np.testing.assert_allclose(control.loss[..., 2:], alone.loss[:, :1, 2:], rtol=1e-5)
+    np.testing.assert_allclose(control.loss_at_center, alone.loss_at_center, rtol=1e-5)
+    np.testing.assert_allclose(control.init_loss, alone.init_loss, rtol=1e-5)
+    room = setting.n_beta * 1e-5 * float(alone.loss.max())  # of n_beta times a difference of such losses
+    np.testing.assert_allclose(control.llc_chain, alone.llc_chain[:, :1], rtol=0, atol=room)
+    assert room < 0.05 * float(np.abs(alone.llc_chain).max()), "so that another draw is told apart"
     assert (control.status == 0).all()
     with pytest.raises(ValueError, match="control_of has draws 5, expected was 4"):
         estimate_heads(*given, setting=replace(setting, draws=4), control_of=on)
