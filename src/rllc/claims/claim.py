@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
@@ -81,6 +81,12 @@ class Claim:
     family: str = ""
     shuffle: bool = True
     work: str = ""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and largest value that pass, infinite where there is none."""
+        low = float("-inf") if self.at_least is None else self.at_least
+        return low, float("inf") if self.at_most is None else self.at_most
 
     def applies(self, experiment: Experiment) -> bool:
         """Whether the claim is about this experiment."""
@@ -179,7 +185,7 @@ def claims_of(module: ModuleType, work: str) -> list[Claim]:
     Raises ValueError where two share a name.
     """
     found = [
-        Claim(**{**vars(each), "work": work})
+        replace(each, work=work)
         for function in _functions(module)
         for each in getattr(function, "claims", ())
     ]
@@ -211,10 +217,8 @@ def load(path: Path) -> ModuleType:
         raise ValueError(f"claims: there is no Python file {path}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    written, sys.dont_write_bytecode = (
-        sys.dont_write_bytecode,
-        True,
-    )  # nothing is written beside a user's file
+    written = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # nothing is written beside a user's file
     try:
         spec.loader.exec_module(module)
     except Exception as error:

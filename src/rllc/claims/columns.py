@@ -14,6 +14,7 @@ VERDICTS = {
     "not reached": "training is too short for the claim",
     "not judged": "it has no value, or shuffled types of heads pass too: reason says why",
 }
+DECIDED = ("holds", "half", "does not")
 OWN = "as the statistic"
 PER_SEED = {
     "value": ("the number of the claim, less or over what it is compared with", OWN),
@@ -21,9 +22,9 @@ PER_SEED = {
     "degrees_of_freedom": ("degrees of freedom of that error, by Welch and Satterthwaite", "1"),
     "untrusted": ("share of the estimates behind the value that are not reliable, NaN: they are none", "1"),
     "passes": (
-        f"whether the claim passes in a seed; undecided where the {INTERVAL:.0%} Student interval "
-        f"crosses a bound, more "
-        f"than {DOUBTED:.0%} of the estimates are not reliable, or the claim presupposed does not pass",
+        f"whether the claim passes in a seed; undecided where the {INTERVAL:.0%} Student interval crosses "
+        f"a bound, more than {DOUBTED:.0%} of the estimates are not reliable, or the claim presupposed does "
+        "not pass",
         "1",
     ),
     "control": ("the value of the prior-only control (no loss gradient), NaN: there is none", OWN),

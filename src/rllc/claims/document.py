@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from rllc.claims import heads, regression, sorting, stages
 from rllc.claims.claim import claims_of
+from rllc.claims.columns import DECIDED
+from rllc.claims.works import WORKS
 
-WORKS = {"heads": heads, "stages": stages, "regression": regression, "sorting": sorting}
 BLOCK = re.compile(r"(<!-- claims: (\w+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
 CORRECTIONS = re.compile(r"(<!-- corrections -->\n).*?(<!-- end of corrections -->)", re.DOTALL)
 COUNTED = {
@@ -105,7 +105,7 @@ def _row(claim: xr.Dataset) -> dict[str, str]:
     verdict = text("verdict")
     if text("reason"):
         verdict = f"{verdict}: {text('reason')}"
-    if text("control_verdict") == text("verdict") and text("verdict") in ("holds", "half", "does not"):
+    if text("control_verdict") == text("verdict") and text("verdict") in DECIDED:
         verdict = f"{verdict} (so does the prior-only control)"
     cells = {
         "claim": f"`{text('claim')}`: {text('text')} ({text('source')})",

@@ -153,7 +153,7 @@ def judge(
 def _rows(claims: Sequence[Claim], table: "_Values", tell: Callable[[str], None]) -> list[tuple[Claim, str]]:
     """Return every claim with each experiment that it is judged on, and tell which are left out and why."""
     rows: list[tuple[Claim, str]] = []
-    left_out: dict[str, tuple[Claim, str]] = {}
+    left_out: dict[str, str] = {}
     for name, experiment in table.experiments.items():
         about = [each for each in claims if each.applies(experiment)]
         names = [each.name for each in about]
@@ -163,7 +163,7 @@ def _rows(claims: Sequence[Claim], table: "_Values", tell: Callable[[str], None]
             lacking = table.lacks(each.statistic, name)
             lacking = lacking or (each.versus and table.lacks(each.statistic, each.versus)) or ""
             if lacking:
-                left_out[each.name] = each, lacking
+                left_out[each.name] = lacking
             else:
                 rows.append((each, name))
         tell(f"{name}: {sum(of == name for _, of in rows)} claims")
@@ -172,7 +172,7 @@ def _rows(claims: Sequence[Claim], table: "_Values", tell: Callable[[str], None]
         if each.name in judged:
             continue
         nothing = f"no experiment here is one that it is about ({each.experiment})"
-        lacking = left_out.get(each.name, (each, nothing))[1]
+        lacking = left_out.get(each.name, nothing)
         if each.work.endswith(".py"):
             raise ValueError(f"{each.work}: the claim {each.name} is not judged: {lacking}")
         tell(f"not judged, {each.name}: {lacking}")
@@ -184,8 +184,7 @@ def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: C
 
     Undecided where one crosses a bound or has no error.
     """
-    low = -np.inf if claim.at_least is None else claim.at_least
-    high = np.inf if claim.at_most is None else claim.at_most
+    low, high = claim.bounds
     half = errors * stats.t.ppf(0.5 + INTERVAL / 2, freedom)
     least, most = values - half, values + half
     within, beyond = (low <= least) & (most <= high), (most < low) | (least > high)
@@ -273,25 +272,25 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
         return NAN, NAN
     except TypeError as error:  # as float(curve) of a curve with a further dim
         raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
-    if all(each.normals is None for each in run.readings):
+    redrawn = [each for each in run.readings if each.normals is not None]
+    if not redrawn:
         return 0.0, float("inf")
     if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
         raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
-    freedom = np.concatenate([each.freedom for each in run.readings if each.normals is not None])
+    freedom = np.concatenate([each.freedom for each in redrawn])
     if not spread > 0 or np.isinf(freedom).all():
         return spread, float("inf")
-    normals = np.concatenate([each.normals for each in run.readings if each.normals is not None], axis=1)
+    normals = np.concatenate([each.normals for each in redrawn], axis=1)
     if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
         freedom = np.full(normals.shape[1], freedom.min())
     apart = (drawn - drawn.mean()) / (spread * REDRAWS)
     squared = (apart @ (normals - normals.mean(0))) ** 2
     share = np.clip(squared - 1 / REDRAWS, 0, None)
     doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
-    return spread, float(share.sum() ** 2 / total) if (
-        total := float((doubled / freedom).sum())
-    ) > 0 else float("inf")
+    total = float((doubled / freedom).sum())
+    return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")
 
 
 class _Values:
@@ -545,48 +544,49 @@ def _chances(
 ) -> list[tuple[float, int]]:
     """Return for each claim the share of shuffles in which every seed passes, and their number.
 
-    NaN without types.
+    NaN and 0 where types are not shuffled for it. Seeds are shuffled independently, so that the share of all
+    is the product of theirs.
     """
     found = [(NAN, 0)] * len(rows)
-    for name in dict.fromkeys(name for _, name in rows):
-        places = [
-            n
-            for n, (each, of) in enumerate(rows)
-            if of == name
-            and each.shuffle
-            and not each.versus
-            and any(v.by_type for v in table.of(each.statistic, name).values())
-        ]
-        seeds = [seed for seed in table.seeds(name) if places]
-        passed: dict[int, list[np.ndarray]] = {place: [] for place in places}
-        random = np.random.default_rng(0)
-        each_seed = {}
-        for seed in seeds:
-            with suppress(NotJudged):  # a seed without scores
-                each_seed[seed] = shuffles(measured_types(table.datasets[name], seed), SHUFFLES, random)
+    for name in table.experiments:
+        places = [n for n, (each, of) in enumerate(rows) if of == name and _is_shuffled(each, name, table)]
         if not places:
             continue
         tell(f"{name}: shuffling the types of heads for {len(places)} claims")
-        for seed, orders in each_seed.items():
-            table_of = {place: np.full(len(orders), NAN) for place in places}
-            for n, types in enumerate(orders):
-                run = table.run(name, seed).like(shuffled=types)
-                for place in places:
-                    table_of[place][n] = _passes_alone(
-                        rows[place][0], run, table.of(rows[place][0].statistic, name)[seed]
-                    )
-            for place in places:
-                if np.isfinite(table_of[place]).any():
-                    passed[place].append(table_of[place])
-        for place in places:
-            if passed[place]:
-                # Seeds are shuffled independently, so that all pass has the product of their probabilities.
-                share = float(np.prod([np.nanmean(each) for each in passed[place]]))
-                found[place] = share, min(len(each) for each in passed[place])
+        shares: dict[int, list[tuple[float, int]]] = {place: [] for place in places}
+        random = np.random.default_rng(0)
+        for seed in table.seeds(name):
+            with suppress(NotJudged):  # a seed without scores
+                orders = shuffles(measured_types(table.datasets[name], seed), SHUFFLES, random)
+                passes = _of_orders([rows[place][0] for place in places], table, name, seed, orders)
+                for place, each in zip(places, passes.T, strict=True):
+                    shares[place] += [(float(np.nanmean(each)), len(each))] if np.isfinite(each).any() else []
+        for place, of_seeds in shares.items():
+            if of_seeds:
+                parts, counts = zip(*of_seeds, strict=True)
+                found[place] = float(np.prod(parts)), min(counts)
     return found
 
 
-def _passes_alone(claim: Claim, run: Run, measured: Value) -> float:
+def _is_shuffled(claim: Claim, experiment: str, table: _Values) -> bool:
+    """Whether the claim's number on an experiment depends on which head has which type."""
+    values = table.of(claim.statistic, experiment).values()
+    return claim.shuffle and not claim.versus and any(each.by_type for each in values)
+
+
+def _of_orders(
+    claims: Sequence[Claim], table: _Values, experiment: str, seed: int, orders: Sequence[xr.DataArray]
+) -> np.ndarray:
+    """Return whether each claim passes [order, claim] in a seed with the types in each order."""
+    measured = [table.of(each.statistic, experiment)[seed] for each in claims]
+    passes = []
+    for types in orders:
+        run = table.run(experiment, seed).like(shuffled=types)  # one for all claims: analyses are made once
+        passes.append([_passes_alone(*each, run) for each in zip(claims, measured, strict=True)])
+    return np.asarray(passes, dtype=float)
+
+
+def _passes_alone(claim: Claim, measured: Value, run: Run) -> float:
     """Return whether the value under shuffled types is within the bounds.
 
     NaN where the seed has no verdict.
@@ -597,8 +597,7 @@ def _passes_alone(claim: Claim, run: Run, measured: Value) -> float:
         value = _number(claim.statistic, run)
     except NotJudged:
         return NAN
-    low = -np.inf if claim.at_least is None else claim.at_least
-    high = np.inf if claim.at_most is None else claim.at_most
+    low, high = claim.bounds
     return float(low <= value <= high) if np.isfinite(value) else NAN
 
 
@@ -633,15 +632,11 @@ def _published(
     published: Mapping[str, Sequence[tuple[Experiment, Datasets]]],
 ) -> xr.Dataset:
     """Return the number of each claim by the claimants' own curves, where they have what it reads."""
-    values: list[dict[int, float]] = []
-    for each, _ in rows:
-        found: dict[int, float] = {}
-        for experiment, datasets in published.get(each.work, ()):
-            if each.applies(experiment) and not each.versus:
-                table = _Values({experiment.name: experiment}, {experiment.name: datasets}, {})
-                if table.has(each.statistic, experiment.name):
-                    found = {s: v.value for s, v in table.of(each.statistic, experiment.name).items()}
-        values.append(found)
+    tables = {
+        work: _Values({each.name: each for each, _ in theirs}, {each.name: data for each, data in theirs}, {})
+        for work, theirs in published.items()
+    }
+    values = [_by_their_curves(each, tables[each.work]) if each.work in tables else {} for each, _ in rows]
     seeds = sorted({seed for found in values for seed in found})
     if not seeds:
         return xr.Dataset()
@@ -650,6 +645,14 @@ def _published(
         {"published_value": (("claim", "published_seed"), made)},
         {"claim": _text(called), "published_seed": seeds},
     )
+
+
+def _by_their_curves(claim: Claim, table: _Values) -> dict[int, float]:
+    """Return the claim's number by seed on the claimants' experiment that it is about; empty without one."""
+    for name, experiment in table.experiments.items():
+        if claim.applies(experiment) and not claim.versus and table.has(claim.statistic, name):
+            return {seed: each.value for seed, each in table.of(claim.statistic, name).items()}
+    return {}
 
 
 def _spread(values: np.ndarray, own: Sequence[int], seeds: Sequence[int], key: str) -> list[float]:

@@ -4,6 +4,7 @@ The files in ``data`` name their source and hold numbers alone. The authors' ste
 """
 
 import json
+from collections.abc import Collection
 from math import log
 from pathlib import Path
 
@@ -20,26 +21,28 @@ DATA = Path(__file__).with_name("data")
 STAGES_FROM = 100  # checkpoints before it are left out of stages by the LLC and by the Hessian
 SCALES = (3, 5, 10)  # of inputs out of distribution
 TOP = 3  # shares of W_pos that are called its largest, as in rllc.measures.structure
+WORKS = ("regression", "stages")  # that have curves here
 SEED = 1  # model seed of the paper's figures
 REGRESSION, LANGUAGE = "pairs", "mixture"  # distributions trained on, as the config calls them
 
 
-def published() -> dict[str, list[tuple[Experiment, Datasets]]]:
-    """Return the authors' experiments with their datasets, by work.
+def published(works: Collection[str] = WORKS) -> dict[str, list[tuple[Experiment, Datasets]]]:
+    """Return the authors' experiments with their datasets, by work: of those of these works that have any.
 
     "regression" has seeds 0 to 4: LLC, loss and mean squared prediction of all of them, the rest of seed
     1 alone. "stages" has one seed of the two-layer and of the one-layer language model, with LLC and loss
     alone. It has no stages of these LLCs, because smoothing their 499 checkpoints takes several seconds.
     """
-    return {
-        "regression": [
-            (Experiment("regression", "regression", 2, text=REGRESSION, steps=500_000), _regression())
-        ],
-        "stages": [
+    made = {}
+    if "regression" in works:
+        experiment = Experiment("regression", "regression", 2, text=REGRESSION, steps=500_000)
+        made["regression"] = [(experiment, _regression())]
+    if "stages" in works:
+        made["stages"] = [
             (_language("language", 2), _llc_and_loss("lm2")),
             (_language("language_1layer", 1), _llc_and_loss("lm1")),
-        ],
-    }
+        ]
+    return made
 
 
 def _read(name: str) -> pd.DataFrame:

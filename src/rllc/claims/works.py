@@ -39,7 +39,7 @@ def judge_works(
         datasets,
         numbers=[each for module in modules.values() for each in numbers_of(module)],
         repeat=REPEAT,
-        published=published(),
+        published=published(works),
         tell=log.info,
     )
     counts = Counter(made["verdict"].values.tolist())

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from rllc.claims.columns import CHANCE, INTERVAL
+from rllc.claims.columns import CHANCE, DECIDED, INTERVAL
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, rounded
 from rllc.figures.inputs import need, of_seeds
@@ -23,6 +23,7 @@ VERDICTS = {
     "not judged": ("#9C9C9C", "·"),
     "not reached": ("#D5D5D5", "–"),
 }
+LIGHT = ("not judged", "not reached")  # verdicts whose colour takes dark letters
 NEEDED = ("text", "family", "label", "unit", "at_least", "at_most", "value", "passes", "verdict")
 OPTIONAL = (
     "value_se",
@@ -98,7 +99,6 @@ def _bars(ax: Axes, data: xr.Dataset, families: Sequence[str]) -> None:
         for verdict, (color, _) in VERDICTS.items():
             if count := verdicts.count(verdict):
                 ax.barh(y, count, left=left, color=color, height=0.72, edgecolor="white", linewidth=0.8)
-                light = verdict in ("not reached", "not judged")
                 ax.text(
                     left + count / 2,
                     y,
@@ -106,7 +106,7 @@ def _bars(ax: Axes, data: xr.Dataset, families: Sequence[str]) -> None:
                     ha="center",
                     va="center",
                     fontsize=8,
-                    color="black" if light else "white",
+                    color="black" if verdict in LIGHT else "white",
                 )
                 left += count
     met = [verdict for verdict in VERDICTS if verdict in data["verdict"].values]
@@ -183,9 +183,7 @@ def _conditions(data: xr.Dataset) -> list[str]:
             "unless they fail."
         )
     if "control_verdict" in data:
-        same = (data["control_verdict"] == data["verdict"]) & data["verdict"].isin(
-            ["holds", "half", "does not"]
-        )
+        same = (data["control_verdict"] == data["verdict"]) & data["verdict"].isin(DECIDED)
         if bool(same.any()):
             said.append(f"The prior-only control gives the same verdict for {int(same.sum())} claims.")
     return [*said, *conditions.seeds(data)]

@@ -5,11 +5,12 @@ from html import escape
 import numpy as np
 import xarray as xr
 
-from rllc.figures.claims import VERDICTS, threshold
+from rllc.claims.columns import PASSES
+from rllc.claims.columns import VERDICTS as MEANING
+from rllc.figures.claims import LIGHT, VERDICTS, threshold
 from rllc.figures.drawing import Datasets, rounded
 from rllc.figures.inputs import need
 from rllc.figures.page import END, INK, WIDE, head
-from rllc.vocabulary import in_full
 
 INTRODUCTION = """<p>Each row is a statement about a model, judged on this study. Its number stands under it
 in words, and beside it with its standard error by training seed. A seed passes (✓) if the 95 % Student
@@ -17,8 +18,16 @@ interval lies within the bounds and fails (✗) if it lies beyond one. It is und
 estimates behind it are not reliable. <em>Chance</em> is the share of shuffles of the types of heads in which
 every seed passes; above 5 % a claim that does not fail is not judged. <em>Prior only</em> is the verdict by
 chains without the loss gradient.</p>"""
-SIGNS = {1: "✓", 0: "✗", -1: "–", -2: "?", -3: "·", -4: ""}
-LIGHT = 4  # verdicts from this one on have a light colour, and dark letters
+SIGNS = {  # of a seed, as of the verdict that it alone would give
+    PASSES[flag]: VERDICTS[verdict][1]
+    for flag, verdict in (
+        ("passes", "holds"),
+        ("fails", "does not"),
+        ("undecided", "undecided"),
+        ("not_judged", "not judged"),
+        ("not_reached", "not reached"),
+    )
+}
 COLUMNS = ("claim", "expected", "seeds", "chance", "prior only", "their own data", "verdict")
 
 
@@ -37,8 +46,8 @@ def claims_page(datasets: Datasets) -> str:
 def _style() -> str:
     badge = "padding:.1rem .4rem;border-radius:.3rem;white-space:nowrap"
     colors = "".join(
-        f".v{n}{{background:{color};color:{'#fff' if n < LIGHT else INK};{badge}}}"
-        for n, (color, _) in enumerate(VERDICTS.values())
+        f".v{n}{{background:{color};color:{INK if verdict in LIGHT else '#fff'};{badge}}}"
+        for n, (verdict, (color, _)) in enumerate(VERDICTS.items())
     )
     cells = "td.c,td.p{white-space:normal;text-align:left}td.c{min-width:18rem}td{vertical-align:top}"
     return f"{colors}{cells}small{{color:var(--soft)}}main{{max-width:80rem}}"
@@ -54,12 +63,9 @@ def _badge(verdict: str) -> str:
 def _verdicts(claims: xr.Dataset) -> str:
     """Return how many claims have each verdict, and what it means."""
     counts = claims["verdict"].values.tolist()
-    meaning = dict(
-        part.split(": ", 1) for part in in_full(claims["verdict"].attrs, "").split("; ") if ": " in part
-    )
     rows = [
         f"<tr><td class=w>{_badge(name)}</td><td>{counts.count(name)}</td><td "
-        f"class=w>{escape(meaning.get(name, ''))}</td></tr>"
+        f"class=w>{escape(MEANING[name])}</td></tr>"
         for name in VERDICTS
         if name in counts
     ]
@@ -113,8 +119,8 @@ def _row(claim: xr.Dataset) -> str:
 
 def _seed(one: xr.Dataset) -> str:
     """Return a seed's value, error and sign: "0: 0.51 ± 0.03 ✓"."""
-    sign = SIGNS[int(one["passes"])]
-    if not sign:
+    sign = SIGNS.get(int(one["passes"]))
+    if sign is None:  # the experiment does not have the seed
         return ""
     value = float(one["value"])
     number = rounded(value, float(one.get("value_se", np.nan))) if np.isfinite(value) else ""
