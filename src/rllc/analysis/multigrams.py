@@ -90,16 +90,20 @@ def _pooled(table: xr.Dataset, scope: str, random: np.random.Generator) -> tuple
     return correlation, p
 
 
-def correlation_within(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> float:
-    """Pearson's correlation of ranks within each group, centred."""
-    a, b = (np.concatenate([ranks(g) - (g.size + 1) / 2 for g in groups]) for groups in (x, y))
-    size = np.sqrt((a @ a) * (b @ b))
-    return float(a @ b / size) if size > 0 else NAN
+def correlation_within(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> np.ndarray:
+    """Return Pearson's correlation of ranks within each group [..., member], centred; NaN without any spread.
+
+    Ranks are halves of whole numbers, so that sums of their products are exact in any order.
+    """
+    a, b = (np.concatenate([ranks(g) - (g.shape[-1] + 1) / 2 for g in groups], axis=-1) for groups in (x, y))
+    size = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    product = (a * b).sum(-1)
+    return np.divide(product, size, out=np.full(product.shape, NAN), where=size > 0)
 
 
 def _p_value(x: Sequence[np.ndarray], y: Sequence[np.ndarray], random: np.random.Generator) -> float:
     """Share of orders within each group whose correlation is at least as large: of all where they are few."""
-    found = correlation_within(x, y)
+    found = float(correlation_within(x, y))
     if not np.isfinite(found):
         return NAN
     if len(x) == 1 and factorial(x[0].size) <= factorial(EXACT):

@@ -32,8 +32,7 @@ from rllc.analysis.curves import (
     spearman,
 )
 from rllc.analysis.head_types import INDUCTION_BEGINS
-from rllc.analysis.multigrams import FEWEST
-from rllc.analysis.ranks import ranks
+from rllc.analysis.multigrams import FEWEST, correlation_within
 from rllc.analysis.tokens import CLASSES, bracket_head
 from rllc.claims.claim import Experiment
 from rllc.claims.claim import claim as any_claim
@@ -109,11 +108,6 @@ def types_level_likelihood(run: Run) -> Number:
     return _between_types(run, last(_rllc(run, variable=LIKELIHOOD)))
 
 
-def _of_classification(run: Run, name: str) -> Number:
-    """Return a number of heads by their tokens in context, at the last checkpoint."""
-    return last(run.curve(f"classification.{name}"))
-
-
 def last_of(values: xr.DataArray) -> xr.DataArray:
     """Return what a dataset has at its last checkpoint."""
     return values.sortby("step").isel(step=-1, drop=True)
@@ -169,33 +163,21 @@ def _multigram_correlation(run: Run, layer: int | None) -> Number:
     It is at the last checkpoint of tokens in context. Ranks are taken within each seed and pooled, so it is
     one number for all seeds.
     """
-    upper, squares = 0.0, [0.0, 0.0]
-    count = 0
+    counts, levels = [], []
     for seed in run.datasets["tokens"]["seed"].values.tolist() if "tokens" in run.datasets else [run.seed]:
         one = run.like(seed=seed, readings=run.readings)
-        counts = last(one.curve("tokens.multigrams"))
-        kinds = one.types
-        heads = [
-            str(head)
-            for head in counts["head"].values[counts.notnull().values]
-            if kinds.sel(head=head) == "multigram" and (layer is None or layer_of(str(head)) == layer)
-        ]
-        step = int(one.dataset("tokens")["step"].max())
-        level = one.curve("rllc.rllc", heads=heads, distribution=run.text, to_step=step)
-        level = level.isel(step=-1, drop=True) if heads else level
-        count += len(heads)
-        pairs = [counts.sel(head=heads), level]
-        centred = [
-            xr.apply_ufunc(ranks, each, input_core_dims=[["head"]], output_core_dims=[["head"]])
-            - (len(heads) + 1) / 2
-            for each in pairs
-        ]
-        upper = upper + (centred[0] * centred[1]).sum("head")
-        squares = [total + (each**2).sum("head") for total, each in zip(squares, centred, strict=True)]
+        known = last(one.curve("tokens.multigrams")).dropna("head")
+        counted = known["head"].values.tolist()
+        chosen = [head for head in one.heads("multigram", layer=layer, at_least=0) if head in counted]
+        if chosen:
+            counts.append(known.sel(head=chosen).values)
+            levels.append(_with_tokens(one, chosen))
+    count = sum(map(len, counts))
     if count < FEWEST:
         where = "" if layer is None else f" in layer {layer}"
         raise NotJudged(f"needs {FEWEST} multigram heads{where}, has {count or 'none'}")
-    return upper / np.sqrt(squares[0] * squares[1])
+    made = correlation_within(counts, [level.transpose(..., "head").values for level in levels])
+    return xr.DataArray(made, dims=[dim for dim in levels[0].dims if dim != "head"])
 
 
 POOLED = "its error is by redraws of the rLLCs; before, it was taken as exact, and .486 did not reach .5"
@@ -221,7 +203,7 @@ def multigram_correlation(run: Run) -> Number:
     shuffle=False,  # of one number of all seeds; multigram_correlation_p is what chance gives
 )
 def multigram_correlation_p(run: Run) -> Number:
-    return _of_classification(run, "multigram_correlation_p")
+    return last(run.curve("classification.multigram_correlation_p"))
 
 
 @claim(
@@ -241,10 +223,6 @@ def multigram_correlation_both(run: Run) -> Number:
 claim = partial(any_claim, where=several_layers, family="clusters (F.5)")
 
 
-def _of_clusters(run: Run, name: str) -> Number:
-    return last(run.curve(f"clusters.{name}"))
-
-
 @claim(
     "Clusters of heads by their curves are their types (k-Shape)",
     source=f"{PAPER}, 4.1, fig 1",
@@ -252,7 +230,7 @@ def _of_clusters(run: Run, name: str) -> Number:
     at_least=0.5,
 )
 def types_cluster(run: Run) -> Number:
-    return _of_clusters(run, "rand_types_kshape")
+    return last(run.curve("clusters.rand_types_kshape"))
 
 
 @claim(
@@ -263,7 +241,7 @@ def types_cluster(run: Run) -> Number:
     at_least=0.5,
 )
 def types_cluster_shape(run: Run) -> Number:
-    return _of_clusters(run, "rand_types_shape")
+    return last(run.curve("clusters.rand_types_shape"))
 
 
 @claim(
@@ -273,7 +251,7 @@ def types_cluster_shape(run: Run) -> Number:
     at_least=0.8,
 )
 def first_split_layer1(run: Run) -> Number:
-    return _of_clusters(run, "first_split_layer1")
+    return last(run.curve("clusters.first_split_layer1"))
 
 
 @claim(
@@ -284,7 +262,7 @@ def first_split_layer1(run: Run) -> Number:
     at_least=0.5,
 )
 def first_split_layer0(run: Run) -> Number:
-    return _of_clusters(run, "first_split_layer0")
+    return last(run.curve("clusters.first_split_layer0"))
 
 
 @claim(
@@ -294,7 +272,7 @@ def first_split_layer0(run: Run) -> Number:
     at_least=0.5,
 )
 def induction_split(run: Run) -> Number:
-    return _of_clusters(run, "induction_split")
+    return last(run.curve("clusters.induction_split"))
 
 
 @claim(
@@ -305,7 +283,7 @@ def induction_split(run: Run) -> Number:
     shuffle=False,
 )
 def algorithms_agree(run: Run) -> Number:
-    return _of_clusters(run, "algorithms_agree")
+    return last(run.curve("clusters.algorithms_agree"))
 
 
 @claim(
@@ -316,7 +294,7 @@ def algorithms_agree(run: Run) -> Number:
     shuffle=False,
 )
 def standardising_harmless(run: Run) -> Number:
-    return _of_clusters(run, "standardizing_keeps")
+    return last(run.curve("clusters.standardizing_keeps"))
 
 
 @claim(
@@ -329,18 +307,13 @@ def standardising_harmless(run: Run) -> Number:
     shuffle=False,
 )
 def indices_useless(run: Run) -> Number:
-    _of_clusters(run, "indices_right")
+    last(run.curve("clusters.indices_right"))
     numbers = run.dataset("clusters").sizes["n_clusters"]
     pick = 1 / numbers
     chance = (1 - pick) ** 3 + 3 * pick * (1 - pick) ** 2
     raise NotJudged(
         f"chance passes: three indices that each pick one of {numbers} numbers at random pass in {chance:.0%}"
     )
-
-
-def _of_transfer(run: Run, name: str) -> Number:
-    """Return a number of the first seed's clusters in the other seeds."""
-    return last(run.curve(f"transfer.{name}"))
 
 
 @claim(
@@ -350,7 +323,7 @@ def _of_transfer(run: Run, name: str) -> Number:
     at_least=0.5,
 )
 def transfer(run: Run) -> Number:
-    return _of_transfer(run, "rand_types_mean")
+    return last(run.curve("transfer.rand_types_mean"))
 
 
 @claim(
@@ -360,7 +333,7 @@ def transfer(run: Run) -> Number:
     at_most=0.05,
 )
 def transfer_in_most(run: Run) -> Number:
-    return _of_transfer(run, "p_of_most")
+    return last(run.curve("transfer.p_of_most"))
 
 
 @claim(
@@ -370,7 +343,7 @@ def transfer_in_most(run: Run) -> Number:
     at_least=0,
 )
 def shape_transfers_best(run: Run) -> Number:
-    return _of_transfer(run, "shape_lead")
+    return last(run.curve("transfer.shape_lead"))
 
 
 # --- 4.2: heads specialise to data. The paper compares code with the training text, which here is largely
@@ -485,7 +458,7 @@ def induction_apart_on_code(run: Run) -> Number:
     given="induction_apart_on_code",
 )
 def code_head_syntactic(run: Run) -> Number:
-    return _of_classification(run, "code_head_letterless")
+    return last(run.curve("classification.code_head_letterless"))
 
 
 # --- App. B: tokens in context. A share of a head's tokens has the error of a binomial.
@@ -500,7 +473,7 @@ def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Num
 
     heads  how many it is the mean of
     """
-    share = _of_classification(run, name)
+    share = last(run.curve(f"classification.{name}"))
     count = run.settings_of("tokens").get("top", 0) * heads
     if not count:
         return share
@@ -516,7 +489,7 @@ def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Num
     at_least=1,
 )
 def types_by_tokens(run: Run) -> Number:
-    return _of_classification(run, "types_by_tokens")
+    return last(run.curve("classification.types_by_tokens"))
 
 
 @claim(
@@ -540,7 +513,7 @@ def dyck_pure(run: Run) -> Number:
     shuffle=False,
 )
 def dyck_three(run: Run) -> Number:
-    return _of_classification(run, "dyck_heads")
+    return last(run.curve("classification.dyck_heads"))
 
 
 @claim(
@@ -552,7 +525,7 @@ def dyck_three(run: Run) -> Number:
     shuffle=False,
 )
 def dyck_three_layer0(run: Run) -> Number:
-    return _of_classification(run, "dyck_heads_layer0")
+    return last(run.curve("classification.dyck_heads_layer0"))
 
 
 @claim(
@@ -563,7 +536,7 @@ def dyck_three_layer0(run: Run) -> Number:
     shuffle=False,
 )
 def dyck_attends_opener(run: Run) -> Number:
-    return _of_classification(run, "dyck_attends_opener")
+    return last(run.curve("classification.dyck_attends_opener"))
 
 
 @claim(
@@ -574,7 +547,7 @@ def dyck_attends_opener(run: Run) -> Number:
     shuffle=False,
 )
 def dyck0_diffuse(run: Run) -> Number:
-    return _of_classification(run, "dyck_diffuse")
+    return last(run.curve("classification.dyck_diffuse"))
 
 
 @claim(
@@ -597,7 +570,7 @@ def skip_head(run: Run) -> Number:
     shuffle=False,
 )
 def ngram_order(run: Run) -> Number:
-    return _of_classification(run, "ngram_order")
+    return last(run.curve("classification.ngram_order"))
 
 
 @claim(
@@ -643,7 +616,7 @@ def dyck_late(run: Run) -> Number:
     shuffle=False,
 )
 def enrichment(run: Run) -> Number:
-    return _of_classification(run, "enrichment")
+    return last(run.curve("classification.enrichment"))
 
 
 # --- B.2.2: induction heads form one after the other; all need two of them.
@@ -778,10 +751,6 @@ def l1_decrease_groups(run: Run) -> Number:
     return gains[0] - gains[1]
 
 
-def _patching(run: Run, name: str, **labels: str) -> Number:
-    return last(run.curve(f"path_patching.{name}", **labels))
-
-
 @claim(
     "Ablating the bracket head raises the loss on closing brackets sharply",
     source=f"{PAPER}, fig 6",
@@ -790,7 +759,7 @@ def _patching(run: Run, name: str, **labels: str) -> Number:
     at_least=0.5,
 )
 def dyck_ablation(run: Run) -> Number:
-    return _patching(run, "ablated_least")
+    return last(run.curve("path_patching.ablated_least"))
 
 
 @claim(
@@ -801,7 +770,7 @@ def dyck_ablation(run: Run) -> Number:
     at_least=0.05,
 )
 def path_nested(run: Run) -> Number:
-    return _patching(run, "path", brackets="nested")
+    return last(run.curve("path_patching.path", brackets="nested"))
 
 
 @claim(
@@ -811,7 +780,7 @@ def path_nested(run: Run) -> Number:
     at_most=0.25,
 )
 def path_onset(run: Run) -> Number:
-    return _patching(run, "path_onset")
+    return last(run.curve("path_patching.path_onset"))
 
 
 @claim(
@@ -821,7 +790,7 @@ def path_onset(run: Run) -> Number:
     at_most=0.2,
 )
 def path_unnested_small(run: Run) -> Number:
-    return _patching(run, "path_share", brackets="unnested")
+    return last(run.curve("path_patching.path_share", brackets="unnested"))
 
 
 @claim(
@@ -831,11 +800,7 @@ def path_unnested_small(run: Run) -> Number:
     at_least=1.5,
 )
 def path_unnested_transient(run: Run) -> Number:
-    return _patching(run, "path_transient", brackets="unnested")
-
-
-def _of_composition(run: Run, name: str) -> Number:
-    return last(run.curve(f"kcomposition.{name}"))
+    return last(run.curve("path_patching.path_transient", brackets="unnested"))
 
 
 @claim(
@@ -845,7 +810,7 @@ def _of_composition(run: Run, name: str) -> Number:
     at_least=0.9,
 )
 def kcomp_turnaround(run: Run) -> Number:
-    return _of_composition(run, "turnaround")
+    return last(run.curve("kcomposition.turnaround"))
 
 
 @claim(
@@ -855,7 +820,7 @@ def kcomp_turnaround(run: Run) -> Number:
     at_least=0.8,
 )
 def kcomp_coupled(run: Run) -> Number:
-    return _of_composition(run, "coupled")
+    return last(run.curve("kcomposition.coupled"))
 
 
 @claim(
@@ -866,16 +831,12 @@ def kcomp_coupled(run: Run) -> Number:
 )
 def current_kcomp_spike(run: Run) -> Number:
     run.heads("current-token", layer=0)
-    return _of_composition(run, "current_spike")
+    return last(run.curve("kcomposition.current_spike"))
 
 
 # --- C.1: the whole model's LLC on other texts.
 
 claim = partial(any_claim, where=several_layers, family="other texts (C.1)")
-
-
-def _of_domains(run: Run, name: str) -> Number:
-    return last(run.curve(f"domains.{name}"))
 
 
 @claim(
@@ -885,7 +846,7 @@ def _of_domains(run: Run, name: str) -> Number:
     at_least=0.9,
 )
 def shifted_copies(run: Run) -> Number:
-    return _of_domains(run, "least_correlation")
+    return last(run.curve("domains.least_correlation"))
 
 
 @claim(
@@ -895,7 +856,7 @@ def shifted_copies(run: Run) -> Number:
     at_least=0,
 )
 def code_is_exception(run: Run) -> Number:
-    return _of_domains(run, "correlation_gap")
+    return last(run.curve("domains.correlation_gap"))
 
 
 @claim(
@@ -905,7 +866,7 @@ def code_is_exception(run: Run) -> Number:
     at_least=0,
 )
 def science_fall(run: Run) -> Number:
-    return _of_domains(run, "science_fall")
+    return last(run.curve("domains.science_fall"))
 
 
 @claim(
@@ -916,7 +877,7 @@ def science_fall(run: Run) -> Number:
     at_most=0.25,
 )
 def boundaries_kept(run: Run) -> Number:
-    return _of_domains(run, "boundary_shift")
+    return last(run.curve("domains.boundary_shift"))
 
 
 # --- App. D: Hessian and Fisher information.
