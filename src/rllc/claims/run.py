@@ -4,7 +4,6 @@ The same object stands for the estimates, for redraws of them by their errors, f
 and for runs in which the types of heads are shuffled. A claim's function does not see which.
 """
 
-import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ import xarray as xr
 
 from rllc.analysis.curves import LAST_STEP, NotJudged
 from rllc.analysis.needs import NEEDS
+from rllc.analysis.recorded import recorded
 from rllc.claims.claim import Experiment
 from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.verdicts import sound
@@ -197,7 +197,7 @@ class Run:
             )
         known = error is not None and bool(np.isfinite(error.where(value.notnull(), 0.0)).all())
         share = NAN if fault is None else float(fault.mean())
-        seeded = bool(json.loads(data.attrs.get("sampling", "{}")).get("seeded"))
+        seeded = bool(recorded(data, "sampling").get("seeded"))
         reading = Reading(
             variable, share, error is not None, known, seeded, controlled, float(value["step"][-1])
         )
@@ -258,7 +258,7 @@ class Run:
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the settings that a dataset was measured with, as it records them."""
-        return json.loads(self.dataset(name).attrs.get(name, "{}"))
+        return recorded(self.dataset(name), name)
 
     def _at(self, values: xr.DataArray, variable: str, labels: Mapping[str, Any]) -> xr.DataArray:
         """Return the values at the labels, without dims of one label and without other coordinates."""
@@ -320,7 +320,7 @@ def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
     if f"{variable}_dof" in data:
         return data[f"{variable}_dof"]
     for section in ("hessian", "fisher"):
-        probes = json.loads(data.attrs.get(section, "{}")).get("probes")
+        probes = recorded(data, section).get("probes")
         if probes:
             return float(probes - 1)
     return float("inf")

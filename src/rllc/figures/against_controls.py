@@ -3,7 +3,7 @@
 import xarray as xr
 
 from rllc.analysis.comparison import curvature_prediction, shrinkage
-from rllc.figures.conditions import recorded
+from rllc.analysis.recorded import recorded
 from rllc.figures.drawing import Datasets
 
 

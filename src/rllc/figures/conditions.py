@@ -3,23 +3,18 @@
 A function returns a list of sentences, empty where nothing needs to be said.
 """
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import held_out
 from rllc.figures.inputs import faulty
 from rllc.vocabulary import STATUS
 
-LEVEL = (
-    "n_beta",
-    "localization",
-    "step_size",
-    "reference_norm",
-)  # settings on which an estimate's level depends
+# Settings on which an estimate's level depends.
+LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
 SEVERAL = 3  # cells that are each named
 BANDS = "Bands: one Monte Carlo standard error, given the minibatches."
 
@@ -97,11 +92,6 @@ def missing(drawn: xr.Dataset, *names: str) -> list[str]:
         bad = [f"{codes[n]} {STATUS[n]}" for n in range(1, len(STATUS)) if codes[n]]
         sentences += [f"Chains that failed: {', '.join(bad)} of {codes.sum()}."] if bad else []
     return sentences
-
-
-def recorded(dataset: xr.Dataset, section: str) -> dict[str, Any]:
-    """Return the settings that a dataset was made with (attribute, JSON); empty if absent."""
-    return json.loads(dataset.attrs.get(section, "{}"))
 
 
 def _cells(wrong: xr.DataArray) -> str:

@@ -1,11 +1,11 @@
 """How much held-out text is under a figure: what of one's own was read, and where there is little of any."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures.inputs import distribution_labels
 
 OWN = ("files", "hub")  # sources of text that is the user's to enlarge
@@ -33,7 +33,7 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
     """
     if "distribution" not in drawn.coords:
         return ""
-    setting, every = json.loads(source.attrs.get("sampling", "{}")), _held_out(source)
+    setting, every = recorded(source, "sampling"), _held_out(source)
     count = drawn_by_chain(setting)
     sentences = []
     for name, label in distribution_labels(drawn).items():
@@ -50,6 +50,6 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
 
 def _held_out(dataset: xr.Dataset) -> dict[str, dict]:
     """What is held out of each text, as far as the dataset knows."""
-    inputs = json.loads(dataset.attrs.get("inputs", "{}"))
+    inputs = recorded(dataset, "inputs")
     facts = {name: each.get("held_out", {}) for name, each in inputs.items() if isinstance(each, dict)}
     return {name: each for name, each in facts.items() if "documents" in each}

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.highlights import DRAWN, EXCERPTS, GREATEST, REPEATS
+from rllc.analysis.recorded import recorded
 from rllc.figures import stage_bands
-from rllc.figures.conditions import recorded
 from rllc.figures.drawing import NAN, Datasets, Finding
 from rllc.figures.findings import over_seeds
 from rllc.figures.stage_bands import BASE

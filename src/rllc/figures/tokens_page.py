@@ -6,9 +6,9 @@ from html import escape
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.analysis.tokens import token_classes
 from rllc.figures import inputs
-from rllc.figures.conditions import recorded
 from rllc.figures.drawing import Datasets, Seeds
 from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads.tokens import ORANGES, PATTERNS

@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.findings import over_seeds
@@ -56,7 +57,7 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
             Row("loss added (nats)", added, named, f"path from {senders.replace('+', ', ') or 'no head'}")
         )
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
-    made = conditions.recorded(datasets["brackets"], "brackets")
+    made = recorded(datasets["brackets"], "brackets")
     return Drawing(
         figure,
         data,

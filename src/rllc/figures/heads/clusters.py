@@ -11,13 +11,12 @@ from matplotlib.patches import Rectangle
 from rllc.analysis.partitions import adjusted_rand
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import NAN, Datasets, Drawing, Finding, Name, Seed
+from rllc.figures.findings import known
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
-from rllc.figures.heads.head_findings import known
 from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
 WIDTH = 2.3  # inches of a panel of curves
 ALL, INTERPOLATED = "all heads", "interpolated"
-MOST = 8  # findings
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
@@ -170,7 +169,7 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
     for k in numbers.tolist() if one["scope"].item() == scope else ():
         best = float(silhouette.sel(n_clusters=k).max())
         found.append(Finding(f"highest silhouette of an algorithm, k = {k}", best))
-    return known(found)[:MOST]
+    return known(found)
 
 
 def agreement(a: np.ndarray, b: np.ndarray) -> float:

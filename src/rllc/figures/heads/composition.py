@@ -5,8 +5,8 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
-from rllc.figures.findings import over_seeds
-from rllc.figures.heads.head_findings import at_end, at_step, described, known
+from rllc.figures.findings import known, over_seeds
+from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
 from rllc.figures.stage_bands import bands, curves_of
 

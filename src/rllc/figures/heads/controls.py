@@ -7,11 +7,11 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.comparison import rank_correlation, shrinkage
+from rllc.analysis.recorded import recorded
 from rllc.analysis.regime import MEANINGS, meaning
 from rllc.figures import against_controls, conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
-from rllc.figures.findings import percent
-from rllc.figures.heads.head_findings import known
+from rllc.figures.findings import known, percent
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 
 LOOKS = {
@@ -29,7 +29,6 @@ LOOKS = {
         {"linestyle": ":", "marker": "s", "linewidth": 0.9, "markersize": 2.5},
     ),
 }
-MOST = 8  # findings
 CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
@@ -100,7 +99,7 @@ def control_gradient_off(
 
 
 def _by_norm(rllc: xr.Dataset) -> bool:
-    return conditions.recorded(rllc, "sampling").get("reference_norm") is not None
+    return recorded(rllc, "sampling").get("reference_norm") is not None
 
 
 def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
@@ -126,7 +125,7 @@ def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
         if "curvature_prediction" in one:
             ratio = (one["curvature_prediction"] / one["rllc"]).median()
             predictions.append(Finding(f"curvature prediction over rLLC, median, {name}", float(ratio)))
-    return known([*found, *drifts, *_by_scale(drawn), *orders[:1], *predictions[:1]])[:MOST]
+    return known([*found, *drifts, *_by_scale(drawn), *orders[:1], *predictions[:1]])
 
 
 def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import xarray as xr
 
 from rllc.analysis.comparison import rank_correlation
+from rllc.analysis.recorded import recorded
 from rllc.figures import against_controls, conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
-from rllc.figures.findings import over_seeds
-from rllc.figures.heads.head_findings import LISTED, at_end, at_step, known
+from rllc.figures.findings import known, over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step
 from rllc.figures.heads.head_findings import labels as labelled
 from rllc.figures.panels import Panel, Row, by_seed, curve, layer_panels, sheet
 
@@ -85,7 +86,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
     figure, _ = sheet(
         [Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), margin=2.6, sharex=True, sharey="row"
     )
-    last, made = at_end(data, "fim_trace"), conditions.recorded(datasets["fisher"], "fisher")
+    last, made = at_end(data, "fim_trace"), recorded(datasets["fisher"], "fisher")
     count = made.get("probes", 0) * made.get("batch_size", 0)
     return Drawing(
         figure,

@@ -123,11 +123,6 @@ def without_gradient(rllc: xr.Dataset) -> list[Finding]:
     return [Finding(label, middle, unit="%")] if np.isfinite(middle) else []
 
 
-def known(findings: list[Finding]) -> list[Finding]:
-    """Return the findings that have a value."""
-    return [finding for finding in findings if np.isfinite(finding.value)]
-
-
 def geometric_ratios(refinement: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
     """Return the ratio of the rLLCs on two distributions of induction and of multigram heads, at the end.
 

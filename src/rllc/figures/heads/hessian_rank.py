@@ -5,6 +5,7 @@ from collections.abc import Callable
 import xarray as xr
 from matplotlib.axes import Axes
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import over_seeds
@@ -34,7 +35,7 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
     name = inputs.one_distribution(data, distribution)
     text = inputs.one_label(data, name)
     data = data[[*NAMES, *BOUNDS, *ENDS]].sel(distribution=name)
-    made, rows = conditions.recorded(datasets["hessian_rank"], "hessian_rank"), []
+    made, rows = recorded(datasets["hessian_rank"], "hessian_rank"), []
     for _, suffix, one in by_seed(data):
         panels = [
             Panel(f"{label} range{suffix}", _curves(cell), under=_bracket(cell), over=_counts)

@@ -10,14 +10,13 @@ from matplotlib.axes import Axes
 from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seeds
-from rllc.figures.findings import over_seeds
-from rllc.figures.heads.head_findings import LISTED, at_end, at_step, known, labels
+from rllc.figures.findings import MOST, known, over_seeds
+from rllc.figures.heads.head_findings import LISTED, at_end, at_step, labels
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
 ALSO = ("rllc_se", *BY_CHAIN, "status", "verdict")
 RIVAL = {"color": style.TYPE_COLORS["multigram"], "marker": "s", "linestyle": "--"}
 SCORE = {"color": "#333333", "linestyle": "-"}
-MOST = 8  # findings
 LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")
 
 

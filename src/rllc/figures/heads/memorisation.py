@@ -5,6 +5,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.multigrams import FEWEST
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.findings import over_seeds
@@ -28,7 +29,7 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     )
     found = inputs.of_seeds(inputs.need(datasets, "classification", "multigram_spearman"), seeds)
     rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se")
-    name = conditions.recorded(datasets["classification"], "classification").get("distribution")
+    name = recorded(datasets["classification"], "classification").get("distribution")
     name = inputs.one_distribution(rllc, name)
     at = {dim: tokens[dim] for dim in ("seed", "step", "head")}
     estimates = rllc[["rllc", "rllc_se"]].sel(distribution=name).sel(at)

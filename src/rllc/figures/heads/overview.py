@@ -6,10 +6,12 @@ from matplotlib.axes import Axes
 
 from rllc.analysis.multigrams import SCOPES
 from rllc.analysis.partitions import adjusted_rand
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
+from rllc.figures.findings import known
 from rllc.figures.heads.clusters_named import look_of
-from rllc.figures.heads.head_findings import at_end, highest, known
+from rllc.figures.heads.head_findings import at_end, highest
 from rllc.figures.heads.memorisation import NUMBERS
 from rllc.figures.panels import Panel, draw, of_heads, together
 
@@ -80,7 +82,7 @@ def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int 
 def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
     """That of multigram heads of both layers at the end, where it is of this distribution."""
     made = datasets.get("classification")
-    if made is None or conditions.recorded(made, "classification").get("distribution", name) != name:
+    if made is None or recorded(made, "classification").get("distribution", name) != name:
         return {}
     cell = made[NUMBERS].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
     return dict(cell.reset_coords(drop=True).data_vars)

@@ -8,12 +8,11 @@ import xarray as xr
 from rllc.analysis.staggered import induction_heads, others, together
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import over_seeds
+from rllc.figures.findings import MOST, over_seeds
 from rllc.figures.heads.head_findings import at_end, at_step, highest
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
 
 PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "^", "linestyle": ":"}
-MOST = 8  # findings
 
 
 @style.styled

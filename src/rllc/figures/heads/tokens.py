@@ -8,12 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from rllc.analysis.recorded import recorded
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.excerpt import Example, examples, level, one_line, shown, visible
-from rllc.figures.findings import over_seeds, percent
-from rllc.figures.heads.head_findings import at_end, at_step, described, known
+from rllc.figures.findings import MOST, known, over_seeds, percent
+from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
 from rllc.figures.panels import by_seed
 
@@ -28,7 +29,6 @@ PATTERNS = {
 }
 ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
 BLUE = "#0b4f9e"
-MOST = 8  # findings
 TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
 
 
@@ -124,7 +124,7 @@ def _bars(ax: Axes, one: xr.Dataset) -> None:
 
 def _ablated(tokens: xr.Dataset) -> list[str]:
     """Return how tokens were chosen, with the numbers of the dataset where it has them."""
-    values = conditions.recorded(tokens, "tokens")
+    values = recorded(tokens, "tokens")
     side = "training" if "train_blocks" in tokens.attrs.get("inputs", "") else "held-out"
     known = {"top", "searched"} <= {*values}
     which, among = (
@@ -181,7 +181,7 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
         figure,
         data.expand_dims(seed=[int(one["seed"])]),
         "Tokens in context of some heads: three examples of each head's main pattern.",
-        known(found)[:MOST],
+        known(found),
         [
             *_ablated(datasets["tokens"]),
             "White on blue: the predicted token; above: its rise in loss without the head.",

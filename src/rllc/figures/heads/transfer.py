@@ -8,14 +8,14 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
+from rllc.figures.findings import known
 from rllc.figures.heads import head_findings
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
-from rllc.figures.heads.head_findings import at_end, known
+from rllc.figures.heads.head_findings import at_end
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
 
 SHAPE = "sbd_kmeans"
 WIDTH = 2.8  # inches of a panel of curves
-MOST = 8  # findings
 SHORT = {"previous-token": "p", "current-token": "c", "induction": "i", "multigram": "m", "unknown": "?"}
 LETTERS = "i induction, p previous-token, c current-token, m multigram"
 
@@ -131,7 +131,7 @@ def _findings(one: xr.Dataset, types: xr.DataArray, seed: int) -> list[Finding]:
         label = f"adjusted Rand index with the types of seed {seed}, {scope}, k = {number}"
         found.append(Finding(label, float(cell["rand_types"])))
         found.append(Finding(f"p of the index of {scope}", float(cell["p"])))
-    return known(found)[:MOST]
+    return known(found)
 
 
 def _too_few(one: xr.Dataset, types: xr.DataArray) -> list[str]:

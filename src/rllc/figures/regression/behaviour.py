@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 from matplotlib.lines import Line2D
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.findings import at_end, known, largest, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import law, of_sequences, of_stages, recorded, staged
+from rllc.figures.regression.inputs import law, of_sequences, of_stages, staged
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}

@@ -1,11 +1,11 @@
 """What figures of in-context regression read off the datasets beside curves, and their conditions."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures.drawing import Datasets
 from rllc.figures.stage_bands import BASE, bands, of_curve
 from rllc.figures.stage_bands import of_stages as of_bands
@@ -32,11 +32,6 @@ def of_stages(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> l
 def called(setting: str) -> str:
     """Return what a sampling setting is called in figures."""
     return PUBLISHED if setting == BASE else setting
-
-
-def recorded(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
-    """The settings that a measure recorded; empty where it recorded none."""
-    return json.loads(dataset.attrs.get(section, "{}"))
 
 
 def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:

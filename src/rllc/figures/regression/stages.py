@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from rllc.analysis.distance import free_distance
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import at_end, fitting, largest, over_seeds
@@ -119,7 +120,7 @@ def regression_sampled_loss(
     data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off", "init_loss"))
     data["weight_norm"] = _any_distribution(base["weight_norm"])
     for each, source in settings.items():
-        end, values = _end(each), conditions.recorded(source, "sampling")
+        end, values = _end(each), recorded(source, "sampling")
         at_center = data[f"init_loss{end}"]
         data[f"sampled_loss{end}"] = at_center + data[f"llc{end}"] / values["n_beta"]
         data[f"sampled_loss{end}_se"] = data[f"llc{end}_se"] / values["n_beta"]

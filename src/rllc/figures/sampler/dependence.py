@@ -14,6 +14,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, headed
 from rllc.figures.findings import known, percent
@@ -46,7 +47,7 @@ def _measured(
 
 def _conditions(data: xr.Dataset) -> list[str]:
     """Return the setting of every kind of component, the chains, and the training seed."""
-    values = conditions.recorded(data, "dependence")
+    values = recorded(data, "dependence")
     settings = [
         f"Setting of {KINDS[kind]}: n_beta {each['n_beta']:g}, localization {each['localization']:g}, "
         f"step_size {each['step_size']:g}, batch_size {each['batch_size']}."

@@ -1,0 +1,11 @@
+"""The settings that a dataset was made with, as it records them."""
+
+import json
+from typing import Any
+
+import xarray as xr
+
+
+def recorded(dataset: xr.Dataset, section: str) -> dict[str, Any]:
+    """Return the settings of a section (attribute, JSON), as ``sampling``; empty if absent."""
+    return json.loads(dataset.attrs.get(section, "{}"))
