@@ -1,4 +1,4 @@
-"""How far values of heads tell their types apart: numbers over the last axis, for claims.
+"""Measure how well values of heads separate their types: numbers over the last axis, for claims.
 
 A function gets values [..., head], the types of these heads and their layers, and gives values [...].
 """

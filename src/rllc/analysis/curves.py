@@ -24,7 +24,7 @@ LAST_STEP = "last_step"  # scalar coordinate of a curve: the last checkpoint at 
 
 
 class NotJudged(ValueError):
-    """There is no such number here; the message says why, as "needs two induction heads, has 1"."""
+    """The number does not exist. The message says why: "needs two induction heads, has 1"."""
 
 
 def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
@@ -83,7 +83,7 @@ def last(curve: xr.DataArray) -> xr.DataArray:
     """Return the value at the last checkpoint. Raises NotJudged where that has none."""
     _some(curve)
     if LAST_STEP in curve.coords and int(curve["step"][-1]) < int(curve[LAST_STEP]):
-        raise NotJudged(f"there is no value at step {int(curve[LAST_STEP]):,}")
+        raise NotJudged(f"the last checkpoint, step {int(curve[LAST_STEP]):,}, has no value")
     return curve.isel(step=-1, drop=True)
 
 

@@ -1,4 +1,4 @@
-"""What a variable of an analysis needs to have a value, as an attribute that tables of claims quote."""
+"""The attribute that says what a variable needs to have a value. Tables of claims quote it."""
 
 from collections.abc import Mapping
 

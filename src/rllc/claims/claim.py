@@ -1,4 +1,4 @@
-"""What a claim is: a text with its source and threshold on a function of a run."""
+"""Claims: the decorator that puts a text, a source and bounds on a function of a run."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from rllc.run.writable import closed
 
 SECRET = r"(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$"
 # Where threads run and how many there may be: bound threads share one core with those of all other jobs, and
-# with fewer threads than the config says a sum is taken in other pieces. PYTHONOPTIMIZE drops docstrings,
-# which hold the reasons why a statistic is undefined. NVIDIA's and torch's switches overrule the config's
-# `precision`. What picks a processor's instructions (ATEN_CPU_CAPABILITY, MKL_CBWR) is set on purpose.
+# with fewer threads than the config says a sum is taken in other pieces. PYTHONOPTIMIZE drops assertions and
+# docstrings. NVIDIA's and torch's switches overrule the config's `precision`. What picks a processor's
+# instructions (ATEN_CPU_CAPABILITY, MKL_CBWR) is set on purpose.
 DROPPED = re.compile(
     r"(OMP|GOMP|KMP)_|MKL_(DYNAMIC|DOMAIN_NUM_THREADS)$|PYTHON(OPTIMIZE|INSPECT)$"
     r"|NVIDIA_TF32_OVERRIDE$|TORCH_ALLOW_TF32_CUBLAS_OVERRIDE$"
