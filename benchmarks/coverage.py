@@ -28,7 +28,7 @@ from rllc.estimator.refined import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.transformer import Architecture
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import next_token_batch
 from rllc.validation import toys
 from rllc.validation.networks import Inputs
@@ -50,7 +50,7 @@ def well(weights: dict, batch: torch.Tensor) -> torch.Tensor:
     return 3 + batch * (0.5 * torch.from_numpy(CURVATURE) * w**2 + torch.from_numpy(SLOPE) * w).sum()
 
 
-def exact(setting: Setting) -> float:
+def exact(setting: SamplerConfig) -> float:
     """The mean estimate on the well from the law of the discretised chain, its way down the slope too."""
     law = {name: getattr(setting, name) for name in ("n_beta", "localization", "step_size", "draws")}
     _, variance, a = variances(CURVATURE, **law)
@@ -61,9 +61,9 @@ def exact(setting: Setting) -> float:
     return setting.n_beta * rise[setting.burn_in :].mean()
 
 
-def problems(seed: int) -> Iterator[tuple[str, Setting, tuple, float | None]]:
+def problems(seed: int) -> Iterator[tuple[str, SamplerConfig, tuple, float | None]]:
     """Name, setting, (chains, pairs) to be called with the setting, and the truth where it is known."""
-    sgld = partial(Setting, chains=CHAINS, pairs=PAIRS, seed=seed)
+    sgld = partial(SamplerConfig, chains=CHAINS, pairs=PAIRS, seed=seed)
     zero, one = {"w": torch.zeros(24, dtype=torch.float64)}, [torch.ones((), dtype=torch.float64)]
     for n_beta, localization, step_size, extent in (
         (30, 200, 1e-3, DRAWS), (30, 200, 1e-3, {"draws": 20, "burn_in": 0}), (300, 200, 1e-3, DRAWS),
@@ -96,7 +96,7 @@ def generic(loss, weights, batches, **parts) -> tuple:
     return partial(sample, *at, **parts), partial(sample_pairs, *at, ["full"], **parts)
 
 
-def replicated(setting: Setting, calls: tuple, count: int) -> list[tuple[np.ndarray, ...]]:
+def replicated(setting: SamplerConfig, calls: tuple, count: int) -> list[tuple[np.ndarray, ...]]:
     """x and y [chain, draw], rises [group, pair] and variances [group] of every replicate."""
     chains, pairs = calls
     many = replace(setting, chains=count * CHAINS, pairs=0)
@@ -110,7 +110,7 @@ def replicated(setting: Setting, calls: tuple, count: int) -> list[tuple[np.ndar
     ]
 
 
-def row(name: str, setting: Setting, calls: tuple, truth: float | None, count: int) -> dict:
+def row(name: str, setting: SamplerConfig, calls: tuple, truth: float | None, count: int) -> dict:
     """A row of the table."""
     memory, values = memory_of(setting), []
     samples = replicated(setting, calls, count)
@@ -141,7 +141,7 @@ def with_new_minibatches(count: int, first: int) -> Iterator[dict]:
     random = np.random.default_rng(first)
     zero = {"w": torch.zeros(24, dtype=torch.float64)}
     setting = {"n_beta": 30, "localization": 200, "step_size": 1e-3}
-    truth = exact(Setting(**setting, chains=CHAINS, **DRAWS))
+    truth = exact(SamplerConfig(**setting, chains=CHAINS, **DRAWS))
     for own in (True, False):
         values = []
         for seed in range(first * count, (first + 1) * count):

@@ -27,13 +27,13 @@ from rllc.estimator.refined import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.loss import next_token_loss
-from rllc.setting import LEAST_CHAINS, Setting
+from rllc.sampler_config import LEAST_CHAINS, SamplerConfig
 
 N_BETA = (30.0, 60.0, 100.0, 250.0, 1000.0)
 PAIRS, CALLS = 4, 2000
 
 
-def rows(names: list[str], setting: Setting, chains: Callable, pairs: Callable) -> list[str]:
+def rows(names: list[str], setting: SamplerConfig, chains: Callable, pairs: Callable) -> list[str]:
     """Lines of the table, one for each component."""
     stride, of_call = stride_of_look(setting), replace(setting, chains=LEAST_CHAINS, pairs=PAIRS)
     chains(setting=replace(setting, chains=1))  # the first call allocates
@@ -97,7 +97,7 @@ def main() -> None:
     print("| n_beta | component | shared | used | CPU | variance | work |")
     print("|---|---|---|---|---|---|---|")
     for n_beta in N_BETA:
-        setting = Setting(**published | {"n_beta": n_beta}, chains=options.chains, draws=30, burn_in=10)
+        setting = SamplerConfig(**published | {"n_beta": n_beta}, chains=options.chains, draws=30, burn_in=10)
         of_heads = partial(sample_heads, *at, heads=heads), partial(sample_head_pairs, *at, heads)
         print(*rows(heads, setting, *of_heads), sep="\n", flush=True)
         whole = (

@@ -36,7 +36,7 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch, Examples, next_token_batch
 
 SMALL = Architecture(2, 2, 32, 16, n_ctx=128, d_vocab=5000)
@@ -89,7 +89,7 @@ def tests(case: Case) -> None:
 
 
 def sampling(case: Case) -> None:
-    setting = Setting(**PUBLISHED, chains=2, draws=3)
+    setting = SamplerConfig(**PUBLISHED, chains=2, draws=3)
     loss = next_token_loss(case.architecture)
     components = {head: masks(head, case.architecture) for head in case.heads}
     found = {}
@@ -115,7 +115,7 @@ def sampling(case: Case) -> None:
 
 def speed(case: Case) -> None:
     every = [f"{layer}:{head}" for layer in range(2) for head in range(case.architecture.n_heads)]
-    setting = Setting(**PUBLISHED, chains=4, draws=6)
+    setting = SamplerConfig(**PUBLISHED, chains=4, draws=6)
     print("| heads | precision | bytes of logits | ms per draw | peak GB |\n|---|---|---|---|---|")
     for heads in ([case.heads[0]], [case.heads[1]], every):
         for precision in PRECISIONS:

@@ -24,7 +24,7 @@ from rllc.estimator.refined import sample_heads
 from rllc.models.initial import initial_weights
 from rllc.models.onednn import onednn
 from rllc.models.transformer import Architecture
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Examples, batches_of
 
 BATCH = 8
@@ -73,7 +73,7 @@ def milliseconds(a: Architecture, heads: list[str], chains: int, draws: int) -> 
 
     def seconds(count: int) -> float:
         begun = time.process_time()
-        setting = Setting(**PUBLISHED, chains=chains, draws=count)
+        setting = SamplerConfig(**PUBLISHED, chains=chains, draws=count)
         sample_heads(weights, a, batches, heads=heads, setting=setting)
         return time.process_time() - begun
 

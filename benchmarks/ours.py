@@ -22,7 +22,7 @@ from rllc.estimator.refined import estimate_heads
 from rllc.models.components import masks
 from rllc.models.device import computing
 from rllc.models.loss import next_token_loss
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 class Clocked(list):
@@ -52,7 +52,7 @@ def main() -> None:
     weights, architecture, batches, setting = read(options.case)
     components = options.components.split(",")
     batches = Clocked(batches)
-    setting = Setting(**setting, chains=options.chains, draws=options.draws)
+    setting = SamplerConfig(**setting, chains=options.chains, draws=options.draws)
     with computing(options.device, options.precision) as place:
         weights = place(weights)
         begun, wall = time.process_time(), time.perf_counter()

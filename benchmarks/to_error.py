@@ -32,8 +32,8 @@ from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, shapes
+from rllc.sampler_config import SamplerConfig
 from rllc.seeds import generator
-from rllc.setting import Setting
 from rllc.store import manifest
 from rllc.store.blocks import examples
 from rllc.store.checkpoints import load
@@ -62,7 +62,9 @@ def study(results: Path) -> tuple[dict, Architecture, list]:
     )
 
 
-def plans(options: argparse.Namespace) -> Iterator[tuple[str, list[str], Setting, tuple[Callable, Callable]]]:
+def plans(
+    options: argparse.Namespace,
+) -> Iterator[tuple[str, list[str], SamplerConfig, tuple[Callable, Callable]]]:
     """Case, components, setting, and what samples chains and pairs of them."""
     if set(options.cases) - {"study"}:
         make(options.work)
@@ -80,7 +82,7 @@ def plans(options: argparse.Namespace) -> Iterator[tuple[str, list[str], Setting
         heads = [f"{layer}:{head}" for layer in layers for head in range(count)]
         for kind, names in (("heads", heads), ("full", ["full"])):
             n_beta, localization, step_size = settings[kind]
-            setting = Setting(
+            setting = SamplerConfig(
                 n_beta=n_beta, localization=localization, step_size=step_size,
                 chains=LEAST if case in EXTENT else options.chains, draws=draws, burn_in=burn_in,
             )  # fmt: skip
@@ -110,7 +112,7 @@ def timed(call: Callable) -> tuple:
     return result, time.process_time() - begun
 
 
-def measured(names: list[str], setting: Setting, chains: Callable, pairs: Callable) -> list[dict]:
+def measured(names: list[str], setting: SamplerConfig, chains: Callable, pairs: Callable) -> list[dict]:
     """CPU seconds and variances, one row per component."""
     on, seconds_on = timed(lambda: chains(setting=setting))
     off, seconds_off = timed(lambda: chains(setting=looked_at(setting, 1), at_center=on.at_center))

@@ -20,7 +20,7 @@ from rllc.estimator.refined import sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample
 from rllc.models.loss import next_token_loss
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 CASES = {
     "lists": ["0:0", "0:1"],
@@ -44,7 +44,7 @@ KINDS = {
 def shares(folder: Path, heads: list[str]) -> tuple[float, dict[str, float]]:
     """CPU ms per component, chain and draw without the profiler, and with it the share of each kind."""
     weights, architecture, batches, setting = read(folder)
-    setting = Setting(**setting, chains=4, draws=4)
+    setting = SamplerConfig(**setting, chains=4, draws=4)
 
     def draws() -> None:
         if heads == ["full"]:

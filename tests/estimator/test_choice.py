@@ -11,10 +11,10 @@ from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, shapes
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch
 
-SETTING = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=6)
+SETTING = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=6)
 
 
 @pytest.mark.parametrize("labels", [["0:0", "0:1"], ["0:0+0:1"], ["full", "0:0"]])

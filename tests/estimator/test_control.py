@@ -13,7 +13,7 @@ from rllc.estimator.refined import estimate_heads
 from rllc.estimator.rllc import with_control
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch
 from rllc.verdicts import MASKS
 
@@ -88,7 +88,7 @@ def test_verdict_of_estimate_equals_that_of_the_workflows_datasets(changes, cent
     if centred_chains and "sampler" in changes:
         pytest.skip("the centred control is of sgld alone")
     call = given(init_batches=[torch.tensor(1.0)])
-    setting = Setting(**{name: call.pop(name) for name in SETTING}, **changes)
+    setting = SamplerConfig(**{name: call.pop(name) for name in SETTING}, **changes)
     of_workflow = with_control(
         partial(estimate_components, **call), setting=setting, name="rllc", control_chains=4,
         centred_chains=centred_chains, keep_traces=False,
@@ -106,7 +106,7 @@ def test_heads_fast_path_with_report_control_is_flagged_as_the_generic_one(n_bet
     weights = model.initial_weights(seed=0)
     contexts = torch.arange(32).reshape(4, 8) % 11
     batch = Batch(contexts, torch.arange(7), contexts[:, 1:])
-    setting = Setting(**SETTING | {"draws": 8, "burn_in": 2, "n_beta": n_beta})
+    setting = SamplerConfig(**SETTING | {"draws": 8, "burn_in": 2, "n_beta": n_beta})
     fast = estimate_heads(weights, architecture, [batch], setting=setting, report_control=True)
     masks = {head: model.masks(head) for head in model.heads}
     generic = estimate_components(

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from rllc.estimator.llc import estimate
 from rllc.estimator.refined import estimate_heads
 from rllc.models.transformer import Architecture, shapes
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch
 
 SETTING = {"n_beta": 100.0, "localization": 10.0, "step_size": 1e-3, "chains": 2, "draws": 6}
@@ -409,8 +409,8 @@ OF_HEADS = {
     "heads: text": ({"heads": "0:0"}, "expected different labels among"),
     "heads: a number": ({"heads": 0}, r"heads \[0\]: expected different labels among"),
     "heads: none": ({"heads": []}, "expected different labels among"),
-    "setting: a dict": ({"setting": SETTING}, "setting is .*: expected an rllc.setting.Setting"),
-    "setting: rmsprop": ({"setting": Setting(**SETTING, **RMSPROP)}, "sgld alone: use llc.estimate for 'rmsprop'"),
+    "setting: a dict": ({"setting": SETTING}, "setting is .*: expected an rllc.sampler_config.SamplerConfig"),
+    "setting: rmsprop": ({"setting": SamplerConfig(**SETTING, **RMSPROP)}, "sgld alone: use llc.estimate for 'rmsprop'"),
     "max_memory: text": ({"max_memory": "1GB"}, "max_memory is '1GB': expected a number of bytes"),
     "device: unknown": ({"device": "gpu"}, "device is 'gpu': expected a device"),
     "init_batches: a generator": ({"init_batches": iter([BATCH])}, "init_batches is a list_iterator: expected"),
@@ -425,7 +425,7 @@ def heads_called(**changes):
         "weights": weights,
         "architecture": SMALL,
         "batches": [BATCH],
-        "setting": Setting(**SETTING),
+        "setting": SamplerConfig(**SETTING),
         **changes,
     }
     return estimate_heads(**given)

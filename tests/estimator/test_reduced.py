@@ -9,7 +9,7 @@ from scipy.stats import norm, t
 from rllc.estimator.llc import estimate
 from rllc.estimator.reduced import coefficients, combined, looked_at, memory_of, shared_variance
 from rllc.estimator.samplers.pairs import rises
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.validation.truths.quadratic import variances
 
 CURVATURE, SLOPE = np.geomspace(0.1, 4.0, 12), np.linspace(-0.3, 0.3, 12)
@@ -69,7 +69,7 @@ def test_the_expectation_is_the_plain_estimators_and_the_error_honest(how):
 def test_pairs_have_the_law_of_the_control(localization, thinning, burn_in):
     """In 100,000 coordinates a mean square is the variance to a percent."""
     law = {**LAW, "localization": localization}
-    setting = Setting(**law, chains=4, draws=6, burn_in=burn_in, thinning=thinning, pairs=2)
+    setting = SamplerConfig(**law, chains=4, draws=6, burn_in=burn_in, thinning=thinning, pairs=2)
     _, variance, _ = variances(np.ones(1), draws=6, thinning=thinning, gradient=False, **law)
     found = rises(
         {"full": torch.zeros(100_000, dtype=torch.float64)}, [0.0],
@@ -82,7 +82,7 @@ def test_pairs_have_the_law_of_the_control(localization, thinning, burn_in):
 
 def test_a_slope_cancels_in_every_pair_and_each_minibatch_is_read_by_those_it_is_for():
     read = []
-    setting = Setting(**LAW, chains=4, draws=5, burn_in=2, thinning=2, pairs=4)
+    setting = SamplerConfig(**LAW, chains=4, draws=5, burn_in=2, thinning=2, pairs=4)
 
     def rise(further):
         read.clear()
@@ -161,7 +161,7 @@ def test_the_control_is_made_of_the_components_that_it_helps_and_changes_none_of
 
 @pytest.mark.parametrize(("draws", "burn_in", "stride"), [(19, 4, 3), (12, 3, 2), (7, 6, 1), (41, 0, 9)])
 def test_a_look_at_the_control_sees_draws_of_its_own(draws, burn_in, stride):
-    whole = Setting(**LAW, chains=4, draws=draws, burn_in=burn_in, thinning=2, pairs=4)
+    whole = SamplerConfig(**LAW, chains=4, draws=draws, burn_in=burn_in, thinning=2, pairs=4)
     look = looked_at(whole, stride)
     at = np.arange(0, draws, stride)
     assert (look.draws, look.draws - look.burn_in) == (len(at), (at >= burn_in).sum())
@@ -183,7 +183,7 @@ def test_a_coefficient_is_the_least_squares_slope_shrunk_for_the_pairs_to_come()
     found = coefficients(x, y, pairs=4, memory=2.5)[0]
     assert found == pytest.approx(slope * correlation / (1 + 5 / (4 * 2.5)), rel=1e-3)
     law = {"n_beta": 1.0, "step_size": 0.1, "localization": 4.0}
-    setting = Setting(**law, chains=4, draws=4, burn_in=1, thinning=3, pairs=2)
+    setting = SamplerConfig(**law, chains=4, draws=4, burn_in=1, thinning=3, pairs=2)
     assert memory_of(setting) == (pytest.approx(1 + 2 * (2 / 3 * 0.8**6 + 1 / 3 * 0.8**12)))
 
 
@@ -295,4 +295,4 @@ def test_where_all_chains_fail_nothing_is_said():
 
 def test_the_setting_records_the_pairs():
     assert sampled().attrs["pairs"] == 4
-    assert asdict(Setting(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2
+    assert asdict(SamplerConfig(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2

@@ -15,12 +15,12 @@ from rllc.models.device import products
 from rllc.models.loss import next_token_loss
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Examples, batches_of
 from rllc.vocabulary import head_labels
 
 SMALL = Architecture(n_layers=2, n_heads=2, d_model=12, d_head=5, n_ctx=9, d_vocab=17)
-SETTING = Setting(n_beta=300.0, localization=20.0, step_size=2e-3, chains=2, draws=5, seed=4)
+SETTING = SamplerConfig(n_beta=300.0, localization=20.0, step_size=2e-3, chains=2, draws=5, seed=4)
 
 
 def model(architecture, seed=0, dtype=torch.float32):

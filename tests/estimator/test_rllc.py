@@ -8,10 +8,10 @@ import xarray as xr
 
 from rllc.estimator.llc import estimate_components
 from rllc.estimator.rllc import by_head, with_control
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import reasons
 
-SETTING = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=120, burn_in=20)
+SETTING = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=120, burn_in=20)
 COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "verdict", "init_loss")
 CHAIN = (
     "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",

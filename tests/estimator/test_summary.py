@@ -11,7 +11,7 @@ from rllc.estimator.diagnostics.verdict import LIMITS
 from rllc.estimator.llc import estimate
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.summary import VARIABLES, summarise
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import reasons
 
 SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
@@ -30,7 +30,7 @@ def summary(given, **changes):
     components, chains, draws = given.loss.shape
     sizes = changes.pop("sizes", [100] * components)
     how = {name: changes.pop(name) for name in ("init_loss",) if name in changes}
-    setting = Setting(**{**SETTING, "chains": chains, "draws": draws, "burn_in": 10, **changes})
+    setting = SamplerConfig(**{**SETTING, "chains": chains, "draws": draws, "burn_in": 10, **changes})
     return summarise(given, sizes=dict(zip("abcd", sizes, strict=False)), setting=setting, **how)
 
 

@@ -11,7 +11,7 @@ import torch
 from rllc.estimator.diagnostics.verdict import judge_against_controls
 from rllc.estimator.llc import estimate_components
 from rllc.measures.calibration import at_center, calibration, joined, sweep
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import STATUS
 
 CURVATURES = torch.tensor([1.0, 3.0, 0.5, 2.0])
@@ -47,7 +47,7 @@ def test_every_cell_is_the_estimate_at_its_setting(sample):
     found = sweep(sample, grid=GRID, control_chains=2, chains=3, **FIXED)
     for n_beta in GRID["n_beta"]:
         at = {"n_beta": n_beta, "localization": 50.0, "step_size": 1e-2}
-        setting = Setting(**at, chains=3, **FIXED)
+        setting = SamplerConfig(**at, chains=3, **FIXED)
         cell, one = found.sel(at), sample(setting=setting)
         off = sample(setting=replace(setting, chains=2, gradient=False))
         for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_chain", "status", "relaxed"):
@@ -158,5 +158,7 @@ def test_the_verdict_is_told_the_control_at_the_n_beta_of_its_cell(sample, monke
     grid = {"n_beta": [3.0, 30.0], "localization": [50.0], "step_size": [1e-2]}
     sweep(sample, grid=grid, control_chains=2, chains=3, **FIXED)
     for n_beta, given in zip(grid["n_beta"], told, strict=True):
-        setting = Setting(n_beta=n_beta, localization=50.0, step_size=1e-2, chains=2, gradient=False, **FIXED)
+        setting = SamplerConfig(
+            n_beta=n_beta, localization=50.0, step_size=1e-2, chains=2, gradient=False, **FIXED
+        )
         np.testing.assert_allclose(given, sample(setting=setting)["llc_chain"])

@@ -8,13 +8,13 @@ import torch
 from rllc.estimator.llc import estimate_components
 from rllc.measures.dependence import dependence, on_new_batches, on_one_prediction, one_prediction_each
 from rllc.models.regression import model
+from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
-from rllc.setting import Setting
 from rllc.tasks.batch import batches_of
 from rllc.tasks.regression.sequences import blocks
 
 MASKS = {"w": {"w": torch.ones(3, dtype=torch.bool)}}
-SETTING = Setting(
+SETTING = SamplerConfig(
     n_beta=20.0, localization=10.0, step_size=1e-2, chains=2, draws=8, burn_in=2, seed=4
 )  # fmt: skip
 

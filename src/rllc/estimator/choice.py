@@ -14,7 +14,7 @@ from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss
 from rllc.models.model import Model
 from rllc.models.weights import Weights
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 def estimator(
@@ -29,7 +29,7 @@ def estimator(
     heads = loss is None and set(labels) <= set(model.heads) and hasattr(model, "architecture")
     loss = model.loss if loss is None else loss
 
-    def estimate(*, setting: Setting, **rest: Any) -> xr.Dataset:
+    def estimate(*, setting: SamplerConfig, **rest: Any) -> xr.Dataset:
         if heads and setting.sampler == "sgld":
             return estimate_heads(weights, model.architecture, heads=labels, setting=setting, **given, **rest)
         return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from rllc.estimator.diagnostics.verdict import judge_against_controls
 from rllc.estimator.samplers.deterministic import TOLERANCE
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import describe
 
 FREE = {"chains", "gradient", "centred", "pairs"}  # what a control may have otherwise
@@ -84,7 +84,7 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
         )
 
 
-def known_at_center(control_of: Any, setting: Setting) -> tuple[Tensor, float]:
+def known_at_center(control_of: Any, setting: SamplerConfig) -> tuple[Tensor, float]:
     """Losses at the centre [draw], and their mean over the init batches, as the estimate has them.
 
     Raises ValueError where it is no estimate, is a control itself, or has another setting than ``setting``.

@@ -17,7 +17,7 @@ from rllc.estimator.samplers.deterministic import check_deterministic
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.estimator.summary import Prepared, estimated
 from rllc.models.weights import Masks, Weights
-from rllc.setting import DIVERGENCE_FACTOR, Setting, shown, truth
+from rllc.sampler_config import DIVERGENCE_FACTOR, SamplerConfig, shown, truth
 
 
 def estimate(
@@ -126,7 +126,7 @@ def estimate(
     asked of a control, of another sampler or of fewer than four chains, or has too few ``pair_batches``.
     """
     options = {} if sampler_options is None else sampler_options
-    setting = Setting(
+    setting = SamplerConfig(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
         burn_in=burn_in, thinning=thinning, pairs=pairs, seed=seed, gradient=gradient, centred=centred,
         baseline=baseline, sampler=sampler, sampler_options=options, divergence_factor=divergence_factor,
@@ -144,7 +144,7 @@ def estimate_components(
     batches: Sequence[Any],
     *,
     components: Mapping[str, Masks | None],
-    setting: Setting,
+    setting: SamplerConfig,
     vectorize: bool = False,
     **rest: Any,
 ) -> xr.Dataset:

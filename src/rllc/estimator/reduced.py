@@ -22,7 +22,7 @@ from scipy.special import ndtri, stdtrit
 from rllc.estimator.diagnostics.status import OK
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.pairs import Pairs
-from rllc.setting import LEAST_CHAINS, Setting
+from rllc.sampler_config import LEAST_CHAINS, SamplerConfig
 from rllc.vocabulary import describe
 
 LOOKS = 4  # kept draws of each chain's control at most that tell whether more of it is worth its cost
@@ -56,11 +56,11 @@ VARIABLES = {
 
 def reduced(
     on: xr.Dataset,
-    control: Callable[[Sequence[str], Setting], Traces],
+    control: Callable[[Sequence[str], SamplerConfig], Traces],
     summarised: Callable[[Sequence[str], Traces], xr.Dataset],
     measure: Callable[[Sequence[str]], Pairs],
     *,
-    setting: Setting,
+    setting: SamplerConfig,
     own_minibatch: bool,
     report_control: bool = False,
 ) -> xr.Dataset:
@@ -121,12 +121,12 @@ def reduced(
     return describe(result, VARIABLES)
 
 
-def stride_of_look(setting: Setting) -> int:
+def stride_of_look(setting: SamplerConfig) -> int:
     """Of the kept draws of a control each so-many-th is looked at: ``LOOKS`` of them, spread evenly."""
     return -(-(setting.draws - setting.burn_in) // LOOKS)
 
 
-def looked_at(setting: Setting, stride: int) -> Setting:
+def looked_at(setting: SamplerConfig, stride: int) -> SamplerConfig:
     """Of the control of an estimate: the same moves, and of its draws each ``stride``-th."""
     return replace(
         setting, pairs=0, gradient=False, thinning=setting.thinning * stride,
@@ -134,7 +134,7 @@ def looked_at(setting: Setting, stride: int) -> Setting:
     )  # fmt: skip
 
 
-def _coefficients(x: np.ndarray, y: np.ndarray, setting: Setting) -> np.ndarray:
+def _coefficients(x: np.ndarray, y: np.ndarray, setting: SamplerConfig) -> np.ndarray:
     """``coefficients`` of every component [component, chain]."""
     how = {"pairs": setting.pairs, "memory": memory_of(setting)}
     return np.stack([coefficients(*each, **how) for each in zip(x, y, strict=True)])
@@ -194,7 +194,7 @@ def shared_variance(trace: np.ndarray) -> float:
     return float(max(0.0, (common - own / chains) * chains / (chains - 1)) / count)
 
 
-def memory_of(setting: Setting) -> float:
+def memory_of(setting: SamplerConfig) -> float:
     """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
     count = setting.draws - setting.burn_in
     lag = np.arange(1, count)
@@ -275,7 +275,7 @@ def _kept(dataset: xr.Dataset) -> np.ndarray:
     return (dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")).values
 
 
-def _rises(traces: Traces, setting: Setting) -> np.ndarray:
+def _rises(traces: Traces, setting: SamplerConfig) -> np.ndarray:
     """The same of traces sampled at a setting."""
     rise = traces.loss - traces.at_center
     return setting.n_beta * rise[..., setting.burn_in :].cpu().numpy()

@@ -31,7 +31,7 @@ from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
 from rllc.models.weights import Weights, check_weights
-from rllc.setting import Setting, shown
+from rllc.sampler_config import SamplerConfig, shown
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import head_labels
 
@@ -47,7 +47,7 @@ def estimate_heads(
     batches: Sequence[Batch],
     *,
     heads: Sequence[str] | None = None,
-    setting: Setting,
+    setting: SamplerConfig,
     **rest: Any,
 ) -> xr.Dataset:
     """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
@@ -65,7 +65,10 @@ def estimate_heads(
     Raises ValueError as ``estimate``, and where a weight is missing or misshapen, a head is not there, or the
     setting has another sampler.
     """
-    for name, value, kind in (("setting", setting, Setting), ("architecture", architecture, Architecture)):
+    for name, value, kind in (
+        ("setting", setting, SamplerConfig),
+        ("architecture", architecture, Architecture),
+    ):
         if not isinstance(value, kind):
             raise ValueError(f"{name} is {shown(value)}: expected an {kind.__module__}.{kind.__name__}")
     if setting.sampler != "sgld":
@@ -104,7 +107,7 @@ def sample_heads(
     batches: Sequence[Batch],
     heads: Sequence[str],
     *,
-    setting: Setting,
+    setting: SamplerConfig,
     max_memory: int | None = None,
     together: bool | None = None,
     at_center: Tensor | None = None,
@@ -163,7 +166,7 @@ def sample_head_pairs(
     batches: Sequence[Batch],
     heads: Sequence[str],
     *,
-    setting: Setting,
+    setting: SamplerConfig,
     further: Sequence[Batch] | None = None,
 ) -> Pairs:
     """The antithetic pairs of ``heads``; the rest as of ``sample_heads`` and ``pairs.rises``."""

@@ -11,7 +11,7 @@ import xarray as xr
 
 from rllc.estimator.control import with_controls
 from rllc.models.weights import Weights, weight_norm
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import NATS, describe, head_coords
 
 Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise returns
@@ -25,7 +25,7 @@ TRACES = {
 def with_control(
     estimate: Estimate,
     *,
-    setting: Setting,
+    setting: SamplerConfig,
     name: str,
     control_chains: int,
     centred_chains: int = 0,

@@ -25,7 +25,7 @@ from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.pairs import Pairs, check_further
 from rllc.models.weights import Weights
-from rllc.setting import COUNT, Setting, truth
+from rllc.sampler_config import COUNT, SamplerConfig, truth
 from rllc.vocabulary import NATS, describe, status_attributes
 
 BYTES = COUNT._replace(expected="a number of bytes, 1 or more, or None")
@@ -78,7 +78,7 @@ def estimated(
     batches: Sequence[Any],
     *,
     prepare: Callable[[Weights, torch.Tensor | None], Prepared],
-    setting: Setting,
+    setting: SamplerConfig,
     init_batches: Sequence[Any] | None = None,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
@@ -114,7 +114,7 @@ def estimated(
     if not (setting.pairs or report_control):
         return estimate
 
-    def control(names: Sequence[str], setting: Setting) -> Traces:
+    def control(names: Sequence[str], setting: SamplerConfig) -> Traces:
         stride = setting.thinning // estimate.attrs["thinning"]
         at_draws = torch.from_numpy(estimate["loss_at_center"].values[::stride].copy())
         return prepare(weights, at_draws).chains(names, setting=setting, max_memory=max_memory)
@@ -137,7 +137,7 @@ def summarise(
     traces: Traces,
     *,
     sizes: Mapping[str, int],
-    setting: Setting,
+    setting: SamplerConfig,
     init_loss: float = float("nan"),
     unread: int = 0,
 ) -> xr.Dataset:
@@ -229,7 +229,7 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
     }
 
 
-def _relaxation(rise: np.ndarray, setting: Setting) -> dict[str, tuple[str, np.ndarray]]:
+def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str, np.ndarray]]:
     """Whether chains had time: what is known of the setting, and what the trace says; burn-in included."""
     sound = [trace[~np.isnan(trace).all(1)] for trace in rise]
     gained = np.array([growth(trace, burn_in=setting.burn_in) for trace in sound])
@@ -254,7 +254,7 @@ def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]
 
 
 def _acceptance(
-    accepted: np.ndarray, sizes: Sequence[int], setting: Setting
+    accepted: np.ndarray, sizes: Sequence[int], setting: SamplerConfig
 ) -> dict[str, tuple[str, np.ndarray]]:
     """Mean acceptance of each component and its null, over the same draws; [component, chain, draw]."""
     expected = np.full(accepted.shape[::2], np.nan)  # [component, draw]

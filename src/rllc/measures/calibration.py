@@ -20,7 +20,7 @@ from rllc.estimator.samplers.admissible import Loss, mean_center_loss
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_traces
 from rllc.models.weights import Masks, Weights
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
 
@@ -77,7 +77,7 @@ def sweep(
 
     estimate  ``estimate(setting=)`` with the rest given
     grid      values of ``n_beta``, ``localization`` and ``step_size``
-    fixed     the other fields of ``rllc.setting.Setting``
+    fixed     the other fields of ``rllc.sampler_config.SamplerConfig``
 
     The control has no gradient, so its loss does not depend on n_beta: it is sampled once per
     (localization, step_size) and scaled. The centred control is sampled in every cell, with as many chains.
@@ -94,7 +94,7 @@ def sweep(
     for pull, step in product(values["localization"].tolist(), values["step_size"].tolist()):
         if step * pull >= 4:
             continue
-        base = Setting(n_beta=1.0, localization=pull, step_size=step, **fixed)
+        base = SamplerConfig(n_beta=1.0, localization=pull, step_size=step, **fixed)
         off = estimate(setting=replace(base, chains=control_chains, gradient=False))
         for nb in values["n_beta"].tolist():
             on = estimate(setting=replace(base, n_beta=nb))

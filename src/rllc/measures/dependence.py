@@ -15,8 +15,8 @@ from rllc.estimator.samplers.admissible import Loss
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
 from rllc.models.weights import Weights
+from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive, generator
-from rllc.setting import Setting
 from rllc.tasks.batch import Batch
 from rllc.vocabulary import NATS, describe
 
@@ -73,7 +73,10 @@ def dependence(
 
     def around(weights: Weights, model: Model, step: int, kind: str) -> xr.Dataset:
         section, labels = settings[kind], [c for c in components if (c == "full") == (kind == "full")]
-        batch_size, setting = section["batch_size"], Setting.of({**section, **extent}, seed=data.seed(step))
+        batch_size, setting = (
+            section["batch_size"],
+            SamplerConfig.of({**section, **extent}, seed=data.seed(step)),
+        )
         take = partial(data.batches, count=extent["draws"], scored=section["scored_positions"])
         same = estimator(weights, model, labels)
         new = estimator(weights, model, labels, loss=on_new_batches(model.loss))

@@ -10,7 +10,7 @@ from rllc.estimator.rllc import Estimate, step_at, with_control
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
 from rllc.models.weights import Weights
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 def full(data: Data, **sampling: Any) -> Measurement:
@@ -54,7 +54,7 @@ def sampled(data: Data, estimator, *, name: str, **sampling: Any) -> Measurement
             weights, step_size=sampling["step_size"], reference_norm=sampling["reference_norm"]
         )
         scale = step_size / sampling["step_size"] if scaled else 1.0
-        setting = Setting.of(sampling, seed=seed, step_size=step_size, localization=pull / scale)
+        setting = SamplerConfig.of(sampling, seed=seed, step_size=step_size, localization=pull / scale)
         return with_control(estimator(weights, model, **batches), setting=setting, name=name, **extent)
 
     return measure

@@ -2,12 +2,12 @@ import pytest
 import torch
 
 from rllc.estimator.samplers.batches import check_batches, to_device
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch
 
 
 def checked(count, *, thinning, draws):
-    setting = Setting(n_beta=1, localization=1, step_size=1, chains=1, draws=draws, thinning=thinning)
+    setting = SamplerConfig(n_beta=1, localization=1, step_size=1, chains=1, draws=draws, thinning=thinning)
     check_batches(setting, [torch.zeros(1)] * count, init_batches=None)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from rllc.estimator.llc import estimate
 from rllc.estimator.rllc import with_control
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 from rllc.validation.truths import quadratic as truths
 from rllc.verdicts import reasons
 
@@ -51,7 +51,7 @@ def test_chains_walk_as_in_the_well_without_slopes(vectorize, extent):
 def test_the_estimate_less_its_centred_control_is_what_was_walked():
     """On a slope without noise the mean path is deterministic: w <- w - (step/2)(n_beta (h w + g) + pull w)."""
     slope, draws, chains = torch.tensor([0.5, -0.3, 0.2, 0.4], dtype=torch.float64), 25, 400
-    setting = Setting(**LAW, chains=chains, draws=draws, burn_in=5)
+    setting = SamplerConfig(**LAW, chains=chains, draws=draws, burn_in=5)
     path, h, g = np.zeros((draws, 4)), CURVATURE.numpy(), slope.numpy()
     for t in range(draws - 1):
         force = LAW["n_beta"] * (h * path[t] + g) + LAW["localization"] * path[t]
@@ -80,4 +80,6 @@ def _estimate(batches, **how):
 def test_centred_needs_the_gradient_and_sgld():
     for more in ({"gradient": False}, {"sampler": "rmsprop"}):
         with pytest.raises(ValueError, match="centred is the gradient less"):
-            Setting(n_beta=1.0, localization=1.0, step_size=0.1, chains=2, draws=2, centred=True, **more)
+            SamplerConfig(
+                n_beta=1.0, localization=1.0, step_size=0.1, chains=2, draws=2, centred=True, **more
+            )

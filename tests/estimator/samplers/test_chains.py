@@ -7,10 +7,10 @@ from rllc.estimator.samplers import chains
 from rllc.estimator.samplers.chains import noise_stream, normals
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import losses_and_gradients, sample
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 CPU = torch.device("cpu")
-SETTING = Setting(n_beta=30.0, localization=5.0, step_size=0.01, chains=5, draws=6)
+SETTING = SamplerConfig(n_beta=30.0, localization=5.0, step_size=0.01, chains=5, draws=6)
 BATCHES = [0.1 * torch.randn(3, generator=torch.Generator().manual_seed(k)).double() for k in range(4)]
 WEIGHTS = {"w": torch.tensor([0.1, 0.0, -0.2]).double(), "v": torch.tensor([0.3, 0.1]).double()}
 MASKS = {"full": None, "part": {"w": torch.tensor([True, False, True])}}

@@ -7,13 +7,13 @@ import torch
 from rllc.estimator.samplers.chains import noise_stream
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 def run(loss, weights, batches=(None,), **setting):
     selected = {"c": coordinates(weights, None, component="c")}
     options = {name: setting.pop(name) for name in ("decay", "stabilizer") if name in setting}
-    given = Setting(**{"chains": 1, "sampler": "rmsprop", **setting}, sampler_options=options)
+    given = SamplerConfig(**{"chains": 1, "sampler": "rmsprop", **setting}, sampler_options=options)
     return sample(loss, weights, batches, components=selected, setting=given)
 
 

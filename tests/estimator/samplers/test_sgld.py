@@ -10,7 +10,7 @@ from rllc.estimator.samplers.chains import State, noise_stream
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample
 from rllc.estimator.samplers.sgld import advance, move
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 SETTING = {"n_beta": 2.0, "localization": 3.0, "step_size": 0.05}
 
@@ -18,7 +18,7 @@ SETTING = {"n_beta": 2.0, "localization": 3.0, "step_size": 0.05}
 def run(loss, weights, batches=(None,), masks=None, **setting):
     selected = {"c": coordinates(weights, masks, component="c")}
     vectorize = setting.pop("vectorize", False)
-    given = Setting(**{"chains": 1, **setting})
+    given = SamplerConfig(**{"chains": 1, **setting})
     return sample(loss, weights, batches, components=selected, setting=given, vectorize=vectorize)
 
 
@@ -107,7 +107,7 @@ def test_acceptance_of_a_constant_loss_is_the_null():
 def test_acceptance_in_single_precision_at_the_size_of_a_published_head():
     size, random = 32_864, torch.Generator().manual_seed(0)
     center, *rest = (torch.randn(size, generator=random) for _ in range(5))
-    setting = Setting(n_beta=30.0, localization=200.0, step_size=1e-3, chains=1, draws=3)
+    setting = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=1, draws=3)
     probabilities = {}
     for dtype in (torch.float32, torch.float64):
         noise, first, second, start = (x.to(dtype) for x in rest)

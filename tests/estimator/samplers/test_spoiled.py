@@ -9,7 +9,7 @@ import torch
 from rllc.estimator import llc, summary
 from rllc.estimator.samplers import chains, sample, sgld
 from rllc.estimator.samplers.coordinates import coordinates
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 COPIES = 40_000  # independent copies of a small well in one vector: that many chains for the price of one
 SETTING = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "draws": 200, "chains": 1, "seed": 0}
@@ -41,7 +41,9 @@ def quadratic(h, bottom=0.0):
 
 def run(loss, weights, batches=(None,), masks=None, components=("c",), **setting):
     selected = {name: coordinates(weights, masks, component=name) for name in components}
-    return sample.sample(loss, weights, batches, components=selected, setting=Setting(**SETTING | setting))
+    return sample.sample(
+        loss, weights, batches, components=selected, setting=SamplerConfig(**SETTING | setting)
+    )
 
 
 def transient():

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 class Relaxed(NamedTuple):
@@ -14,7 +14,7 @@ class Relaxed(NamedTuple):
     variance: float
 
 
-def relaxed(setting: Setting) -> Relaxed:
+def relaxed(setting: SamplerConfig) -> Relaxed:
     """Exactly, for a direction in which the loss is flat (and so for the control without gradient).
 
     With a = 1 - step_size localization / 2, after t moves the mean has gone the share 1 - a^t of its way, and

@@ -10,7 +10,7 @@ from torch import Tensor
 from rllc.estimator.samplers.batches import kind_of, map_tensors, to_device
 from rllc.estimator.samplers.deterministic import Changed
 from rllc.models.weights import Weights
-from rllc.setting import shown
+from rllc.sampler_config import shown
 
 Loss = Callable[[dict[str, Tensor], Any], Tensor]
 

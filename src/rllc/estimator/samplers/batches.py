@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
-def check_batches(setting: Setting, batches: Sequence[Any], *, init_batches: Sequence[Any] | None) -> None:
+def check_batches(
+    setting: SamplerConfig, batches: Sequence[Any], *, init_batches: Sequence[Any] | None
+) -> None:
     """Raises ValueError, saying what was expected, where batches are none or do not fit the setting."""
     count = _counted("batches", batches)
     if init_batches is not None:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot
 
+from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
-from rllc.setting import Setting
 
 NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains that move together
 
@@ -113,7 +113,7 @@ def walk(
     advance: Advance,
     visit: Visit,
     evaluate: Evaluate,
-    setting: Setting,
+    setting: SamplerConfig,
     gradient: bool,
     control: bool,
 ) -> Traces:
@@ -160,7 +160,7 @@ def _tilted(walkers: Walkers, losses: Tensor, slopes: Tensor, at_center: Tensor)
     return losses - vecdot(offset, at_center), slopes - at_center
 
 
-def _moves(setting: Setting, *, gradient: bool, unread: int) -> list[Move]:
+def _moves(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Move]:
     """From the first draw to the last; nobody reads the losses of the first ``unread`` draws."""
     moves = []
     for number in range(setting.moves + 1):
@@ -171,7 +171,7 @@ def _moves(setting: Setting, *, gradient: bool, unread: int) -> list[Move]:
 
 
 def walkers_at(
-    center: Tensor, *, component: str, row: int, chains: Sequence[int], setting: Setting
+    center: Tensor, *, component: str, row: int, chains: Sequence[int], setting: SamplerConfig
 ) -> Walkers:
     """Consecutive chains of a component at its center [n], with their noise."""
     streams = [noise_stream(setting.seed, component, chain, center.device) for chain in chains]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rllc.models.weights import Masks, Weights, check_masks
-from rllc.setting import shown
+from rllc.sampler_config import shown
 
 DTYPES = (torch.float32, torch.float64)
 

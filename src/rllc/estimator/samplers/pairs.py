@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from rllc.estimator.diagnostics.acceptance import variance_off
+from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
-from rllc.setting import Setting
 
 # batch -> (what ``Rise`` needs of it, the loss at the centre there)
 Look = Callable[[Any], tuple[Any, Tensor]]
@@ -47,7 +47,7 @@ def rises(
     *,
     look: Look,
     losses: Losses,
-    setting: Setting,
+    setting: SamplerConfig,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
     """``setting.pairs`` pairs of every component for each kept draw.
@@ -86,7 +86,7 @@ def rises(
     return Pairs(rise.cpu().numpy(), variance)
 
 
-def check_further(setting: Setting, further: Sequence[Any] | None) -> None:
+def check_further(setting: SamplerConfig, further: Sequence[Any] | None) -> None:
     """Raises ValueError where there are too few further minibatches for the pairs."""
     needed = (setting.draws - setting.burn_in) * setting.pairs // 2
     if setting.pairs and further is not None and len(further) < needed:

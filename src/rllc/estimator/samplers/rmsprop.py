@@ -28,7 +28,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from rllc.estimator.samplers.chains import State
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 class Average(NamedTuple):
@@ -38,7 +38,7 @@ class Average(NamedTuple):
     weight: float
 
 
-def advance(setting: Setting, state: State, average: Average | None) -> tuple[None, Average]:
+def advance(setting: SamplerConfig, state: State, average: Average | None) -> tuple[None, Average]:
     """Move the chains; the average of squared gradients is what is remembered.
 
     Of the setting: ``decay`` is the weight of the past in V, ``stabilizer`` is added to sqrt(V), in units of

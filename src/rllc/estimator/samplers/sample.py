@@ -15,7 +15,7 @@ from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.models.device import tuned
 from rllc.models.weights import Weights
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 ADVANCE = {"sgld": sgld.advance, "rmsprop": rmsprop.advance}
 NEED_GRADIENTS = {"rmsprop"}  # the preconditioner is made of them, also where the move has none
@@ -29,7 +29,7 @@ def sample(
     batches: Sequence[Any],
     *,
     components: Mapping[str, Coordinates],
-    setting: Setting,
+    setting: SamplerConfig,
     vectorize: bool = False,
     max_memory: int | None = None,
     at_center: Tensor | None = None,
@@ -86,7 +86,7 @@ def sample_pairs(
     names: Sequence[str],
     *,
     components: Mapping[str, Coordinates],
-    setting: Setting,
+    setting: SamplerConfig,
     vectorize: bool = False,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
@@ -150,7 +150,7 @@ def losses_and_gradients(
 def _groups(
     weights: Weights,
     components: Mapping[str, Coordinates],
-    setting: Setting,
+    setting: SamplerConfig,
     vectorize: bool,
     max_memory: int | None,
 ) -> Iterator[list[Walkers]]:

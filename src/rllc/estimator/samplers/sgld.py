@@ -15,7 +15,7 @@ from torch.linalg import vecdot
 
 from rllc.estimator.diagnostics.acceptance import acceptance
 from rllc.estimator.samplers.chains import State
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 
 class Departure(NamedTuple):
@@ -32,7 +32,7 @@ class Departure(NamedTuple):
 
 
 def advance(
-    setting: Setting, state: State, departure: Departure | None
+    setting: SamplerConfig, state: State, departure: Departure | None
 ) -> tuple[Tensor | None, Departure | None]:
     """Move the chains; also the acceptance probability of the move that led to this draw.
 

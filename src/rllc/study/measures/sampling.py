@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
 
-from rllc.setting import DIVERGENCE_FACTOR, Setting
+from rllc.sampler_config import DIVERGENCE_FACTOR, SamplerConfig
 from rllc.study.checks.names import in_model, refer
 from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
 from rllc.study.measures.roles import ROLES, thresholds, typed
@@ -119,7 +119,7 @@ class Sampling(Section):
                 f"{self.chains}; make them equal, or set pairs: 0"
             )
         if self.pairs or self.sampler_options:
-            Setting.of(self.plain())
+            SamplerConfig.of(self.plain())
         if self.scale_localization and self.reference_norm is None:
             raise ValueError(
                 "scale_localization is by the norm over reference_norm: give that, or leave it out"

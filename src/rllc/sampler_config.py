@@ -78,7 +78,7 @@ def _among(name: str, value: Any, known: Collection[str]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class SamplerConfig:
     """The law of the chains around a centre w*, and what of them enters the estimate.
 
     Each is the argument of that name of ``rllc.estimator.llc.estimate``, which says what it is. Raises

@@ -2,14 +2,14 @@
 
 from dataclasses import asdict, replace
 
-from rllc.setting import Setting
+from rllc.sampler_config import SamplerConfig
 
 GIVEN = {"n_beta": 30.0, "localization": 5.0, "step_size": 0.01, "chains": 3, "draws": 12}
 
 
 def test_a_setting_is_made_from_plain_data_and_gives_it_back():
-    setting = Setting(**GIVEN, sampler="rmsprop", sampler_options={"decay": 0.5})
-    assert Setting(**asdict(setting)) == setting
+    setting = SamplerConfig(**GIVEN, sampler="rmsprop", sampler_options={"decay": 0.5})
+    assert SamplerConfig(**asdict(setting)) == setting
     assert setting.options == {"decay": 0.5, "stabilizer": 0.1}
     rest = {
         "burn_in": 0,
@@ -23,5 +23,5 @@ def test_a_setting_is_made_from_plain_data_and_gives_it_back():
     rest |= {"divergence_factor": 5.0, "sampler": "rmsprop", "decay": 0.5, "stabilizer": 0.1}
     assert setting.facts() == GIVEN | rest  # plain numbers and text, for attributes
     section = {**GIVEN, "batch_size": 8, "components": None}
-    assert Setting.of(section, seed=7) == Setting(**GIVEN, seed=7)
+    assert SamplerConfig.of(section, seed=7) == SamplerConfig(**GIVEN, seed=7)
     assert replace(setting, thinning=3).moves == 33
