@@ -81,9 +81,10 @@ $(MACHINES): env
 	@$(BIN)/python -c 'import torch; print("$@:", torch.backends.cpu.get_cpu_capability(), torch.get_num_threads(), "threads")'
 	$(UNIT) $(WITHOUT_NUMBERS)
 
-check: env  ## style, import contracts, Snakemake lint
+check: env  ## style, types, import contracts, Snakemake lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pyright
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/lint-imports
 	$(BIN)/snakemake --lint

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from rllc.run import chunks, forecast
-from rllc.study import defaults, steps
+from rllc.study import defaults, limits, steps
 from rllc.study.reading import read
 
 # One job, as a node starts it, without doing it.
@@ -102,7 +102,7 @@ def expected() -> dict[str, float]:
     for rule, more in chunks.jobs(study.experiments["language"]):
         for start in steps.chunks(study.experiments["language"]):
             wildcards = SimpleNamespace(experiment="language", start=start, **more)
-            found[rule].append(forecast.of(study, rule, wildcards).seconds(study, rule))
+            found[rule].append(limits.seconds(forecast.of(study, rule, wildcards), study, rule))
     return {rule: statistics.mean(seconds) for rule, seconds in found.items()}
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.verdicts import CAUTIONS, FAULTS, MASKS, REASONS, reasons, sound, verdict_attributes
+from rllc.verdicts import CAUTIONS, FAULTS, MASKS, REASONS, reasons, reliable, verdict_attributes
 
 
 def test_every_reason_has_a_bit_of_its_own_that_fits():
@@ -32,10 +32,10 @@ def test_reasons_are_named_faults_first():
 def test_cautions_are_sound_and_faults_are_not():
     values = np.array([[0, CAUTIONS], [FAULTS, CAUTIONS | MASKS["drifting"]]], dtype=np.int16)
     dataset = xr.Dataset({"verdict": (("step", "head"), values)}, coords={"step": [1, 5]})
-    found = sound(dataset)
+    found = reliable(dataset)
     assert found.values.tolist() == [[True, True], [False, False]]
     assert found["step"].values.tolist() == [1, 5]
     with pytest.raises(ValueError, match="no 'verdict'"):
-        sound(dataset.drop_vars("verdict"))
+        reliable(dataset.drop_vars("verdict"))
     with pytest.raises(ValueError, match="float64: expected an integer"):
-        sound(dataset.astype(float))
+        reliable(dataset.astype(float))

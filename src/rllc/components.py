@@ -34,7 +34,8 @@ def parse(component: str) -> Component:
         return Component(component, layer=int(layer[1]))
     if not HEADS.fullmatch(component):
         raise ValueError(f"unknown component {component!r}: expected {KNOWN}")
-    heads = [tuple(map(int, label.split(":"))) for label in component.split("+")]
+    pairs = [label.split(":") for label in component.split("+")]
+    heads = [(int(layer), int(head)) for layer, head in pairs]
     canonical = "+".join(f"{head[0]}:{head[1]}" for head in sorted(set(heads)))
     if component != canonical:
         raise ValueError(f"component {component!r} has its heads out of order or twice: write {canonical!r}")

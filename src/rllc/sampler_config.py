@@ -79,10 +79,17 @@ def _among(name: str, value: Any, known: Collection[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerConfig:
-    """The law of the chains around a centre w*, and what of them enters the estimate.
+    """How chains are sampled around a checkpoint, and which of their draws enter the estimate.
 
-    Each is the argument of that name of ``rllc.estimator.llc.estimate``, which says what it is. Raises
-    ValueError, saying what was expected, where one is out of range.
+    Each field is the argument of that name of ``rllc.estimate``, which says what it is. Raises ValueError,
+    saying what was expected, where one is out of range.
+
+    >>> config = SamplerConfig(n_beta=30, localization=200, step_size=1e-3, chains=4, draws=200, burn_in=50)
+    >>> config.moves, config.sampler
+    (199, 'sgld')
+    >>> SamplerConfig(n_beta=-1, localization=200, step_size=1e-3, chains=4, draws=200)
+    Traceback (most recent call last):
+    ValueError: n_beta is -1: expected a positive finite number
     """
 
     n_beta: float

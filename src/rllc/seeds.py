@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 
 
-def derive(*parts: int | str) -> int:
+def derive(*parts: int | float | str) -> int:
     """A 63-bit seed for the stream named by ``parts``: SHA-256 of their canonical text.
 
     ``derive(0, "sgld", 1500)`` and ``derive(0, "sgld", "1500")`` differ; the result is the same on
@@ -19,6 +19,6 @@ def derive(*parts: int | str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def generator(*parts: int | str) -> np.random.Generator:
+def generator(*parts: int | float | str) -> np.random.Generator:
     """NumPy generator for the stream named by ``parts``."""
     return np.random.default_rng(derive(*parts))

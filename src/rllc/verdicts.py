@@ -57,7 +57,12 @@ def verdict_attributes() -> dict[str, object]:
 
 
 def reasons(value: int) -> list[str]:
-    """Names of the bits that are set in one ``verdict``, faults first; empty where there is none.
+    """Return the names of the quality flags that are set in one ``verdict``, faults first.
+
+    >>> reasons(4 + 256)
+    ['not_mixed', 'prior_dominated']
+    >>> reasons(0)
+    []
 
     Raises ValueError where the value is no integer or has a bit that no reason has.
     """
@@ -68,8 +73,12 @@ def reasons(value: int) -> list[str]:
     return [reason.name for reason in sorted(held, key=lambda reason: not reason.fault)]
 
 
-def sound(dataset: xr.Dataset) -> xr.DataArray:
-    """True where ``verdict`` holds no fault: 0, or cautions alone; in its dims.
+def reliable(dataset: xr.Dataset) -> xr.DataArray:
+    """Return where estimates are reliable: where ``verdict`` holds no fault, in its dims.
+
+    >>> table = xr.Dataset({"verdict": ("head", [0, 256, 4])}, {"head": ["0:0", "0:1", "1:0"]})
+    >>> reliable(table).values.tolist()
+    [True, True, False]
 
     Raises ValueError where the dataset has no ``verdict``, or one that is no longer an integer.
     """
@@ -83,4 +92,4 @@ def sound(dataset: xr.Dataset) -> xr.DataArray:
         raise ValueError(
             f"'verdict' is {verdict.dtype}: expected an integer; fill missing cells with {MISSING}"
         )
-    return ((verdict & FAULTS) == 0).rename("sound")
+    return ((verdict & FAULTS) == 0).rename("reliable")

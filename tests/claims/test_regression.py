@@ -10,7 +10,8 @@ from scipy.stats import spearmanr
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims import regression
-from rllc.claims.claim import Experiment, claims_of
+from rllc.claims.claim import claims_of
+from rllc.claims.experiment import Experiment
 from rllc.claims.judge import evaluate
 from rllc.claims.run import Absent, Run
 from rllc.measures.in_context import in_context

@@ -9,7 +9,8 @@ import yaml
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims import sorting
-from rllc.claims.claim import Experiment, claims_of, numbers_of
+from rllc.claims.claim import claims_of, numbers_of
+from rllc.claims.experiment import Experiment
 from rllc.claims.judge import evaluate, judge
 from rllc.claims.run import Absent, Run
 

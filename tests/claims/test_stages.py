@@ -7,7 +7,8 @@ import xarray as xr
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims import stages
-from rllc.claims.claim import Experiment, claims_of
+from rllc.claims.claim import claims_of
+from rllc.claims.experiment import Experiment
 from rllc.claims.judge import judge
 from rllc.claims.published import DATA
 from rllc.claims.run import Absent, Run

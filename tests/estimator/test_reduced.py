@@ -296,3 +296,11 @@ def test_where_all_chains_fail_nothing_is_said():
 def test_the_setting_records_the_pairs():
     assert sampled().attrs["pairs"] == 4
     assert asdict(SamplerConfig(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2
+
+
+def test_one_chain_that_is_left_has_no_error_and_keeps_its_mean():
+    x = np.full((4, 6), np.nan)
+    x[1] = np.arange(6.0)
+    found = combined(x, x, np.zeros(4), None)
+    assert np.isnan(found["llc_se"])
+    assert found["change"] == found["change_by_chain"][1] == 0

@@ -7,6 +7,7 @@ from hooked import as_hooked
 
 from rllc.measures.ablation import mean_outputs, passed, replaced
 from rllc.measures.brackets import CONDITIONS, _mean, brackets, path_patching
+from rllc.measures.data import InMemoryData
 from rllc.measures.roles import label, multigram
 from rllc.models.attention_only import model
 from rllc.models.transformer import Architecture, forward, shapes
@@ -229,17 +230,10 @@ def test_the_measure_reads_heads_words_and_bos():
     assert multigram(last, 0, thresholds=thresholds) == ["0:0"]
     assert label([(1, 1), (0, 2)]) == "0:2+1:1"
 
-    class Data:
-        bos, encoder, stream = 0, tokenizer, 7
-
-        def part(self, name):
-            return {"heads": last, "tokens": tokens}[name]
-
-        def contexts(self):
-            return np.array([[0, *ids][:40]])
-
+    contexts, parts = np.array([[0, *ids][:40]]), {"heads": last, "tokens": tokens}
+    data = InMemoryData(held_out=contexts, first=0, tokenizer=tokenizer, parts=parts, stream=7)
     larger = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=40, d_vocab=size)
-    measure = brackets(Data(), examples=4, batch_size=3, words=4, sentences=None, thresholds=thresholds)
+    measure = brackets(data, examples=4, batch_size=3, words=4, sentences=None, thresholds=thresholds)
     found = measure(larger.initial_weights(seed=0), larger, 0)
     assert found["members"].values.tolist() == ["0:0", "1:1"]
     assert found["brackets"].values.tolist() == ["unnested", "nested"]
@@ -248,5 +242,5 @@ def test_the_measure_reads_heads_words_and_bos():
     assert list(found["condition"].values) == list(CONDITIONS)
     assert not np.isnan(found["rise_into"].sel(head=["1:0", "1:1"], closers="all")).any()
     own = {"unnested": ["the (cat) saw."], "nested": ["a ((dog) bird)."]}
-    again = brackets(Data(), examples=2, batch_size=3, words=4, sentences=own, thresholds=thresholds)
+    again = brackets(data, examples=2, batch_size=3, words=4, sentences=own, thresholds=thresholds)
     assert np.isfinite(again(larger.initial_weights(seed=0), larger, 0)["loss"].sel(closers="all")).all()

@@ -5,7 +5,7 @@ import pytest
 import torch
 import xarray as xr
 
-from rllc.measures.circuits import circuits
+from rllc.measures.circuits import full_circuits
 from rllc.measures.regions import regions
 from rllc.models.transformer import Architecture, shapes
 from rllc.study.measures.table import MEASURES
@@ -32,7 +32,7 @@ def given_circuits(qk, ov):
     weights |= {"embed.W_E": one, "unembed.W_U": one}
     weights |= {f"blocks.0.attn.W_{m}": one.repeat(heads, 1, 1) for m in "KO"}
     weights |= {"blocks.0.attn.W_Q": qk, "blocks.0.attn.W_V": ov}
-    return circuits(weights, architecture=shape, tokens=range(n))
+    return full_circuits(weights, architecture=shape, tokens=range(n))
 
 
 def expected_by_loops(weights, tokens, layer):
@@ -88,7 +88,7 @@ def expected_by_loops(weights, tokens, layer):
 def test_equal_to_loops_entry_by_entry(heads, layers):
     shape = architecture(heads, layers)
     weights, tokens, layer = random_weights(shape), [1, 2, 3, 5, 6, 8], layers - 1
-    got = circuits(weights, architecture=shape, tokens=tokens, layer=layer)
+    got = full_circuits(weights, architecture=shape, tokens=tokens, layer=layer)
     expected = expected_by_loops(weights, tokens, layer)
     assert set(got.data_vars) == {*expected, "regions_min3"}
     for name, value in expected.items():
@@ -139,13 +139,13 @@ def test_a_circuit_that_is_zero_has_rank_zero_and_no_effective_rank():
 
 def test_the_tolerance_is_an_argument():
     shape = architecture(2)
-    got = circuits(random_weights(shape), architecture=shape, tokens=range(8), tolerance=0.999999)
+    got = full_circuits(random_weights(shape), architecture=shape, tokens=range(8), tolerance=0.999999)
     assert got["rank"].values.tolist() == [[1, 1], [1, 1]]
 
 
 def test_rank_is_bounded_by_d_head_whatever_the_rounding():
     shape = Architecture(1, 2, d_model=24, d_head=12, n_ctx=4, d_vocab=60, positions="standard")
-    got = circuits(random_weights(shape), architecture=shape, tokens=range(60))
+    got = full_circuits(random_weights(shape), architecture=shape, tokens=range(60))
     assert (got["rank"] == 12).all()
 
 
@@ -169,7 +169,7 @@ def test_an_anti_state_head_is_minus_the_sum_of_the_others():
 
 def test_one_head_has_no_pairs():
     shape = architecture(1)
-    got = circuits(random_weights(shape), architecture=shape, tokens=range(8))
+    got = full_circuits(random_weights(shape), architecture=shape, tokens=range(8))
     assert "overlap" not in got and "pair" not in got.dims
     assert np.isnan(got.head_overlap) and got.anti_state.isnull().all()
     assert (got.token_head == 0).all() and int(got.regions) == int(got.regions_min3) == 1
@@ -224,11 +224,11 @@ def test_islands_at_the_level_of_noise_are_no_regions(wide, regions):
 def test_bad_input_is_refused(wrong, said):
     shape = architecture(2)
     with pytest.raises(ValueError, match=said):
-        circuits(random_weights(shape), **{"architecture": shape, "tokens": range(8), **wrong})
+        full_circuits(random_weights(shape), **{"architecture": shape, "tokens": range(8), **wrong})
 
 
 def test_survives_a_netcdf_file(tmp_path):
     shape = architecture(3)
-    got = circuits(random_weights(shape), architecture=shape, tokens=range(8)).expand_dims(step=[4])
+    got = full_circuits(random_weights(shape), architecture=shape, tokens=range(8)).expand_dims(step=[4])
     got.to_netcdf(tmp_path / "circuits.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "circuits.nc"), got)

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from rllc.estimator.llc import estimate_components
+from rllc.measures.data import InMemoryData
 from rllc.measures.dependence import dependence, on_new_batches, on_one_prediction, one_prediction_each
 from rllc.models.regression import model
 from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
-from rllc.tasks.batch import batches_of
 from rllc.tasks.regression.sequences import blocks
 
 MASKS = {"w": {"w": torch.ones(3, dtype=torch.bool)}}
@@ -152,24 +152,14 @@ LAW = {"dimension": 2, "length": 3, "noise_variance": 0.125, "tasks": None, "tas
 SEQUENCES = blocks(60, seed=1, **LAW)
 
 
-class Sequences:
-    """Sequences of regression in place of held-out data."""
-
-    stream = 7
-
-    def batches(self, purpose, *, count, batch_size, scored):
-        random = np.random.default_rng(derive(0, purpose, batch_size))
-        return batches_of(SEQUENCES, batch_size=batch_size, count=count, scored=scored, random=random)
-
-    def seed(self, step, *, seeded=False):
-        return derive(self.stream, step)
+HELD_OUT = InMemoryData(held_out=SEQUENCES, stream=7)
 
 
 def test_one_prediction_of_each_context_has_the_mean_loss_of_shorter_contexts():
     """A sequence of which pair k is predicted is one that ends at x_k: what comes later is not seen."""
     shape = model(n_layers=2, n_heads=2, d_model=8, d_head=4, context=6, d_vector=3)
     weights = shape.initial_weights(seed=3)
-    (batch,) = Sequences().batches("one", count=1, batch_size=40, scored=None)
+    (batch,) = HELD_OUT.batches("one", count=1, batch_size=40, scored=None)
     ((_, chosen),) = one_prediction_each([batch], seed=2)
     squares = []
     for context, target, k in zip(batch.contexts, batch.targets, chosen.tolist(), strict=True):
@@ -183,7 +173,7 @@ def test_one_prediction_of_each_context_has_the_mean_loss_of_shorter_contexts():
 
 
 def test_the_predictions_of_a_likelihood_are_drawn_uniformly_for_every_context():
-    batches = Sequences().batches("one", count=150, batch_size=20, scored=None)
+    batches = HELD_OUT.batches("one", count=150, batch_size=20, scored=None)
     chosen = torch.stack([k for _, k in one_prediction_each(batches, seed=2)])
     shares = torch.stack([(chosen == k).double().mean() for k in range(3)])
     np.testing.assert_allclose(shares, 1 / 3, atol=4 * (2 / 9 / chosen.numel()) ** 0.5)
@@ -198,11 +188,11 @@ def test_a_likelihood_is_the_base_setting_with_one_prediction_of_each_context():
     weights, base = shape.initial_weights(seed=3), BASE | {"batch_size": 4, "scored_positions": None}
     few = {"dataset_sizes": [8], "batch_sizes": [4], "noise_seeds": [0]}
     given = {"components": ["full"], "settings": {"full": base}, **few, **EXTENT}
-    plain = dependence(Sequences(), **given)(weights, shape, 3)
-    both = dependence(Sequences(), **given, likelihood=True)(weights, shape, 3)
+    plain = dependence(HELD_OUT, **given)(weights, shape, 3)
+    both = dependence(HELD_OUT, **given, likelihood=True)(weights, shape, 3)
     assert not [name for name in plain if "likelihood" in name]
     assert both[[*plain]].identical(plain)
-    batches = Sequences().batches("draws", count=8, batch_size=4, scored=None)
+    batches = HELD_OUT.batches("draws", count=8, batch_size=4, scored=None)
     chosen = one_prediction_each(batches, seed=derive(7, "one prediction"))
     setting = replace(SETTING, seed=derive(7, 3))
     loss = on_one_prediction(shape)

@@ -7,6 +7,7 @@ import xarray as xr
 from hooked import as_hooked
 from planted import induction_model
 
+from rllc.measures.data import InMemoryData
 from rllc.measures.icl import icl, left_out, scores
 from rllc.measures.metrics import evaluate
 from rllc.models.attention_only import AttentionOnly, model
@@ -18,6 +19,7 @@ EARLY, LATE = range(1, 3), range(5, 8)
 SHAPE = Architecture(2, 3, 12, 4, 9, 11)
 CONTEXTS = generator(0, "test").integers(0, 11, (10, 9))
 BATCHES = [next_token_batch(part, np.arange(8)) for part in (CONTEXTS[:4], CONTEXTS[4:])]
+EQUAL = [next_token_batch(part, np.arange(8)) for part in (CONTEXTS[:5], CONTEXTS[5:])]
 
 
 def random_weights(shape=SHAPE):
@@ -136,19 +138,12 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
         {"seed": [0], "step": [9], "head": [f"{n}:{h}" for n in range(2) for h in range(3)]},
     )
 
-    class Data:
-        def part(self, name):
-            return {"heads": heads}[name]
-
-        def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 5, None) and isinstance(count, int)
-            return BATCHES
-
+    data = InMemoryData(held_out=EQUAL, parts={"heads": heads})
     own = model(n_layers=2, n_heads=3, d_model=12, d_head=4, n_ctx=9, d_vocab=11)
     thresholds = {"previous_token": 0.3, "current_token": 0.3, "prefix_matching": 0.1}
-    measure = icl(Data(), contexts=10, batch_size=5, early=[1, 3], late=[5, 8], thresholds=thresholds)
+    measure = icl(data, contexts=10, batch_size=5, early=[1, 3], late=[5, 8], thresholds=thresholds)
     got = measure(random_weights(), own, 0)
     assert got["ablated"].values.tolist() == ["none", "1:2", "1:0", "all"]
     ablated = {"none": [], "1:2": [(1, 2)], "1:0": [(1, 0)], "all": [(1, 0), (1, 2)]}
-    expected = scores(random_weights(), BATCHES, ablated, architecture=SHAPE, early=EARLY, late=LATE)
+    expected = scores(random_weights(), EQUAL, ablated, architecture=SHAPE, early=EARLY, late=LATE)
     xr.testing.assert_equal(got, expected)

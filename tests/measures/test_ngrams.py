@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from rllc.measures.data import InMemoryData
 from rllc.measures.ngrams import bigram_score, bigrams, common_ngrams, ngram_losses, ngrams
 from rllc.models.attention_only import model
 from rllc.tasks.batch import next_token_batch
@@ -98,22 +99,11 @@ def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
     size = tokenizer.get_vocab_size()
     training = np.array([[0, *tokenizer.encode(text).ids][:16] for text in TEXTS])
 
-    class Data:
-        bos, encoder = 0, tokenizer
-
-        def training_contexts(self):
-            return training
-
-        def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None) and isinstance(count, int)
-            return [
-                next_token_batch(training[:3], np.arange(15)),
-                next_token_batch(training[3:6], np.arange(15)),
-            ]
-
+    batches = [next_token_batch(training[rows], np.arange(15)) for rows in (slice(3), slice(3, 6))]
+    data = InMemoryData(held_out=batches, training=training, first=0, tokenizer=tokenizer)
     larger = model(n_layers=1, n_heads=1, d_model=4, d_head=2, n_ctx=16, d_vocab=size)
     weights = larger.initial_weights(seed=0)
-    measure = ngrams(Data(), contexts=6, batch_size=3, vocabulary=330, per_order=5, text_blocks=10)
+    measure = ngrams(data, contexts=6, batch_size=3, vocabulary=330, per_order=5, text_blocks=10)
     found = measure(weights, larger, 0)
     assert set(found.data_vars) == {
         "bigram_score",

@@ -3,6 +3,7 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
+from rllc.measures.data import InMemoryData
 from rllc.measures.positions import NAME, ablated, positions, principal_components
 from rllc.models.attention_only import model
 from rllc.tasks.batch import next_token_batch
@@ -43,12 +44,8 @@ def test_positions_that_are_all_alike_have_no_components():
 
 
 def test_the_measure_reads_the_contexts_of_metrics():
-    class Data:
-        def batches(self, purpose, *, count, batch_size, scored):
-            assert (purpose, count, batch_size, scored) == ("metrics", 2, 3, None) and isinstance(count, int)
-            return BATCHES
-
+    data = InMemoryData(held_out=BATCHES)
     made = model(**FACTS)
-    found = positions(Data(), contexts=6, batch_size=3, at=[1, 2])(made.initial_weights(seed=0), made, 0)
+    found = positions(data, contexts=6, batch_size=3, at=[1, 2])(made.initial_weights(seed=0), made, 0)
     assert found["loss_at"].sizes == {"at": 2}
     assert found["position_score"].sizes == {"component": 3, "position": 16}

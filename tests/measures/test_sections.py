@@ -4,7 +4,8 @@ import pytest
 import xarray as xr
 
 from rllc.measures.ablation import ablation, ablations
-from rllc.measures.circuits import circuits, of_numbers
+from rllc.measures.circuits import circuits, full_circuits
+from rllc.measures.data import InMemoryData
 from rllc.measures.eigenvalues import eigenvalues, largest_eigenvalues
 from rllc.measures.fisher import fisher, fisher_traces, generated_batches
 from rllc.measures.heads import head_scores, heads, repeat_gap
@@ -16,7 +17,7 @@ from rllc.measures.token_losses import by_token, kinds, token_losses
 from rllc.measures.tokens import tokens, tokens_in_context
 from rllc.models.attention_only import model
 from rllc.seeds import derive, generator
-from rllc.tasks.batch import Examples, batches_of
+from rllc.tasks.batch import Examples
 from rllc.tasks.language import tokenizer
 from rllc.tasks.language.patterns import Reader
 
@@ -25,24 +26,8 @@ WEIGHTS = MODEL.initial_weights(seed=0, query_key_factor=4.0)
 CONTEXTS = Examples(generator(0, "contexts").integers(0, 7, (40, 16)))
 
 
-class Held:
-    """Held-out contexts as a job reads them (rllc.job.measuring)."""
-
-    stream, bos = 11, 3
-    encoder = tokenizer.learnt([], 257)
-
-    def batches(self, purpose, *, count, batch_size, scored):
-        random = generator(5, purpose, count, batch_size)
-        return batches_of(CONTEXTS, batch_size=batch_size, count=count, scored=scored, random=random)
-
-    def contexts(self, count):
-        return CONTEXTS.contexts[:count]
-
-    def seed(self, step, *, seeded=False):
-        return self.stream if seeded else derive(self.stream, step)
-
-
-DATA, STEP = Held(), 9
+DATA = InMemoryData(held_out=CONTEXTS, first=3, tokenizer=tokenizer.learnt([], 257), stream=11)
+STEP = 9
 SEED = derive(11, 9)
 
 
@@ -127,8 +112,8 @@ def test_the_rank_is_of_one_minibatch_and_the_same_probes_at_every_step(scored):
 
 
 def test_circuits_are_of_the_first_tokens():
-    by_hand = circuits(WEIGHTS, architecture=MODEL.architecture, tokens=[0, 1, 2, 3, 4], tolerance=0.1)
-    xr.testing.assert_identical(of(of_numbers(DATA, tokens=5, rank_tolerance=0.1)), by_hand)
+    by_hand = full_circuits(WEIGHTS, architecture=MODEL.architecture, tokens=[0, 1, 2, 3, 4], tolerance=0.1)
+    xr.testing.assert_identical(of(circuits(DATA, tokens=5, rank_tolerance=0.1)), by_hand)
 
 
 def test_losses_of_tokens_are_of_the_first_contexts_with_the_kinds_of_their_tokens():

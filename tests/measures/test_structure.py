@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from rllc.measures.data import InMemoryData
 from rllc.measures.eigenvalues import largest_eigenvalues
 from rllc.measures.structure import of_attention, of_weights, structure
 from rllc.models.regression import model
@@ -11,8 +12,7 @@ LAW = {"dimension": 4, "length": 8, "noise_variance": 0.125, "tasks": None, "tas
 SHAPE = model(n_layers=2, n_heads=4, d_model=64, d_head=16, context=16, d_vector=5)
 
 
-class Held:
-    stream = 5
+DATA = InMemoryData(held_out=[], stream=5)  # of which random numbers alone are read
 
 
 def weights(**changes):
@@ -123,7 +123,7 @@ def test_hard_attention_is_counted_by_head_and_kind_of_query():
 
 def test_the_measure_reads_the_models_own_patterns():
     made = SHAPE.initial_weights(seed=1)
-    found = structure(Held(), sequences=6, law=LAW)(made, SHAPE, 3)
+    found = structure(DATA, sequences=6, law=LAW)(made, SHAPE, 3)
     contexts = torch.from_numpy(blocks(6, seed=5, **LAW).contexts)
     patterns = SHAPE.patterns(made, contexts).mean(1).flatten(0, 1)[:, :-1, :-1]
     np.testing.assert_allclose(found["attention_mean"], patterns, atol=1e-6)

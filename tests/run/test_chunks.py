@@ -14,6 +14,7 @@ from snakemake.utils import update_config
 
 from rllc.run import chunks, forecast
 from rllc.study import steps
+from rllc.study.limits import seconds
 from rllc.study.reading import read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +71,7 @@ def test_pasted_into_the_config_jobs_take_that_long_at_most(published, minutes):
     for rule, more in chunks.jobs(study.experiments["language"]):
         for start, members in table.items():
             wildcards = SimpleNamespace(experiment="language", start=start, **more)
-            long = forecast.of(study, rule, wildcards).seconds(study, rule) / 60
+            long = seconds(forecast.of(study, rule, wildcards), study, rule) / 60
             assert long <= minutes or len(members) == 1, (rule, start)
     assert list(table) == study.experiments["language"].checkpoints.chunks
 

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from rllc.run import forecast
-from rllc.study import cost, steps
+from rllc.study import cost, cost_of_inputs, limits, steps
 from rllc.study.datasets import measured, validated
 from rllc.study.reading import read
-from rllc.study.rows import Work
+from rllc.study.study import work
 
 JOBS = [
     ("train", SimpleNamespace(experiment="language", seed="0", start="0")),
@@ -20,7 +20,7 @@ def test_jobs_are_counted_by_rule_and_their_cost_added_up(chunked):
     study = read(chunked)
     rows = forecast.by_rule(study, JOBS)
     assert list(rows) == ["train", "draw"]
-    costs = [cost.training(study, study.experiments["language"], start) for start in (0, 1250)]
+    costs = [cost_of_inputs.training(study, study.experiments["language"], start) for start in (0, 1250)]
     assert rows["train"].jobs == 2
     assert rows["train"].cpu_hours == pytest.approx(sum(c.cpu_seconds for c in costs) / 3600)
     assert rows["train"].longest == pytest.approx(max(c.cpu_seconds for c in costs) / 3600)
@@ -37,15 +37,15 @@ def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(chunked):
     assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)
     assert rows["draw"].gpu_hours == 0
     assert "GPU hours" in forecast.forecast(study, JOBS)
-    assert cost.on_gpu(study, "train")
-    assert not cost.on_gpu(study, "gather")
+    assert limits.on_gpu(study, "train")
+    assert not limits.on_gpu(study, "gather")
 
 
 def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):
     study = read(config)
     one = cost.Cost(cpu_seconds=3600)
-    assert [one.minutes(study, "train", attempt) for attempt in (1, 2, 3)] == [301, 602, 903]
-    assert one.minutes(study, "train", 100) == study.compute.longest_job
+    assert [limits.minutes(one, study, "train", attempt) for attempt in (1, 2, 3)] == [301, 602, 903]
+    assert limits.minutes(one, study, "train", 100) == study.compute.longest_job
 
 
 def test_cpu_seconds_are_shared_by_the_threads_or_done_by_the_gpu(config):
@@ -53,10 +53,10 @@ def test_cpu_seconds_are_shared_by_the_threads_or_done_by_the_gpu(config):
     on_cpu = read(config)
     config["compute"]["device"] = "cuda"
     on_gpu, one = read(config), cost.Cost(cpu_seconds=3600)
-    assert one.seconds(on_cpu, "train") == one.seconds(on_gpu, "gather") == 900
-    assert one.hours(on_cpu, "train") == one.hours(on_gpu, "gather") == (1, 0)
-    assert one.seconds(on_gpu, "train") == 3600 / cost.GPU
-    assert one.hours(on_gpu, "train") == pytest.approx((4 / cost.GPU, 1 / cost.GPU))
+    assert limits.seconds(one, on_cpu, "train") == limits.seconds(one, on_gpu, "gather") == 900
+    assert limits.hours(one, on_cpu, "train") == limits.hours(one, on_gpu, "gather") == (1, 0)
+    assert limits.seconds(one, on_gpu, "train") == 3600 / limits.GPU
+    assert limits.hours(one, on_gpu, "train") == pytest.approx((4 / limits.GPU, 1 / limits.GPU))
 
 
 def test_head_scores_cost_what_their_own_sequences_do(config):
@@ -104,7 +104,7 @@ def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
     for chunks in ([0], [0, 200, 1250]):
         config["experiments"]["language"]["checkpoints"]["chunks"] = chunks
         study = read(config)
-        costs = [cost.training(study, study.experiments["language"], start) for start in chunks]
+        costs = [cost_of_inputs.training(study, study.experiments["language"], start) for start in chunks]
         parts.append(sum(each.cpu_seconds - cost.START for each in costs))
         assert min(each.cpu_seconds for each in costs) > cost.START
     assert parts[1] == pytest.approx(parts[0])
@@ -157,7 +157,7 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
     study = read(chunked)
     for experiment in study.experiments.values():
         for name, made in measured(experiment).items():
-            costs = (made.row.cost(Work(study, experiment, made.section, [0] * n)) for n in (1, 2, 3))
+            costs = (made.row.cost(work(study, experiment, made.section, [0] * n)) for n in (1, 2, 3))
             one, two, three = costs
             assert one.cpu_seconds > cost.START, name
             each = two.cpu_seconds - one.cpu_seconds
@@ -192,7 +192,7 @@ def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, ti
     made = measured(study.experiments["language"])[name]
     more = made.section.model_copy(update={key: 2 * getattr(made.section, key)})
     once, twice = (
-        made.row.cost(Work(study, study.experiments["language"], s, [0])) for s in (made.section, more)
+        made.row.cost(work(study, study.experiments["language"], s, [0])) for s in (made.section, more)
     )
     assert (twice.cpu_seconds > once.cpu_seconds, twice.megabytes > once.megabytes) == (time, memory)
 
@@ -230,16 +230,16 @@ def test_text_and_blocks_cost_what_there_is_to_read(config):
     size = {"pile": 5e6, "english": 1e6 * study.distributions["english"].megabytes}
     size["mixture"] = sum(1e6 * study.distributions[name].megabytes for name in parts)
     for name, characters in size.items():
-        found = cost.corpus(study, name)
+        found = cost_of_inputs.corpus(study, name)
         assert found.disk_bytes == characters
-        assert found.cpu_seconds == pytest.approx(2 + characters / cost.READ)
+        assert found.cpu_seconds == pytest.approx(2 + characters / cost_of_inputs.READ)
         assert found.megabytes == pytest.approx(1500 + 16 * 5e3 / 1e6 + 8 * characters / 1e6)
     for name, times in (("bpe", 3), ("numbers", 1)):
         section = study.tokenizers[name]
         tokens = section.context * (section.train_blocks + section.held_out_blocks)
-        found = cost.tokens(study, name)
+        found = cost_of_inputs.tokens(study, name)
         assert found.disk_bytes == 2 * tokens
-        assert found.cpu_seconds == pytest.approx(2 + times * tokens / cost.READ)
+        assert found.cpu_seconds == pytest.approx(2 + times * tokens / cost_of_inputs.READ)
 
 
 def test_memory_asked_of_a_cluster_follows_the_size_of_the_texts(config, tmp_path):
@@ -291,8 +291,8 @@ def test_a_family_of_the_validation_costs_what_its_models_and_settings_do(config
         moves = (
             section.max_moves if family == "potentials" else section.draws * getattr(section, "thinning", 1)
         )
-        return (cost.validation(changed, family).cpu_seconds - cost.START) / (
-            cost.CASE + cost.MOVE * section.chains * moves
+        return (cost_of_inputs.validation(changed, family).cpu_seconds - cost.START) / (
+            cost_of_inputs.CASE + cost_of_inputs.MOVE * section.chains * moves
         )
 
     assert cases("quadratic", dimensions=[2, 3], n_beta=[1.0] * 5, localization=[1.0] * 7) == pytest.approx(
@@ -342,4 +342,4 @@ def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
         most = max(forecast.of(study, *job).megabytes for job in jobs if job[0] == rule)
         assert 0.5 <= most / megabytes <= 4, rule
     for family in validated(study):  # toy models are no larger than a whole model's chains
-        assert 1 <= cost.validation(study, family).megabytes / watched["sample_full"][1] <= 2
+        assert 1 <= cost_of_inputs.validation(study, family).megabytes / watched["sample_full"][1] <= 2

@@ -45,7 +45,7 @@ def run(tmp_path, monkeypatch):
     made.logger = SimpleNamespace(info=lambda _: None, warning=lambda _: None)
     made.run_uuid, made.slurm_logdir = "run", tmp_path
     made.run_job, made.run_job_pre = run.ran.append, run.prepared.append
-    made.begin()
+    made.begin_submissions()
     made._later = lambda pause, call, job: run.later.append((pause, call, job))
     return run
 

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from rllc.run import forecast
-from rllc.study import defaults
+from rllc.study import defaults, limits
 from rllc.study.measures.table import ANALYSES
 from rllc.study.reading import read
 
@@ -128,7 +128,7 @@ def test_jobs_asked_for_what_the_cost_model_says(study, cluster):
         if rule in forecast.COSTS and rule != "mix_corpora":
             cost = forecast.of(settings, rule, type("Wildcards", (), wildcards))
             assert megabytes(job["MinMemoryNode"]) == int(cost.megabytes), rule
-            assert minutes(job["TimeLimit"]) == cost.minutes(settings, rule), rule
+            assert minutes(job["TimeLimit"]) == limits.minutes(cost, settings, rule), rule
             seen.add(rule)
     assert {"train", "sample_heads", "sample_full", "hessian", "make_blocks"} <= seen
 

@@ -11,7 +11,7 @@ from rllc.study.figures import FIGURES, asked_by
 from rllc.study.measures.recommendation import Rule
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
-from rllc.study.rows import Work
+from rllc.study.study import work
 
 
 def settings(study, name):
@@ -20,7 +20,7 @@ def settings(study, name):
     row = next(row for row in (*MEASURES, *ANALYSES) if row.name == name)
     section = row.declared(experiment)
     return row.settings(
-        Work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
+        work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
     )
 
 

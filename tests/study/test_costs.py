@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from rllc.study import cost, defaults, parameters
+from rllc.study import cost, cost_of_inputs, defaults, parameters
 from rllc.study.datasets import measured
 from rllc.study.families import ELEMENT, FLOPS, IN_CONTEXT_PASS, PASS, Load, family_of
 from rllc.study.measures.hessian_rank import ORTHOGONALISE
 from rllc.study.measures.highlights import KINDS
 from rllc.study.measures.tokens import CLASSIFY
 from rllc.study.reading import read
-from rllc.study.rows import Work
+from rllc.study.study import work
 from rllc.tasks.batch import next_token_batch
 from rllc.tasks.regression.sequences import blocks
 
@@ -40,7 +40,7 @@ class Facts:
         self.outputs, self.weights = family.outputs(model, self.tokens), family.weights(model, self.tokens)
 
     def one(self, contexts, scored=None, length=None):
-        return cost.forward(study(), self.experiment, contexts, scored, length=length)
+        return cost.forward(self.experiment.model, self.tokens, contexts, scored, length=length)
 
     def logits(self, contexts, scored=None):
         return 4e-6 * contexts * (scored or self.tokens.predictions) * self.outputs
@@ -164,7 +164,7 @@ def test_every_measure_costs_the_passes_that_it_makes():
             given = EXPECTED[made.row.name]
             seconds, megabytes, once, disk = (*given, *USUAL[len(given) :])
             facts, n = Facts(experiment, made.section), 3
-            found = made.row.cost(Work(study(), experiment, made.section, [0] * n))
+            found = made.row.cost(work(study(), experiment, made.section, [0] * n))
             each, rest = disk(facts)
             expected = (cost.START + n * seconds(facts) + once(facts), megabytes(facts), n * each + rest)
             assert (found.cpu_seconds, found.megabytes, found.disk_bytes) == pytest.approx(expected), (
@@ -179,9 +179,9 @@ def test_a_training_costs_three_passes_a_step_and_keeps_its_checkpoints():
     experiment = study().experiments["language"]
     chunks = experiment.checkpoints.model_copy(update={"chunks": [0, 221]})
     experiment = experiment.model_copy(update={"checkpoints": chunks})
-    start = cost.chunks(experiment)
+    start = chunks(experiment)
     facts, batch = Facts(experiment, None), experiment.training.batch_size
-    found = cost.training(study(), experiment, 221)
+    found = cost_of_inputs.training(study(), experiment, 221)
     steps = start[221][-1] - start[0][-1]
     assert found.cpu_seconds == pytest.approx(cost.START + 3 * steps * facts.one(batch))
     assert found.megabytes == pytest.approx(900 + 8 * facts.logits(batch))

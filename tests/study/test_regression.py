@@ -10,8 +10,8 @@ from rllc.models.training import rate_factor
 from rllc.study import defaults
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
-from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
+from rllc.study.study import work
 from rllc.tasks.regression.sequences import draw
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def test_the_sum_of_rates_is_of_the_schedule_that_trains():
     (row,) = (row for row in MEASURES if row.name == "in_context")
     study = read(defaults.load(FILES[:1], ROOT))
     own = study.experiments["regression"]
-    given = row.settings(Work(study, own, own.in_context, []))["schedule"]
+    given = row.settings(work(study, own, own.in_context, []))["schedule"]
     assert {*given} == {"learning_rate", *inspect.signature(rate_factor).parameters} - {"step"}
     assert given == {name: getattr(own.training, name) for name in given}
 
@@ -44,12 +44,12 @@ def test_the_loss_of_predictions_that_know_nothing_is_that_of_the_task():
         25_000, dimension=shape.dimension, length=8, noise_variance=law.noise_variance, tasks=None, task_seed=0,
         seed=0,
     ).y  # fmt: skip
-    given = row.settings(Work(study, own, own.stages, []))
+    given = row.settings(work(study, own, own.stages, []))
     assert given["chance"] == pytest.approx((answers**2).mean(), rel=0.02)
     assert given["guess"] == "predictions of 0"
     study = read(defaults.load([ROOT / "config/stages.yaml"], ROOT))
     own = next(each for each in study.experiments.values() if each.stages and each.task == "language")
-    given = row.settings(Work(study, own, own.stages, []))
+    given = row.settings(work(study, own, own.stages, []))
     vocabulary = study.tokenizers[own.tokenizer].vocabulary
     assert given["chance"] == pytest.approx(-np.log(1 / vocabulary))
     assert given["guess"] == "uniform predictions"

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from rllc.study.figures import ANIMATIONS, CALIBRATION, FIGURES, PAGES
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
-from rllc.study.rows import EXTENT, Work
+from rllc.study.rows import EXTENT
+from rllc.study.study import work
 from rllc.units import NATS
 
 
@@ -47,11 +48,12 @@ def test_a_measure_comes_after_measures_of_one_part_per_seed():
 
 def test_components_come_after_heads_where_one_is_a_type_of_heads_and_are_told_the_thresholds(config):
     row = next(row for row in MEASURES if row.name == "sample_other")
-    experiment = read(config).experiments["language"]
+    study = read(config)
+    experiment = study.experiments["language"]
     base = experiment.sampling.heads
     for components, after in ((["1:0+1:1", "layer:0"], ()), (["layer:0", "induction"], ("heads",))):
         section = base.model_copy(update={"components": components})
-        told = row.settings(Work(None, experiment, section, []))
+        told = row.settings(work(study, experiment, section, []))
         thresholds = {"thresholds": experiment.head_types.model_dump()} if after else {}
         assert row.before(section) == after
         assert told == section.plain(exclude=EXTENT) | thresholds

@@ -10,8 +10,9 @@ import pytest
 from rllc.study import defaults
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
-from rllc.study.rows import EXTENT, Work
+from rllc.study.rows import EXTENT
 from rllc.study.section import Section
+from rllc.study.study import work
 
 # values that are of another kind are meant
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -71,7 +72,7 @@ def declared():
 
 
 def told(row, experiment, section):
-    return row.settings(Work(study(), experiment, section, []))
+    return row.settings(work(study(), experiment, section, []))
 
 
 @pytest.mark.parametrize(("row", "experiment", "section"), declared())

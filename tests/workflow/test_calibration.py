@@ -4,7 +4,7 @@ import pytest
 import xarray as xr
 
 from rllc.study.figures import FIGURES
-from rllc.verdicts import sound
+from rllc.verdicts import reliable
 
 OWN = {
     "calibration",
@@ -58,7 +58,7 @@ def test_both_targets_make_their_datasets_and_figures(calibrated):
         assert (results / f"figures/{name}.txt").read_text(encoding="utf-8").strip()
     sweep = xr.open_dataset(results / "language/calibration.nc")
     assert sweep["status"].dtype.kind == sweep["verdict"].dtype.kind == "i"
-    assert sound(sweep).dims == sweep["verdict"].dims  # refuses what is no longer an integer
+    assert reliable(sweep).dims == sweep["verdict"].dims  # refuses what is no longer an integer
     assert sweep["llc"].sel(component="1:1", n_beta=30, localization=200).notnull().all()
     for name in ("shrinkage", "shrinkage_without_drift", "curvature_ratio", "llc_walked"):
         assert sweep[name].attrs["units"] == "1"

@@ -29,7 +29,6 @@ from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
 from rllc.seeds import derive
 from rllc.study import claims, parameters
-from rllc.study.cost import on_gpu
 from rllc.study.datasets import (
     TRACES,
     TRAINING_LOSS,
@@ -48,10 +47,11 @@ from rllc.study.families import family_of
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
+from rllc.study.limits import minutes, on_gpu
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
-from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
+from rllc.study.study import work
 from rllc.study.tasks import GENERATORS, TASKS, settings as generator_settings
 
 ROOT = Path(workflow.basedir)
@@ -178,8 +178,8 @@ def forecasted(rule_name):
     return {
         "mem_mb": lambda wildcards, attempt: attempt
         * int(cost_of(wildcards).megabytes),
-        "runtime": lambda wildcards, attempt: cost_of(wildcards).minutes(
-            STUDY, rule_name, attempt
+        "runtime": lambda wildcards, attempt: minutes(
+            cost_of(wildcards), STUDY, rule_name, attempt
         ),
         "gpu": int(on_gpu(STUDY, rule_name)),
     }

@@ -149,7 +149,7 @@ def settings_of(row):
         section, at = row.declared(experiment(wildcards)), []
         if row in MEASURES:
             section, at = section[wildcards.dataset], steps_of(wildcards)
-        return as_json(row.settings(Work(STUDY, experiment(wildcards), section, at)))
+        return as_json(row.settings(work(STUDY, experiment(wildcards), section, at)))
 
     return settings
 

@@ -17,14 +17,17 @@ def separation(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
     """
     groups = [
         np.flatnonzero((types == kind) & (layers == layer))
-        for kind, layer in {*zip(types, layers, strict=True)}
+        for kind, layer in dict.fromkeys(zip(types, layers, strict=True))
     ]
-    per_layer = [np.flatnonzero(layers == layer) for layer in {*layers}]
+    per_layer = [np.flatnonzero(layers == layer) for layer in dict.fromkeys(layers)]
     if len(groups) in (len(types), len(per_layer)):
         return np.full(values.shape[:-1], NAN)
 
     def squares(parts: list[np.ndarray]) -> np.ndarray:
-        return sum(((values[..., p] - values[..., p].mean(-1, keepdims=True)) ** 2).sum(-1) for p in parts)
+        found: list[np.ndarray] = [
+            ((values[..., p] - values[..., p].mean(-1, keepdims=True)) ** 2).sum(-1) for p in parts
+        ]
+        return sum(found[1:], found[0])
 
     whole = squares(per_layer)
     return np.divide(whole - squares(groups), whole, out=np.full(values.shape[:-1], NAN), where=whole > 0)

@@ -197,7 +197,9 @@ def _choose(holds: xr.DataArray, terms: xr.Dataset, limit: Mapping[str, float]) 
         "excluded_by": str(failures["criterion"].values[int(failures.values.argmax())]) if most else "",
     }
     row |= {f"recommended_{name}": np.nan if best is None else best[name] for name in GRID}
-    row |= {name: np.nan if best is None else float(middle[name].sel(best)) for name in middle.data_vars}
+    row |= {
+        name: np.nan if best is None else float(middle[name].sel(best)) for name in map(str, middle.data_vars)
+    }
     if best is None:
         outcome = "none"
         row["said"] = (
@@ -215,7 +217,7 @@ def _first(good: xr.DataArray, rank: xr.DataArray, error: xr.DataArray) -> dict[
     """The setting that the rule comes to, None where none is good."""
     table = xr.Dataset({"good": good, "rank": rank, "error": error}).to_dataframe().reset_index()
     columns = ["rank", "error", *GRID]
-    table = table[table["good"]].sort_values(columns, ascending=[False, True, True, False, False])
+    table = table.loc[table["good"]].sort_values(columns, ascending=[False, True, True, False, False])
     return {name: float(table[name].iloc[0]) for name in GRID} if len(table) else None
 
 

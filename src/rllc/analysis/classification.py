@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.head_types import types_at
 from rllc.analysis.multigrams import FEWEST, by_scope, over_seeds
 from rllc.analysis.needs import needing
 from rllc.analysis.tokens import (
@@ -59,7 +60,7 @@ def classification(
         explained=explained(tokens),
         gained=tokens["share"] - first,
         lost=first - tokens["share"],
-        head_type=types.reindex(head=tokens["head"], seed=tokens["seed"], fill_value="unknown"),
+        head_type=types_at(types, {"head": tokens["head"], "seed": tokens["seed"]}),
     )
     at = {"step": tokens["step"], "seed": tokens["seed"], "head": tokens["head"]}
     known = rllc[["rllc", "rllc_se"]].sel(at)
@@ -68,7 +69,7 @@ def classification(
         name: rllc[f"rllc_gradient_off{name.removeprefix('rllc')}"]
         .sel(at)
         .sel(distribution=distribution, drop=True)
-        for name in known.data_vars
+        for name in map(str, known.data_vars)
         if f"rllc_gradient_off{name.removeprefix('rllc')}" in rllc
     }
     if code_distribution is not None:

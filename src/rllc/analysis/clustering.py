@@ -18,7 +18,9 @@ def euclidean_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_i
     """K-means on the concatenated curves."""
     from sklearn.cluster import KMeans
 
-    return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(concatenated(curves))
+    # scikit-learn's default of n_init, "auto", is taken for its type.
+    model = KMeans(n_clusters, n_init=n_init, random_state=random_state)  # pyright: ignore[reportArgumentType]
+    return model.fit_predict(concatenated(curves))
 
 
 def ward(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
@@ -39,7 +41,9 @@ def dtw_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: i
         max_iter_barycenter=BARYCENTRE_ROUNDS,
         random_state=random_state,
     )
-    return model.fit_predict(curves)
+    labels = model.fit_predict(curves)
+    assert labels is not None
+    return labels
 
 
 def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
@@ -53,6 +57,7 @@ def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init:
     model = KShape(n_clusters, n_init=n_init, random_state=random_state).fit(normalized(curves))
     if not np.isfinite(model.inertia_):  # every start ended in an empty cluster
         return np.full(len(curves), -1)
+    assert model.labels_ is not None
     return model.labels_
 
 
@@ -70,7 +75,8 @@ def sbd_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: i
     random = np.random.default_rng(random_state)
     best, least = np.full(len(series), -1), np.inf
     for _ in range(MORE_STARTS * n_init):
-        centres, seen = series[random.choice(len(series), n_clusters, replace=False)], None
+        centres = series[random.choice(len(series), n_clusters, replace=False)]
+        seen = np.full(len(series), -1)
         for _ in range(MOST_ROUNDS):
             apart = np.asarray([[shape_distance(one, centre) for centre in centres] for one in series])
             labels = apart.argmin(axis=1)
@@ -119,10 +125,16 @@ def centres(members: np.ndarray, labels: np.ndarray, algorithm: str) -> np.ndarr
         raise ValueError(f"{algorithm} has no centres here: expected one of {', '.join(PUBLISHED)}")
     groups = [members[labels == index] for index in range(labels.max() + 1)]
     if algorithm == "dtw_kmeans":
-        from tslearn.barycenters import dtw_barycenter_averaging
-
-        return np.stack([dtw_barycenter_averaging(group, max_iter=BARYCENTRE_ROUNDS) for group in groups])
+        return np.stack([_barycentre(group) for group in groups])
     return np.stack([group.mean(axis=0) for group in groups])
+
+
+def _barycentre(group: np.ndarray) -> np.ndarray:
+    from tslearn.barycenters import dtw_barycenter_averaging
+
+    centre = dtw_barycenter_averaging(group, max_iter=BARYCENTRE_ROUNDS)
+    assert centre is not None
+    return centre
 
 
 def normalized(curves: np.ndarray) -> np.ndarray:
@@ -145,4 +157,5 @@ def shape_distance(a: np.ndarray, b: np.ndarray) -> float:
     size = np.linalg.norm(a) * np.linalg.norm(b)
     if size == 0.0:
         return 1.0
-    return float(1.0 - sum(map(np.convolve, a.T, b[::-1].T)).max() / size)
+    over_lags = sum(map(np.convolve, a.T, b[::-1].T), start=np.zeros(len(a) + len(b) - 1))
+    return float(1.0 - over_lags.max() / size)

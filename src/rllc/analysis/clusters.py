@@ -231,6 +231,6 @@ def _agreements(clusterings: Sequence[np.ndarray]) -> np.ndarray:
 
     complete = [labels.min() >= 0 for labels in clusterings]
     table = np.full((len(clusterings), len(clusterings)), np.nan)
-    for i, j in itertools.product(np.flatnonzero(complete), repeat=2):
+    for i, j in itertools.product(np.flatnonzero(complete).tolist(), repeat=2):
         table[i, j] = adjusted_rand_score(clusterings[i], clusterings[j])
     return table

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.clustering import PUBLISHED
+from rllc.analysis.head_types import types_at
 from rllc.analysis.needs import needing
 from rllc.analysis.partitions import adjusted_rand, share_as_alike
 
@@ -91,8 +92,8 @@ def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr
             }
         )
     coords = {"seed": seeds, "step": [step]}
-    made = {name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}
-    return needing(xr.Dataset(made, coords), NEEDED)
+    numbers = {name: (("seed", "step"), [[row[name]] for row in rows]) for name in VARIABLES}
+    return needing(xr.Dataset(numbers, coords), NEEDED)
 
 
 def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) -> xr.DataArray:
@@ -100,7 +101,7 @@ def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) 
     labels = {"seed": seeds.values, "head": heads.values}
     if types is None:
         return xr.DataArray("unknown", labels, tuple(labels)).astype(object)
-    plain = types.reset_coords(drop=True).reindex(labels, fill_value="unknown")
+    plain = types_at(types.reset_coords(drop=True), labels)
     return plain.transpose("seed", "head")
 
 
@@ -135,9 +136,9 @@ def _rand_types(one: xr.Dataset, kinds: np.ndarray) -> dict[str, float]:
 def _first_split(one: xr.Dataset, kinds: np.ndarray, scope: str, apart: Sequence[str]) -> float:
     """The median over the paper's algorithms, all of which must be there."""
     inside = _members(one, kinds, scope)
-    found = [_labels(one, name, 2, inside) for name in PUBLISHED]
+    found = [labels for name in PUBLISHED if (labels := _labels(one, name, 2, inside)) is not None]
     truth = np.isin(kinds[inside], apart)
-    if any(labels is None for labels in found):
+    if len(found) < len(PUBLISHED):
         return NAN
     return float(np.median([adjusted_rand(labels, truth) for labels in found]))
 

@@ -90,8 +90,8 @@ def contrast(
         if label not in present:
             raise ValueError(f"there is no {dim} {label!r}: expected one of {', '.join(map(str, present))}")
     if shared_noise is None:
-        setting = json.loads(dataset.attrs.get("sampling", "{}"))
-        shared_noise = dim in SHARED_NOISE or (dim == "step" and setting.get("seeded", False))
+        seeded = bool(json.loads(dataset.attrs.get("sampling", "{}")).get("seeded", False))
+        shared_noise = dim in SHARED_NOISE or (dim == "step" and seeded)
     result = difference(
         _at(chains, dim, a),
         _at(chains, dim, b),
@@ -151,7 +151,8 @@ def difference(
     unpaired = sum(of_each)
     if shared_noise:
         value, square = (a - b).mean("chain"), _of_mean(a - b)
-        terms = [(square, both.sum("chain") - np.maximum(*fitted))]
+        of_a, of_b = fitted
+        terms = [(square, both.sum("chain") - np.maximum(of_a, of_b))]
     else:
         value, square = a.mean("chain") - b.mean("chain"), unpaired
         terms = [(v, own.sum("chain") - n) for v, own, n in zip(of_each, ok, fitted, strict=True)]

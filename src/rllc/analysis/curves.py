@@ -9,7 +9,7 @@ windows
 only, so no peak lies within ``window // 2`` checkpoints of an end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -48,7 +48,7 @@ def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
 
 def smooth_error(error: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
     """Return the standard error of ``smooth``, of checkpoints with independent errors."""
-    return np.sqrt(smooth(error**2, window) / window)
+    return xr.ufuncs.sqrt(smooth(error**2, window) / window)
 
 
 def largest_means(curve: xr.DataArray) -> xr.DataArray:
@@ -163,7 +163,7 @@ def log2_gain(curve: xr.DataArray, step: float) -> xr.DataArray:
 
 def octaves(high: xr.DataArray, low: xr.DataArray) -> xr.DataArray:
     """Return log2(high / low), NaN where either is not positive."""
-    return np.log2(high.where(high > 0) / low.where(low > 0))
+    return xr.ufuncs.log2(high.where(high > 0) / low.where(low > 0))
 
 
 def mean_departure(curve: xr.DataArray) -> xr.DataArray:
@@ -190,7 +190,7 @@ def roughness(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.Data
         parts = [noise.isel(step=slice(n, noise.sizes["step"] - 2 + n)).mean("step") for n in range(3)]
         square = (square - parts[0] - 4 * parts[1] - parts[2]).clip(min=0.0)
     breadth = known.max("step") - known.min("step")
-    return np.sqrt(square) / breadth.where(breadth > 0)
+    return xr.ufuncs.sqrt(square) / breadth.where(breadth > 0)
 
 
 def count_reaching(curve: xr.DataArray, threshold: float) -> xr.DataArray:
@@ -225,7 +225,7 @@ def relative_range(curve: xr.DataArray) -> xr.DataArray:
 
 def step_lead(curve: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 where that comes twice as late."""
-    return np.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
+    return xr.ufuncs.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
 
 
 def spearman(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.DataArray:
@@ -248,7 +248,12 @@ def measured(curve: xr.DataArray) -> xr.DataArray:
     )
 
 
-def _correlation(function: object, one: xr.DataArray, other: xr.DataArray, dim: str) -> xr.DataArray:
+def _correlation(
+    function: Callable[[np.ndarray, np.ndarray], float | np.ndarray],
+    one: xr.DataArray,
+    other: xr.DataArray,
+    dim: str,
+) -> xr.DataArray:
     one, other = xr.align(one, other, join="inner", exclude=[each for each in one.dims if each != dim])
     if one.sizes[dim] < ranks.FEWEST:
         plural = {"step": "checkpoints", "head": "heads"}.get(dim, f"labels of {dim}")

@@ -65,7 +65,8 @@ def domains(
     others = [name for name in names if name != reference]
     kinds = _Kinds(
         names.index(reference),
-        *([n for n, name in enumerate(names) if name in chosen] for chosen in (programming, science)),
+        [n for n, name in enumerate(names) if name in programming],
+        [n for n, name in enumerate(names) if name in science],
         [n for n, name in enumerate(names) if name not in (reference, *programming)],
     )
     seeds, step = llc["seed"].values.tolist(), llc["step"].values
@@ -74,13 +75,14 @@ def domains(
         one = llc.sel(seed=seed)
         value = one["llc"].values
         error = one["llc_se"].values if "llc_se" in one else np.full_like(value, NAN)
-        found = _numbers(value, step, kinds, stage)
+        correlation, found = _numbers(value, step, kinds, stage)
         random = np.random.default_rng(random_seed)
         drawn = [_numbers(random.normal(value, error), step, kinds, stage) for _ in range(REDRAWS)]
-        spread = {key: np.std([each[key] for each in drawn], axis=0, ddof=1) for key in found}
+        correlation_se = np.std([each for each, _ in drawn], axis=0, ddof=1)
+        spread = {key: np.std([each[key] for _, each in drawn], axis=0, ddof=1) for key in found}
         boundaries = datasets.get("stages")
         shift = NAN if boundaries is None else _shift(boundaries.sel(seed=seed), reference, others, step)
-        tables.append((found.pop("correlation"), spread.pop("correlation")))
+        tables.append((correlation, correlation_se))
         rows.append(
             {**found, **{f"{key}_se": float(each) for key, each in spread.items()}, "boundary_shift": shift}
         )
@@ -107,13 +109,12 @@ class _Kinds(NamedTuple):
 
 def _numbers(
     value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Sequence[int] | None
-) -> dict[str, np.ndarray | float]:
-    """Of LLCs [step, distribution] of one seed."""
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Correlations [distribution] and the other numbers, of LLCs [step, distribution] of one seed."""
     late = value[step >= PEAK_FROM]
-    every = pearson(late.T, late[:, kinds.reference])
+    every = np.asarray(pearson(late.T, late[:, kinds.reference]))
     natural, programming = every[kinds.natural], every[kinds.programming]
-    return {
-        "correlation": every,
+    return every, {
         "least_correlation": float(natural.min()) if natural.size else NAN,
         "correlation_gap": float(natural.mean() - programming.mean())
         if natural.size and programming.size

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Sum, WhiteKernel
 
 RESTARTS = 4
 SIGNAL, LENGTH, NOISE = (1e-2, 1e2), (0.1, 5.0), (1e-8, 1.0)  # bounds; variances of a standardised curve
@@ -51,7 +51,9 @@ def smooth(step: np.ndarray, value: np.ndarray) -> Smooth:
     x, level, scale = np.log(step), value.mean(), value.std() or 1.0
     kernel = ConstantKernel(1.0, SIGNAL) * RBF(1.0, LENGTH) + WhiteKernel(0.01, NOISE)
     process = fitted(kernel, x, (value - level) / scale, restarts=RESTARTS)
-    signal, white = process.kernel_.k1, process.kernel_.k2.noise_level
+    found = process.kernel_
+    assert isinstance(found, Sum)
+    signal, white = found.k1, found.k2.noise_level
     length = signal.k2.length_scale
     apart = x[:, None] - x
     values = signal(x[:, None])

@@ -1,6 +1,7 @@
 """What kind of head each head is, from its attention scores at the last checkpoint."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -45,3 +46,9 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
     labels = xr.DataArray(kinds, index.coords, index.dims, name="head_type")
     labels.attrs["thresholds"] = ", ".join(f"{name} >= {thresholds[name]:g}" for name in SCORES.values())
     return describe(labels.to_dataset(), VARIABLES)["head_type"]
+
+
+def types_at(types: xr.DataArray, labels: Mapping[str, Any]) -> xr.DataArray:
+    """Types at these labels of dims, "unknown" where there are none."""
+    # xarray's stubs take the type of the default of fill_value for that of all its values.
+    return types.reindex(labels, fill_value="unknown")  # pyright: ignore[reportArgumentType]

@@ -37,4 +37,6 @@ def hessian_stages(datasets: Mapping[str, xr.Dataset], *, from_step: int, random
         )
         cell = cell.reindex(step=trace["step"].values)
         cells.append(cell.expand_dims(seed=[seed], distribution=[distribution]))
-    return xr.combine_by_coords(cells, combine_attrs="drop")
+    made = xr.combine_by_coords(cells, combine_attrs="drop")
+    assert isinstance(made, xr.Dataset)
+    return made

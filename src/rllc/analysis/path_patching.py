@@ -48,7 +48,8 @@ def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
 
 def _at_onset(patched: xr.Dataset, score: xr.DataArray) -> tuple[xr.Dataset, xr.Dataset]:
     """The same at the onset of induction, and as it is from there on (seed, step)."""
-    first, now = [], []
+    first: list[xr.Dataset] = []
+    now: list[xr.Dataset] = []
     for seed in patched["seed"].values.tolist():
         own = patched.sel(seed=seed)
         reached = score["step"].values[(score.sel(seed=seed).max("head") >= INDUCTION_BEGINS).values]
@@ -64,5 +65,5 @@ def _at_onset(patched: xr.Dataset, score: xr.DataArray) -> tuple[xr.Dataset, xr.
 def _ratio(name: str, above: xr.Dataset, below: xr.Dataset) -> dict[str, xr.DataArray]:
     divisor = below["rise"].where(below["rise"] > 0)
     ratio = above["rise"] / divisor
-    error = np.hypot(above["rise_se"], ratio * below["rise_se"]) / divisor
+    error = xr.apply_ufunc(np.hypot, above["rise_se"], ratio * below["rise_se"], join="inner") / divisor
     return {name: ratio, f"{name}_se": error}

@@ -144,7 +144,7 @@ def _determined(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Se
         kind, at = _kind(kept[n], shape)
         before = steep[kept[n - 1][1] + 1 if n else 0 : first].any()
         after = steep[last + 1 : kept[n + 1][0] if n + 1 < len(kept) else None].any()
-        return (before or kind == START) and (after or kind == END) and (kind != SADDLE or flat[at])
+        return bool((before or kind == START) and (after or kind == END) and (kind != SADDLE or flat[at]))
 
     while (weak := next((n for n in range(len(kept)) if not stands(n)), None)) is not None:
         del kept[weak]

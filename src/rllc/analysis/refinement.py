@@ -103,7 +103,7 @@ def refinement(
 
 def _octaves(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
     """log2(a / b), NaN where either is not positive."""
-    return np.log2(a.where(a > 0) / b.where(b > 0))
+    return xr.ufuncs.log2(a.where(a > 0) / b.where(b > 0))
 
 
 def _over(

@@ -83,5 +83,5 @@ def meaning(
 def _exponent(llc: xr.DataArray) -> xr.DataArray:
     if llc.sizes["n_beta"] < 2:
         return xr.full_like(llc, np.nan)
-    logarithms = np.log(llc.where(llc > 0)).assign_coords(n_beta=np.log(llc["n_beta"]))
+    logarithms = xr.ufuncs.log(llc.where(llc > 0)).assign_coords(n_beta=np.log(llc["n_beta"]))
     return logarithms.differentiate("n_beta").assign_coords(n_beta=llc["n_beta"])

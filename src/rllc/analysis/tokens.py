@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.head_types import types_at
 from rllc.vocabulary import layer_of
 
 BY_SCORE = ("previous-token", "current-token", "induction")  # types that attention scores tell
@@ -24,7 +25,7 @@ def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
     names = np.asarray([f"multigram ({name})" for name in CLASSES.values()], dtype=object)
     best = xr.DataArray(names[share.argmax("pattern").values], share.isel(pattern=0, drop=True).coords)
     by_tokens = best.where(share.max("pattern") > 0, "multigram")
-    kinds = head_type.reindex(seed=by_tokens["seed"], head=by_tokens["head"], fill_value="unknown")
+    kinds = types_at(head_type, {"seed": by_tokens["seed"], "head": by_tokens["head"]})
     return xr.where(kinds.isin(BY_SCORE), kinds.astype(object), by_tokens).transpose(*by_tokens.dims)
 
 

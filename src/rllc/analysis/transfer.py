@@ -118,7 +118,7 @@ def _refuse(curves: xr.DataArray) -> None:
     if len(seeds) < 2:
         raise ValueError(f"clusters are carried over to other training seeds; rllc.nc has {seeds}: train two")
     steps = curves["step"].values
-    measured = np.isfinite(curves.transpose("seed", "step", "head").values).any(-1)
+    measured = np.any(np.isfinite(curves.transpose("seed", "step", "head").values), axis=-1)
     ends = (steps[row][[0, -1]].tolist() if row.any() else [] for row in measured)
     ranges = dict(zip(seeds, ends, strict=True))
     if any(each != ranges[seeds[0]] for each in ranges.values()):
@@ -132,7 +132,7 @@ def _carried(
 ) -> xr.Dataset:  # fmt: skip
     """All but the numbers for claims, of curves (seed, head, grid)."""
     curves = grid.values
-    (seeds, heads, points), known = curves.shape, np.isfinite(curves).all(-1)
+    (seeds, heads, points), known = curves.shape, np.all(np.isfinite(curves), axis=-1)
     has_type = kinds != "unknown"
     at = (len(algorithms), len(ks))
     label = np.full((seeds, heads, *at), -1, dtype=np.int32)

@@ -25,7 +25,8 @@ from rllc.analysis.curves import (
     spearman,
     value_at,
 )
-from rllc.claims.claim import Claim, Experiment, Statistic, claim, number
+from rllc.claims.claim import Claim, Statistic, claim, number
+from rllc.claims.experiment import Experiment
 from rllc.claims.run import Run
 
 __all__ = [

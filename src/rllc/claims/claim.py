@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from rllc.claims.experiment import Experiment
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,30 +20,6 @@ if TYPE_CHECKING:
     from rllc.claims.run import Run
 
 Function = TypeVar("Function", bound="Callable[[Run], xr.DataArray | float]")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What a claim may ask of an experiment beside its curves.
-
-    text      the distribution that it is trained on, as "mixture"; its first one, where that is not measured
-    code      the distribution of code that heads are compared on; None: there is none
-    setting   the sampling setting by which stages are told; "sampling": the base setting
-    steps     length of the training
-    shortest  length of the shortest training of its task; 0: its own
-    settings  keywords of the analyses that claims repeat, by name
-    """
-
-    name: str
-    task: str
-    layers: int = 1
-    label: str = ""
-    text: str = ""
-    code: str | None = None
-    setting: str = "sampling"
-    steps: int = 0
-    shortest: int = 0
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,7 +130,8 @@ def claim(
             name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
             ratio, given, published, reached, correction, family, shuffle,
         )  # fmt: skip
-        function.claims = [made, *getattr(function, "claims", [])]
+        marked: Any = function  # a function takes attributes that its type does not have
+        marked.claims = [made, *getattr(function, "claims", [])]
         return function
 
     return put
@@ -163,7 +142,8 @@ def number(label: str, *, unit: str = "1") -> Callable[[Function], Function]:
 
     def put(function: Function) -> Function:
         _statistic(function, label, unit)
-        function.listed = True
+        marked: Any = function  # as in ``claim``
+        marked.listed = True
         return function
 
     return put

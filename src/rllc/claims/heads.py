@@ -8,6 +8,7 @@ reaches ``INDUCTION_BEGINS``. Types of heads are those of their attention scores
 Claims are about language models of two layers or more.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -34,8 +35,8 @@ from rllc.analysis.curves import (
 from rllc.analysis.head_types import INDUCTION_BEGINS
 from rllc.analysis.multigrams import FEWEST, correlation_within
 from rllc.analysis.tokens import CLASSES, bracket_head
-from rllc.claims.claim import Experiment
 from rllc.claims.claim import claim as any_claim
+from rllc.claims.experiment import Experiment
 from rllc.claims.run import Run
 from rllc.vocabulary import layer_of
 
@@ -78,7 +79,11 @@ def _silhouette(run: Run, values: xr.DataArray) -> xr.DataArray:
 
 
 def _of_heads(
-    function: object, values: xr.DataArray, kinds: np.ndarray, layers: np.ndarray, needs: str
+    function: Callable[..., np.ndarray],
+    values: xr.DataArray,
+    kinds: np.ndarray,
+    layers: np.ndarray,
+    needs: str,
 ) -> xr.DataArray:
     made = xr.apply_ufunc(
         function, values, input_core_dims=[["head"]], kwargs={"types": kinds, "layers": layers}
@@ -887,8 +892,8 @@ claim = partial(any_claim, where=several_layers, family="curvature (App. D)")
 
 def _rank(run: Run, kind: str, name: str = "hessian_rank", method: str | None = "chebyshev") -> xr.DataArray:
     """Return the rank of the Hessian on the training text over training."""
-    labels = {"rank_method": method} if method else {}
-    return run.curve(f"hessian_rank.{name}", distribution=run.text, rank_range=kind, **labels)
+    rank = partial(run.curve, f"hessian_rank.{name}", distribution=run.text, rank_range=kind)
+    return rank(rank_method=method) if method else rank()
 
 
 def _trace(run: Run) -> xr.DataArray:
@@ -994,7 +999,8 @@ def _orders_alike(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     steps = np.intersect1d(one["step"].values, other["step"].values)
     if not steps.size:
         raise NotJudged("no checkpoint has both")
-    return spearman(*(each.sel(step=steps[-1], drop=True) for each in (one, other)), "head")
+    at_last, other_at_last = (each.sel(step=steps[-1], drop=True) for each in (one, other))
+    return spearman(at_last, other_at_last, "head")
 
 
 @claim(

@@ -10,7 +10,7 @@ import xarray as xr
 from scipy import stats
 
 from rllc.analysis.curves import NotJudged
-from rllc.claims.claim import Claim, Experiment, Statistic
+from rllc.claims.claim import Claim, Statistic
 from rllc.claims.columns import (
     CHANCE,
     DOUBTED,
@@ -22,6 +22,7 @@ from rllc.claims.columns import (
     TEXTS,
     VARIABLES,
 )
+from rllc.claims.experiment import Experiment
 from rllc.claims.run import REDRAW, REDRAWS, Absent, Analysis, Datasets, Run, measured_types
 from rllc.vocabulary import describe, layer_of
 
@@ -125,7 +126,7 @@ def judge(
     for (each, name), outcome, chance in zip(rows, outcomes, chances, strict=True):
         for key, value in _row(each, name, outcome, chance, table).items():
             columns[key].append(_spread(value, table.seeds(name), seeds, key) if key in PER_SEED else value)
-    made = {
+    made: dict[str, tuple[str | tuple[str, ...], np.ndarray]] = {
         key: (("claim", "seed"), np.asarray(columns[key], dtype=float).reshape(-1, len(seeds)))
         for key in PER_SEED
     }
@@ -272,7 +273,7 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
         return NAN, NAN
     except TypeError as error:  # as float(curve) of a curve with a further dim
         raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
-    redrawn = [each for each in run.readings if each.normals is not None]
+    redrawn = [each.redrawn for each in run.readings if each.redrawn is not None]
     if not redrawn:
         return 0.0, float("inf")
     if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
@@ -510,11 +511,9 @@ def shuffles(types: xr.DataArray, count: int, random: np.random.Generator) -> li
     for n, head in enumerate(types["head"].values):
         layers.setdefault(layer_of(str(head)), []).append(n)
     orders = [_different(types.values[places], count) for places in layers.values()]
-    if (
-        all(each is not None for each in orders)
-        and (total := int(np.prod([len(each) for each in orders]))) <= count
-    ):
-        chosen: Iterator[tuple[tuple[str, ...], ...]] = product(*orders)
+    few = [each for each in orders if each is not None]
+    if len(few) == len(orders) and (total := int(np.prod([len(each) for each in few]))) <= count:
+        chosen: Iterator[tuple[tuple[str, ...], ...]] = product(*few)
     else:
         total = count
         chosen = (

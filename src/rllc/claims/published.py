@@ -14,7 +14,7 @@ import xarray as xr
 from rllc.analysis.hessian_stages import hessian_stages
 from rllc.analysis.published_stages import TOLERANCE
 from rllc.analysis.stages import stages
-from rllc.claims.claim import Experiment
+from rllc.claims.experiment import Experiment
 from rllc.claims.run import Datasets
 
 DATA = Path(__file__).with_name("data")
@@ -65,7 +65,7 @@ def _llc_and_loss(curve: str) -> Datasets:
 def _regression() -> Datasets:
     """Return what the authors measured of in-context linear regression, and the stages by our rules."""
     rows = _read("llc")
-    rows = rows[rows["curve"].str.startswith("lr")]
+    rows = rows.loc[rows["curve"].str.startswith("lr")]
     seeds = rows["curve"].str.removeprefix("lr").astype(int)
     both = rows.drop(columns="curve").assign(seed=seeds).set_index(["seed", "step"]).to_xarray()
     both = both.expand_dims(distribution=[REGRESSION])
@@ -106,10 +106,10 @@ def _weights() -> xr.Dataset:
     """Return the shares of the embeddings' squared singular values, and the mean weights of layer norms."""
     measured = _read("weights").set_index(["quantity", "label", "step"])["value"]
     tokens, positions = (
-        measured[name].rename_axis(["direction", "step"]).to_xarray() ** 2 for name in ("W_E", "W_pos")
+        measured.loc[name].rename_axis(["direction", "step"]).to_xarray() ** 2 for name in ("W_E", "W_pos")
     )
     largest = positions.sel(direction=[str(number) for number in range(1, TOP + 1)])
-    norms = measured["norm"].rename_axis(["norm", "step"]).to_xarray()
+    norms = measured.loc["norm"].rename_axis(["norm", "step"]).to_xarray()
     parts = {
         "embedding_share": tokens / tokens.sum("direction"),
         "position_top": largest.sum("direction") / positions.sum("direction"),

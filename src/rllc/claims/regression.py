@@ -8,7 +8,7 @@ names the section. Thresholds come from these words and were fixed before a resu
 Claims that name steps of the paper speak of its 500,000 steps. Shorter trainings are not judged by them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import xarray as xr
 
@@ -683,7 +683,7 @@ def hess_misses(run: Run) -> xr.DataArray:
 # --- what the LLC depends on
 
 
-def _dependence(run: Run, variable: str, **labels: object) -> xr.DataArray:
+def _dependence(run: Run, variable: str, **labels: Any) -> xr.DataArray:
     """Return the LLC of the whole model with another loss, other data or other noise."""
     return run.curve(f"dependence.{variable}", component="full", distribution=run.text, **labels)
 

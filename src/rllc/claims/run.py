@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -16,9 +16,9 @@ import xarray as xr
 from rllc.analysis.curves import LAST_STEP, NotJudged
 from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
-from rllc.claims.claim import Experiment
 from rllc.claims.columns import CONTROL, STANDARD_ERROR
-from rllc.verdicts import sound
+from rllc.claims.experiment import Experiment
+from rllc.verdicts import reliable
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")
@@ -32,6 +32,17 @@ class Absent(ValueError):
     """The experiment has no such curve, so the claim is not about it."""
 
 
+class Redrawn(NamedTuple):
+    """By what a reading was redrawn.
+
+    normals  [redraw, ...]
+    freedom  degrees of freedom of each of these
+    """
+
+    normals: np.ndarray
+    freedom: np.ndarray
+
+
 @dataclass
 class Reading:
     """What one call of ``Run.curve`` read.
@@ -40,8 +51,7 @@ class Reading:
     errors      whether it has standard errors, and where these are known
     seeded      whether the estimates of all steps share their noise
     last_step   last checkpoint with a value
-    normals     [redraw, ...] by which it was redrawn
-    freedom     degrees of freedom of each of these
+    redrawn     None: it was not redrawn
     """
 
     variable: str
@@ -51,8 +61,7 @@ class Reading:
     seeded: bool
     controlled: bool
     last_step: float
-    normals: np.ndarray | None = None
-    freedom: np.ndarray | None = None
+    redrawn: Redrawn | None = None
 
 
 @dataclass
@@ -178,7 +187,7 @@ class Run:
         )
         fault = None
         if "verdict" in data and not set(data["verdict"].dims) - set(data[short].dims):
-            fault = self._at((~sound(data)).astype(float).where(data[short].notnull()), variable, labels)
+            fault = self._at((~reliable(data)).astype(float).where(data[short].notnull()), variable, labels)
         normals = None
         if self.noise and error is not None:
             stream = f"{name}.{own} {sorted((key, str(label)) for key, label in labels.items())} {self.seed}"
@@ -186,9 +195,9 @@ class Run:
         chosen = self._chosen(value, heads, from_step, to_step)
         asked = value["step"].sel(step=slice(from_step, to_step))
         last_step = int(asked[-1]) if asked.size else 0
-        value, error, fault, normals = (
-            None if each is None else each.isel({d: n for d, n in chosen.items() if d in each.dims})
-            for each in (value, error, fault, normals)
+        value = _part(value, chosen)
+        error, fault, normals = (
+            None if each is None else _part(each, chosen) for each in (error, fault, normals)
         )
         if not value.size:
             needed = data[short].attrs.get(NEEDS)
@@ -202,16 +211,15 @@ class Run:
             variable, share, error is not None, known, seeded, controlled, float(value["step"][-1])
         )
         self.readings.append(reading)
-        if normals is not None:
-            reading.normals = normals.values.reshape(REDRAWS, -1)
+        if normals is not None and error is not None:
+            drawn = normals.values.reshape(REDRAWS, -1)
             freedom = degrees_of_freedom(data, own)
             if isinstance(freedom, xr.DataArray):
-                freedom = self._at(freedom, variable, labels).isel(
-                    {d: n for d, n in chosen.items() if d in freedom.dims}
-                )
-                reading.freedom = np.broadcast_to(freedom.transpose(*value.dims), value.shape).ravel()
+                freedom = _part(self._at(freedom, variable, labels), chosen)
+                of_each = np.broadcast_to(freedom.transpose(*value.dims), value.shape).ravel()
             else:
-                reading.freedom = np.full(reading.normals.shape[1], freedom)
+                of_each = np.full(drawn.shape[1], freedom)
+            reading.redrawn = Redrawn(drawn, of_each)
             value = (value + error * normals).transpose(REDRAW, *value.dims)
         return value.rename(variable).assign_coords({LAST_STEP: last_step})
 
@@ -252,8 +260,8 @@ class Run:
             return value
         stream = np.random.default_rng(zlib.crc32(f"{name} {self.seed}".encode()))
         normals = xr.DataArray(stream.normal(size=(REDRAWS, *value.shape)), dims=(REDRAW, *value.dims))
-        reading.normals = normals.values.reshape(REDRAWS, -1)
-        reading.freedom = np.full(reading.normals.shape[1], np.inf)
+        drawn = normals.values.reshape(REDRAWS, -1)
+        reading.redrawn = Redrawn(drawn, np.full(drawn.shape[1], np.inf))
         return value + error * normals
 
     def settings_of(self, name: str) -> dict[str, Any]:
@@ -299,6 +307,11 @@ class Run:
         known = value.notnull().any([dim for dim in value.dims if dim != "step"]).values & inside
         chosen["step"] = np.flatnonzero(known)
         return chosen
+
+
+def _part(values: xr.DataArray, indices: Mapping[str, np.ndarray]) -> xr.DataArray:
+    """Return the values at indices of dims, of which they need not have all."""
+    return values.isel({dim: n for dim, n in indices.items() if dim in values.dims})
 
 
 def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:

@@ -27,8 +27,9 @@ from rllc.analysis.curves import (
     value_at,
 )
 from rllc.analysis.stages import ANY, BASE, POSSIBLE
-from rllc.claims.claim import Experiment, claim
+from rllc.claims.claim import claim
 from rllc.claims.columns import CONTROL
+from rllc.claims.experiment import Experiment
 from rllc.claims.run import Run
 
 # Steps of the paper. Claims that name one speak of 50,000 steps, and are not judged on a shorter training.
@@ -63,8 +64,9 @@ def _llc(run: Run, setting: str, ending: str = "", *, from_step: float = 0) -> x
 def _boundaries(run: Run, kind: str = ANY, *, ending: str = "", from_step: float = 0) -> xr.DataArray:
     """Return 0 where no stage boundary of this kind is, 1 where one is possible, 2 where it is determined."""
     setting = run.experiment.setting + ending
-    labels = {"setting": setting, "distribution": run.text, "kind": kind}
-    return run.curve("stages.at_boundary", from_step=from_step, **labels)
+    return run.curve(
+        "stages.at_boundary", from_step=from_step, setting=setting, distribution=run.text, kind=kind
+    )
 
 
 def _ngram_score(run: Run, n: int) -> xr.DataArray:

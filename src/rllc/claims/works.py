@@ -9,7 +9,8 @@ from typing import Any
 import xarray as xr
 
 from rllc.claims import heads, regression, sorting, stages
-from rllc.claims.claim import Experiment, claims_of, load, numbers_of
+from rllc.claims.claim import claims_of, load, numbers_of
+from rllc.claims.experiment import Experiment
 from rllc.claims.judge import judge
 from rllc.claims.published import published
 from rllc.claims.repeat import REPEAT

@@ -13,6 +13,7 @@ from rllc.estimator.refined import estimate_heads
 from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss
 from rllc.models.model import Model
+from rllc.models.transformer import Architecture
 from rllc.models.weights import Weights
 from rllc.sampler_config import SamplerConfig
 
@@ -26,12 +27,13 @@ def estimator(
     given  arguments in advance; ``setting`` and those not given are left
     """
     components = {label: model.masks(label) for label in labels}
-    heads = loss is None and set(labels) <= set(model.heads) and hasattr(model, "architecture")
+    heads = loss is None and set(labels) <= set(model.heads)
+    architecture: Architecture | None = getattr(model, "architecture", None) if heads else None
     loss = model.loss if loss is None else loss
 
     def estimate(*, setting: SamplerConfig, **rest: Any) -> xr.Dataset:
-        if heads and setting.sampler == "sgld":
-            return estimate_heads(weights, model.architecture, heads=labels, setting=setting, **given, **rest)
+        if architecture is not None and setting.sampler == "sgld":
+            return estimate_heads(weights, architecture, heads=labels, setting=setting, **given, **rest)
         return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
 
     return estimate

@@ -124,6 +124,19 @@ def estimate(
     ``control_of`` has another setting, or another loss of the first batch at w*; where ``report_control`` is
     asked of a control; where ``pairs`` is odd, is
     asked of a control, of another sampler or of fewer than four chains, or has too few ``pair_batches``.
+
+    The loss x^2 of one weight has the LLC 1/2, of which a finite ``n_beta`` and the localization leave
+    n_beta / (2 n_beta + localization):
+
+    >>> def loss(weights, batch):
+    ...     return weights["x"].square().sum() + 0 * batch
+    >>> found = estimate(
+    ...     loss, {"x": torch.zeros(1)}, [torch.zeros(())],
+    ...     components={"x": None}, n_beta=100.0, localization=50.0, step_size=1e-3, chains=8, draws=2000,
+    ...     burn_in=500, vectorize=True,
+    ... )  # fmt: skip
+    >>> bool(abs(found["llc"].item() - 100 / 250) < 4 * found["llc_se"].item() + 0.03)
+    True
     """
     options = {} if sampler_options is None else sampler_options
     setting = SamplerConfig(

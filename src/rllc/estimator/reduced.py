@@ -90,22 +90,22 @@ def reduced(
     if stride > 1:
         look = looked_at(setting, stride)
         first = look.burn_in * stride - setting.burn_in
-        seen = _rises(control(names, look), look)
+        seen = _rises(control(list(names), look), look)
         allowed = _coefficients(x[..., first::stride], seen, setting) != 0
-    told = names[allowed.any(1)]
-    if len(told):
+    told = list(names[allowed.any(1)])
+    if told:
         traces = control(told, looked_at(setting, 1))
         off = summarised(told, traces).reindex(component=names)
     else:
         off = on.where(False)
     y = _kept(off)
     beta = np.where(allowed, _coefficients(x, y, setting), 0.0)
-    used = beta.any(1)
+    used = np.any(beta, axis=1)
     pairs = measure([str(name) for name in names[used]]) if used.any() else None
-    rise = iter(() if pairs is None else n_beta * pairs.rise)
+    laws = iter(() if pairs is None else [(rise, pairs.variance) for rise in n_beta * pairs.rise])
     rows = []
     for row in range(len(names)):
-        law = (next(rise), pairs.variance) if used[row] else None
+        law = next(laws) if used[row] else None
         of_chains = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
         rows.append(of_chains | combined(x[row], y[row], beta[row], law))
     by_chain = np.stack([row.pop("change_by_chain") for row in rows])
@@ -236,7 +236,7 @@ def combined(
     of_pairs = slope**2 * own_error
     apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
     with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
-        of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.nan
+        of_chains = (x.mean(-1) + change).var(ddof=1) / count + of_slope if count > 1 else np.float64(np.nan)
         freedom = (of_chains + of_pairs) ** 2 / (of_chains**2 / (count - fitted) + of_pairs**2 / own_freedom)
         return control | {
             "change": change.mean(),

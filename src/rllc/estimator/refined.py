@@ -64,6 +64,16 @@ def estimate_heads(
 
     Raises ValueError as ``estimate``, and where a weight is missing or misshapen, a head is not there, or the
     setting has another sampler.
+
+    >>> from rllc.models import attention_only
+    >>> from rllc.tasks.batch import next_token_batch
+    >>> model = attention_only.model(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=16, d_vocab=11)
+    >>> tokens = torch.randint(0, 11, (8, 16), generator=torch.Generator().manual_seed(0)).numpy()
+    >>> batches = [next_token_batch(tokens, torch.arange(15).numpy())]
+    >>> config = SamplerConfig(n_beta=30, localization=200, step_size=1e-3, chains=2, draws=20)
+    >>> found = estimate_heads(model.initial_weights(seed=0), model.architecture, batches, setting=config)
+    >>> dict(found["llc"].sizes)
+    {'component': 2}
     """
     for name, value, kind in (
         ("setting", setting, SamplerConfig),
@@ -246,7 +256,7 @@ def forward_at_center(
     context, count = batch.contexts.shape[1], architecture.n_layers
     everywhere = asked_at(None, context, residual)
     scored = asked_at(batch.positions, context, residual)
-    layers = []
+    layers: list[Layer] = []
     for layer in range(count):
         asked = scored if layer == count - 1 else everywhere
         inputs = attention_inputs(weights, layer, residual, position, architecture)
@@ -260,6 +270,7 @@ def forward_at_center(
         stream = centred(residual, architecture)
         onward = model.unembedding.W if layer == count - 1 else model.layers[layer + 1].W_QKV
         layers.append(Layer(read, asked, z, stream, stream @ onward))
+    stream = layers[-1].residual
     scale = scale_of(stream, architecture)
     x = stream if scale is None else stream * scale
     losses, _ = loss_of(
@@ -276,7 +287,7 @@ def _place(head: str) -> tuple[int, int]:
 
 def _check_heads(heads: Sequence[str] | None, architecture: Architecture) -> list[str]:
     known = head_labels(architecture.n_layers, architecture.n_heads)
-    chosen = known if heads is None else list(heads) if isinstance(heads, Iterable) else [heads]
+    chosen: list[str] = known if heads is None else list(heads) if isinstance(heads, Iterable) else [heads]
     unknown = [head for head in chosen if head not in known]
     if unknown or not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"heads {chosen}: expected different labels among {', '.join(known)}")

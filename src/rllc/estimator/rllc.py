@@ -55,7 +55,8 @@ def with_control(
         changed = replace(setting, chains=centred_chains, centred=True, pairs=0)
         controls["centred"] = estimate(setting=changed, control_of=on)
     dataset = with_controls(on, **controls).drop_dims("draw").drop_vars("llc_gradient_off_chain")
-    dataset = dataset.rename({each: each.replace("llc", name) for each in dataset if each.startswith("llc")})
+    own = [str(each) for each in dataset if str(each).startswith("llc")]
+    dataset = dataset.rename({each: each.replace("llc", name) for each in own})
     if keep_traces:
         dataset["trace_loss"] = on["loss"]
         dataset["trace_paired_loss"] = on["loss"] - on["loss_at_center"]

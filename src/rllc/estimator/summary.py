@@ -93,7 +93,7 @@ def estimated(
     """
     check_batches(setting, batches, init_batches=init_batches)
     check_further(setting, pair_batches)
-    max_memory = None if max_memory is None else BYTES.of("max_memory", max_memory)
+    max_memory = None if max_memory is None else int(BYTES.of("max_memory", max_memory))
     report_control = truth("report_control", report_control)
     weights = placed(weights, device)
     at_center, init_loss, unread = None, float("nan"), 0

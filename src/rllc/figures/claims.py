@@ -2,12 +2,14 @@
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from rllc.claims.columns import CHANCE, DECIDED, INTERVAL
 from rllc.figures import conditions, style
@@ -117,7 +119,9 @@ def _bars(ax: Axes, data: xr.Dataset, families: Sequence[str]) -> None:
     ax.set_yticks(range(len(families)), families, fontsize=8.5)
     ax.set_ylim(len(families) - 0.4, -0.6)
     ax.set_xlabel("claims")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    locator = ax.xaxis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)
+    locator.set_params(integer=True)
     ax.tick_params(axis="y", length=0)
     ax.grid(False, axis="y")
 
@@ -153,7 +157,10 @@ def _list(
         color, sign = VERDICTS[str(claim["verdict"].item())]
         ax.text(0, top, sign, fontsize=9, color=color, va="center")
         for k, line in enumerate([*text, *label]):
-            look = {"fontsize": 8.5} if k < len(text) else {"fontsize": 7.5, "color": "#666666"}
+            # Properties of matplotlib's texts, each of a type of its own.
+            look: dict[str, Any] = {"fontsize": 8.5}
+            if k >= len(text):
+                look = {"fontsize": 7.5, "color": "#666666"}
             ax.text(0.25, top + k, line, va="center", **look)
         ax.text(6.0, top, threshold(claim), fontsize=8.5, va="center")
         ax.text(7.2, top, _values(claim), fontsize=8.5, va="center")

@@ -32,7 +32,8 @@ def corpus_summary(datasets: Datasets) -> Drawing:
     corpus = inputs.need(datasets, "corpus")
     names = [name for name in PANELS if name in corpus]
     if not names:
-        raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {', '.join(corpus.data_vars)}")
+        held = ", ".join(map(str, corpus.data_vars))
+        raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {held}")
     data = corpus[names]
     labels = inputs.distribution_labels(corpus)
     shown = [style.short(label) for label in labels.values()]

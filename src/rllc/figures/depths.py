@@ -31,7 +31,7 @@ def rllc_fig13_stages(
     """
     others = [name.partition("@")[2] for name in datasets if name.startswith("llc@")]
     name = inputs.one_distribution(inputs.need(datasets, "llc", "llc"), distribution)
-    parts = {}
+    parts: dict[str, xr.Dataset] = {}
     for other in ("", *others):
         at = f"@{other}" if other else ""
         of = seeds if not other else None
@@ -111,5 +111,9 @@ def _findings(parts: dict[str, xr.Dataset], name: str) -> list[Finding]:
 
 def _known(part: xr.Dataset, name: str) -> list[int]:
     one = part.sel(distribution=name)
-    both = np.isfinite(one["llc"]).any("seed") & np.isfinite(one["loss"]).any("seed")
-    return part["step"].values[both.values].tolist()
+    return part["step"].values[_measured(one["llc"]) & _measured(one["loss"])].tolist()
+
+
+def _measured(values: xr.DataArray) -> np.ndarray:
+    """Return at which steps some seed has a value."""
+    return np.any(np.isfinite(values.transpose("step", "seed").values), axis=1)

@@ -1,12 +1,14 @@
 """Findings out of labelled arrays: one number of several seeds, the largest head, the last value."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import xarray as xr
 
 from rllc.figures.drawing import NAN, Finding
 
+Share = TypeVar("Share", xr.DataArray, float)
 MOST, WORDS = 8, 115  # findings, and words of a caption, of one figure
 
 
@@ -44,7 +46,7 @@ def last(values: xr.DataArray) -> xr.DataArray:
     return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
 
-def percent(values: xr.DataArray | float) -> xr.DataArray | float:
+def percent(values: Share) -> Share:
     """Return a share in per cent."""
     return 100.0 * values
 

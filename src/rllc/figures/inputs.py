@@ -18,7 +18,7 @@ def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
         raise ValueError(f"this figure draws {name}.nc; it was given {given}")
     absent = [variable for variable in variables if variable not in datasets[name]]
     if absent:
-        held = ", ".join(datasets[name].data_vars)
+        held = ", ".join(map(str, datasets[name].data_vars))
         raise ValueError(f"{name}.nc has no {', '.join(absent)}; it holds {held}")
     return datasets[name]
 
@@ -77,7 +77,8 @@ def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr
         return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
     types = source["head_type"] if "head_type" in source else head_types(source)
     plain = types.transpose("seed", "head").reset_coords(drop=True).drop_attrs().astype(object)
-    return plain.rename("head_type").reindex(labels, fill_value="unknown")
+    # The stubs of xarray take the type of ``fill_value`` from its default.
+    return plain.rename("head_type").reindex(labels, fill_value="unknown")  # pyright: ignore[reportArgumentType]
 
 
 def over_heads(
@@ -126,7 +127,9 @@ def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]
     """How many cells with a value have each fault and each caution, by its name in words."""
     bits = verdicts(dataset, name)
     faults, cautions = Counter(), Counter()
-    for reason in REASONS if bits is not None else ():
+    if bits is None:
+        return faults, cautions
+    for reason in REASONS:
         number = int(((bits.astype(np.int64) & reason.mask) > 0).sum())
         if number:
             (faults if reason.fault else cautions)[reason.name.replace("_", " ")] = number

@@ -83,8 +83,10 @@ def beside_points(ax: Axes, points: Sequence[Named], *, reach: float = 3.5) -> N
 
 def _settled(ax: Axes) -> float:
     """Lays the figure out; pixels per point."""
-    ax.figure.draw_without_rendering()
-    return ax.figure.dpi / 72
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    return figure.dpi / 72
 
 
 def _write(ax: Axes, one: Named, place: tuple[float, float, str, str]) -> Annotation:

@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     label: str
     panels: Sequence[Panel]
-    keys: Sequence[Line2D] = ()
+    keys: Sequence[Artist] = ()
     heading: str | None = None
 
 

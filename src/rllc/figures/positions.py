@@ -125,7 +125,8 @@ def stage_figB4(datasets: Datasets, *, distribution: Name = None, seed: Seed = N
 
 def _several(steps: np.ndarray) -> np.ndarray:
     """The first checkpoint, and others about evenly apart in the logarithm of the step, the last included."""
-    wanted = np.linspace(*np.log1p(steps[[min(1, len(steps) - 1), -1]]), SEVERAL - 1)
+    first, last = np.log1p(steps[[min(1, len(steps) - 1), -1]])
+    wanted = np.linspace(first, last, SEVERAL - 1)
     return np.unique([0, *(int(np.abs(np.log1p(steps) - each).argmin()) for each in wanted)])
 
 

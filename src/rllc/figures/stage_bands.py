@@ -45,7 +45,7 @@ def of_curve(datasets: Datasets, seed: int, distribution: Name, setting: str = B
     if any(label not in stages[dim].values for dim, label in asked.items()):
         return None
     one = stages.sel(asked)
-    return one.isel(boundary=np.isfinite(one["boundary_step"]).values)
+    return one.isel(boundary=np.isfinite(one["boundary_step"].values))
 
 
 def curves_of(datasets: Datasets, seeds: xr.DataArray, distribution: Name, setting: str = BASE) -> Cells:
@@ -147,6 +147,7 @@ def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> l
     counts = _of_seeds(cells, lambda one: float(_determined(one).sum()))
     if each and counts.size == 1 and 1 <= float(counts[0]) <= NAMED:
         (one,) = cells.values()
+        assert one is not None
         kept = one.isel(boundary=_determined(one))
         pairs = zip(kept["boundary_kind"].values, kept["boundary_step"].values, strict=True)
         return [

@@ -52,16 +52,16 @@ def stage_fig1a_lm(
     )
     losses = []
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
-        frame = {"under": bands(shown[setting][seed]), "steps": steps}
-        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], **frame))
+        under = bands(shown[setting][seed])
+        losses.append(Panel(f"held-out loss{suffix}", [Curve(one["loss"], LOSS)], under=under, steps=steps))
     rows = [Row("loss (nats/token)", losses)]
     for each, level in levels.items():
         panels, cells = [], shown[each]
         at = "" if len(levels) == 1 else f", {each}"
         for seed, suffix, one in by_seed(level):
             drawn = llc_curves(one, cells[seed])
-            frame = {"under": bands(cells[seed], said=True), "over": within(level)}
-            panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, **frame, steps=steps))
+            under, over = bands(cells[seed], said=True), within(level)
+            panels.append(Panel(f"full-model LLC{at}{suffix}", drawn, under=under, over=over, steps=steps))
         rows.append(Row("LLC", panels, llc_keys(level, *cells.values())))
     beside = any(row.keys for row in rows)
     figure, _ = sheet(
@@ -151,18 +151,17 @@ def stage_fig4b_heads(
     setting       of that LLC
     """
     data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
-    metrics = datasets.get("metrics", {})
+    metrics = datasets.get("metrics", xr.Dataset())
     scored = "icl_score" in metrics
-    on = ""
+    text, on = None, ""
     if scored:
-        icl = metrics["icl_score"]
-        if "distribution" in icl.dims:
-            name = inputs.one_distribution(metrics, distribution)
-            icl, on = icl.sel(distribution=name), f" on {inputs.one_label(metrics, name)}"
-        data["icl_score"] = icl.drop_vars(["distribution", "distribution_label"], errors="ignore")
-        if "icl_score_se" in metrics:
-            error = metrics["icl_score_se"].sel(distribution=name) if on else metrics["icl_score_se"]
-            data["icl_score_se"] = error.drop_vars(["distribution", "distribution_label"], errors="ignore")
+        if "distribution" in metrics["icl_score"].dims:
+            text = inputs.one_distribution(metrics, distribution)
+            on = f" on {inputs.one_label(metrics, text)}"
+        for name in ("icl_score", "icl_score_se"):
+            if name in metrics:
+                score = metrics[name] if text is None else metrics[name].sel(distribution=text)
+                data[name] = score.drop_vars(["distribution", "distribution_label"], errors="ignore")
     rows = []
     cells = curves_of(datasets, data["seed"], distribution, setting)
     for seed, suffix, one in by_seed(data):

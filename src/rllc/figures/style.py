@@ -4,11 +4,12 @@ import colorsys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
 from matplotlib import colormaps, rc_context, rcParamsDefault
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
@@ -18,8 +19,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from rllc.figures.fonts import families
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 # All of matplotlib's own defaults, so that a user's matplotlibrc has no part in a figure; and ours.
-RC = {
+RC: "dict[RcKeyType, Any]" = {  # each setting has a type of its own
     **rcParamsDefault,
     "font.family": list(families()),
     "font.size": 8,
@@ -73,6 +77,15 @@ TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are
 MARGIN = 1.5
 STEPS = "training step (log scale)"
 LEGEND_ROWS = 9
+Shared = bool | Literal["none", "all", "row", "col"]
+
+
+class Places(TypedDict, total=False):
+    """How panels share their axes and the height of a figure."""
+
+    sharex: Shared
+    sharey: Shared
+    height_ratios: Sequence[float]
 
 
 def lightness(color: str, amount: float) -> tuple[float, float, float]:
@@ -120,7 +133,7 @@ def grid(
     margin: float = MARGIN,
     entries: int = 1,
     title: str = "",
-    **share: bool | str,
+    **share: Unpack[Places],
 ) -> tuple[Figure, np.ndarray]:
     """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
 
@@ -157,7 +170,9 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     ax.set_xscale("function", functions=(there, back))
     first, last = steps.min(), steps.max() or 1.0
     low, high = there(first), there(last)
-    width = ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
+    place = ax.get_subplotspec()
+    assert place is not None
+    width = ax.figure.bbox.width / ax.figure.dpi / place.get_gridspec().ncols
     room = max(0.03, RING_ROOM / width) * (high - low) or 0.1
     ax.set_xlim(back(low - room), back(high + room))
     inner = _ticks(unit, last, (1,) if last > 100 * max(first, unit) else (1, 1.5, 2, 3, 5))
@@ -165,8 +180,8 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
     start = first if first == 0 or not inner.size else inner[0]
     _label(ax.xaxis, _apart(np.array([start, *inner, last]), unit, max(0.14, 0.36 / width)))
     minor = _ticks(unit, last, range(2, 10))
-    ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)]))
-    if ax.get_subplotspec().is_last_row():
+    ax.xaxis.set_minor_locator(FixedLocator(minor[(minor >= unit) & (minor <= last)].tolist()))
+    if place.is_last_row():
         ax.set_xlabel(STEPS)
 
 
@@ -177,7 +192,7 @@ def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -
 
 
 def _label(axis: Axis, ticks: np.ndarray) -> None:
-    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_locator(FixedLocator(ticks.tolist()))
     axis.set_major_formatter(FuncFormatter(lambda value, _: step_text(value)))
     axis.set_minor_formatter(NullFormatter())
 
@@ -236,7 +251,7 @@ def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> N
         ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
 
 
-def beside(ax: Axes, handles: Sequence[Line2D], *, title: str | None = None, at: float = 1.02) -> None:
+def beside(ax: Axes, handles: Sequence[Artist], *, title: str | None = None, at: float = 1.02) -> None:
     """A legend to the right of ``ax``, outside it; the layout makes room for it. ``at``: where it begins."""
     legend = ax.legend(
         handles=handles,

@@ -35,7 +35,8 @@ def over_steps(
     output       the job's result; its cells are kept in a folder beside it
     """
     folder = output.with_suffix(".cells")
-    kept, pieces = set(), []
+    kept: set[Path] = set()
+    pieces: list[xr.Dataset] = []
     bar = tqdm(checkpoints, desc=f"{output.parent.name} {output.stem}", unit="checkpoint", mininterval=5)
     for checkpoint in bar:
         key = json.dumps([checkpoint["sha256"], checkpoint["step"], made_by], sort_keys=True, default=str)

@@ -71,12 +71,13 @@ class Measuring:
         """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
         place = choose(self.compute["device"])
         random = generator(self.batch_stream, purpose, count, batch_size)
-        held_out = examples(self.blocks, "held_out")
-        there = facts(self.blocks)
+        blocks = self._needed_blocks()
+        held_out = examples(blocks, "held_out")
+        there = facts(blocks)
         if "documents" in there and count * batch_size > there["contexts"]:
             log.warning(
                 "%s: %d contexts are drawn (%s), %d held-out ones are different",
-                self.blocks.stem, count * batch_size, purpose, there["contexts"],
+                blocks.stem, count * batch_size, purpose, there["contexts"],
             )  # fmt: skip
         drawn = batches_of(held_out, batch_size=batch_size, count=count, scored=scored, random=random)
         batches = [Batch(*(part.to(place) for part in batch)) for batch in drawn]
@@ -89,7 +90,7 @@ class Measuring:
 
     def contexts(self, count: int | None = None) -> np.ndarray:
         """The first contexts of the side, in order, or all; ValueError where there are fewer."""
-        every = examples(self.blocks, self.side).contexts
+        every = examples(self._needed_blocks(), self.side).contexts
         if count is not None and len(every) < count:
             raise ValueError(
                 f"{self.blocks} has {len(every)} contexts ({self.side}), {count} are asked for: give more "
@@ -99,7 +100,7 @@ class Measuring:
 
     def training_contexts(self) -> np.ndarray:
         """The contexts that are not held out."""
-        return examples(self.blocks, "train").contexts
+        return examples(self._needed_blocks(), "train").contexts
 
     def part(self, name: str) -> xr.Dataset:
         """The part of the measure ``name``."""
@@ -113,6 +114,7 @@ class Measuring:
     @cached_property
     def encoder(self) -> Tokenizer:
         """The tokenizer of the contexts."""
+        assert self.tokenizer is not None
         return read_tokenizer(self.tokenizer)
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
@@ -149,6 +151,11 @@ class Measuring:
         for name, value in labels.items():
             dataset = dataset.expand_dims({name: value})
         write_dataset(dataset.assign_attrs(attributes(**facts)), self.output)
+
+    def _needed_blocks(self) -> Path:
+        """The manifest of the tokens, for a measure that reads them."""
+        assert self.blocks is not None
+        return self.blocks
 
     def _inputs(self) -> dict[str, Any]:
         """What is read beside the checkpoints: SHA-256 of the tokens, how many there are, and SHA-256 of the

@@ -110,7 +110,7 @@ def _flags(name: str, hint: Any) -> dict[str, Any]:
 
 
 def _argument(name: str, hint: Any, values: dict[str, Any]) -> Any:
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return hint(**{field.name: values[field.name] for field in dataclasses.fields(hint)})
     return values[name]
 

@@ -8,8 +8,10 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, embed, layers, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
@@ -22,8 +24,9 @@ def ablation(data: Data, *, contexts: int, batch_size: int) -> Measurement:
     """Loss after minus loss before each head's output is replaced, on so many held-out contexts."""
     batches = data.batches("ablation", count=contexts // batch_size, batch_size=batch_size, scored=None)
 
-    def measure(weights, model, step):
-        return ablations(weights, batches, architecture=model.architecture, seed=data.seed(step))
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        architecture = architecture_of(model)
+        return ablations(weights, batches, architecture=architecture, seed=data.seed(step))
 
     return measure
 
@@ -127,7 +130,7 @@ def replaced(
 
 def mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
     """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
-    total, outputs = 0.0, 0
+    total, outputs = torch.zeros((), dtype=torch.float64), 0
     for batch in batches:
         every = layers(weights, embed(weights, batch.contexts, architecture), architecture, None)
         total = total + torch.stack([z.sum((0, 2), dtype=torch.float64) for z, _ in every])

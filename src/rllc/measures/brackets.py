@@ -14,9 +14,11 @@ from torch import Tensor
 
 from rllc.analysis.tokens import bracket_head
 from rllc.measures.ablation import mean_outputs, passed, replaced
+from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.roles import indices, label, multigram
 from rllc.models.loss import token_losses
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import next_token_batch
@@ -57,13 +59,13 @@ def brackets(
         made[kind] = packed(sentence, data.encoder, random=generator(data.stream, kind), **size)
     depths = {kind: closing_depth(each, data.encoder) for kind, each in made.items()}
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         kinds = [
             path_patching(
                 weights,
                 made[kind],
                 depths[kind],
-                architecture=model.architecture,
+                architecture=architecture_of(model),
                 senders=roles[0],
                 receivers=roles[1],
                 batch_size=batch_size,

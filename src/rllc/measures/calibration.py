@@ -19,6 +19,7 @@ from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_traces
+from rllc.models.model import Model
 from rllc.models.weights import Masks, Weights
 from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import MISSING, verdict_attributes
@@ -49,7 +50,7 @@ def calibration(data: Data, *, probes: int, **sweeps: Any) -> Measurement:
     """Every setting of the grids, on the same minibatches and with the same noise, and the centre."""
     fixed = ("chains", "draws", "burn_in", "divergence_factor", "control_chains")
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         seed, estimates, centers = data.seed(step), [], []
         for kind, section in sweeps.items():
             if section is None:

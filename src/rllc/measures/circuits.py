@@ -12,8 +12,10 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.regions import regions
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights
 from rllc.vocabulary import head_coords, head_label
 
@@ -22,18 +24,18 @@ NORMALISATIONS = ("mean_abs", "mean")
 SHORTEST = 3
 
 
-def of_numbers(data: Data, *, tokens: int, rank_tolerance: float | None) -> Measurement:
+def circuits(data: Data, *, tokens: int, rank_tolerance: float | None) -> Measurement:
     """Circuits of the numbers, the first ``tokens`` tokens."""
 
-    def measure(weights, model, step):
-        numbers = range(tokens)
-        return circuits(weights, architecture=model.architecture, tokens=numbers, tolerance=rank_tolerance)
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        architecture, numbers = architecture_of(model), range(tokens)
+        return full_circuits(weights, architecture=architecture, tokens=numbers, tolerance=rank_tolerance)
 
     return measure
 
 
 @torch.no_grad()
-def circuits(
+def full_circuits(
     weights: Weights,
     *,
     architecture: Architecture,

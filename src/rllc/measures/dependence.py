@@ -130,7 +130,7 @@ def on_new_batches(loss: Loss) -> Loss:
     So a chain moves by one minibatch and is measured on another (arXiv 2402.02364, Fig. D.4, bottom).
     """
 
-    def of_pair(weights: Weights, pair: tuple[Any, Any]) -> Tensor:
+    def of_pair(weights: dict[str, Tensor], pair: tuple[Any, Any]) -> Tensor:
         moves, measures = pair
         slope = loss(weights, moves)
         return loss(weights, measures).detach() + (slope - slope.detach())

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_times
+from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.seeds import generator
 
@@ -20,7 +21,7 @@ def eigenvalues(
     """The ``count`` largest on one minibatch, the same at every checkpoint."""
     (batch,) = data.batches("eigenvalues", count=1, batch_size=contexts, scored=scored_positions)
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         seed = data.seed(step, seeded=True)
         return largest_eigenvalues(model.loss, weights, batch, count=count, tolerance=tolerance, seed=seed)
 
@@ -28,7 +29,7 @@ def eigenvalues(
 
 
 def largest_eigenvalues(
-    loss: Callable[[Weights, Any], Tensor],
+    loss: Callable[[dict[str, Tensor], Any], Tensor],
     weights: Weights,
     batch: Any,
     *,
@@ -55,10 +56,18 @@ def largest_eigenvalues(
         moved = times({n: part.view(weights[n].shape) for n, part in zip(names, parts, strict=True)})
         return torch.cat([moved[n].flatten() for n in names]).double().cpu().numpy()
 
-    operator = LinearOperator((sum(sizes),) * 2, matvec=product, dtype=np.float64)
+    # scipy has no types, and LinearOperator takes other arguments than its __init__ says.
+    operator = LinearOperator((sum(sizes),) * 2, matvec=product, dtype=np.float64)  # pyright: ignore[reportCallIssue]
     start = generator(seed, "eigenvalues").standard_normal(sum(sizes))
     try:
-        found = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance, return_eigenvectors=False)
+        found = eigsh(
+            operator,
+            k=count,
+            which="LA",
+            v0=start,
+            tol=tolerance,  # pyright: ignore[reportArgumentType]  # read as an int, as its default 0 is one
+            return_eigenvectors=False,
+        )
     except ArpackNoConvergence as error:
         raise ValueError(
             f"{len(error.eigenvalues)} of {count} eigenvalues were found: "

@@ -7,7 +7,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
-from rllc.measures.hessian import hessian_traces
+from rllc.measures.hessian import head_masks, hessian_traces
 from rllc.measures.traces import Form, Reading, hutchinson, of_form
 from rllc.models.model import Model
 from rllc.models.weights import Weights
@@ -62,8 +62,7 @@ def fisher_traces(
 
         return hutchinson(operator, weights, batches, name=name, heads={}, **of)[[name, f"{name}_se"]]
 
-    heads = {head: model.masks(head) for head in model.heads}
-    paper = hessian_traces(model.loss, weights, generated, heads=heads, **of)
+    paper = hessian_traces(model.loss, weights, generated, heads=head_masks(model), probes=probes, seed=seed)
     renamed = {str(name): str(name).replace("hessian", "fim") for name in paper.data_vars}
     parts = [gauss_newton("fim_trace_ggn", generated), gauss_newton("fisher_data", held_out)]
     return paper.rename(renamed).merge(xr.merge(parts))
@@ -75,7 +74,7 @@ def gauss_newton_form(model: Model, weights: Weights, batch: Batch) -> Form:
 
     def form(vector: Weights) -> float:
         tangent = {name: vector[name] for name in weights}
-        logits, along = torch.func.jvp(lambda w: model.outputs(w, batch), (weights,), (tangent,))
+        logits, along = torch.func.jvp(lambda w: model.outputs(w, batch), (weights,), (tangent,))[:2]
         p = logits.softmax(-1)
         spread = (p * along.square()).sum(-1) - (p * along).sum(-1).square()
         return float(spread.mean(dtype=torch.float64))

@@ -12,9 +12,11 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.measures.architecture import architecture_of
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
 from rllc.models.loss import token_losses
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
 from rllc.seeds import generator
 from rllc.vocabulary import head_coords, head_labels
@@ -24,10 +26,13 @@ def heads(data: Data, *, sequences: int, length: int) -> Measurement:
     """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition."""
     random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
 
-    def measure(weights, model, step):
-        of = {"architecture": model.architecture}
-        scores = [head_scores(weights, **of, **random), repeat_gap(weights, **of, **random)]
-        scores.append(composition_scores(weights, **of))
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        architecture = architecture_of(model)
+        scores = [
+            head_scores(weights, architecture=architecture, **random),
+            repeat_gap(weights, architecture=architecture, **random),
+            composition_scores(weights, architecture=architecture),
+        ]
         return xr.merge(scores, join="exact", compat="no_conflicts")
 
     return measure

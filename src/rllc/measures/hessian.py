@@ -9,6 +9,7 @@ from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
 from rllc.measures.traces import Reading, form_of, hutchinson, of_form, of_product
+from rllc.models.model import Model
 from rllc.models.weights import Masks, Weights
 from rllc.tasks.batch import Batch
 
@@ -19,16 +20,32 @@ def hessian(
     """Traces of the whole Hessian and of every head's block, one Rademacher probe per minibatch."""
     batches = data.batches("hessian", count=probes, batch_size=batch_size, scored=scored_positions)
 
-    def measure(weights, model, step):
-        of = {"heads": {head: model.masks(head) for head in model.heads}, "probes": probes}
-        seed, at_once = data.seed(step), contexts_at_once
-        return hessian_traces(model.loss, weights, batches, seed=seed, contexts_at_once=at_once, **of)
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        return hessian_traces(
+            model.loss,
+            weights,
+            batches,
+            heads=head_masks(model),
+            probes=probes,
+            seed=data.seed(step),
+            contexts_at_once=contexts_at_once,
+        )
 
     return measure
 
 
+def head_masks(model: Model) -> dict[str, Masks]:
+    """Masks of every head, by its label."""
+    every: dict[str, Masks] = {}
+    for head in model.heads:
+        masks = model.masks(head)
+        assert masks is not None  # None stands for every weight, and a head has only some
+        every[head] = masks
+    return every
+
+
 def hessian_traces(
-    loss: Callable[[Weights, Any], Tensor],
+    loss: Callable[[dict[str, Tensor], Any], Tensor],
     weights: Weights,
     batches: Sequence[Any],
     *,
@@ -64,7 +81,7 @@ def hessian_traces(
 
 
 def hessian_times(
-    loss: Callable[[Weights, Any], Tensor], weights: Weights, batch: Any
+    loss: Callable[[dict[str, Tensor], Any], Tensor], weights: Weights, batch: Any
 ) -> Callable[[Weights], dict[str, Tensor]]:
     """The product v -> H v, with H the Hessian of ``loss(., batch)`` at ``weights``.
 
@@ -95,7 +112,7 @@ def hessian_times(
 
 
 def _in_parts(
-    loss: Callable[[Weights, Any], Tensor], weights: Weights, parts: Sequence[Batch]
+    loss: Callable[[dict[str, Tensor], Any], Tensor], weights: Weights, parts: Sequence[Batch]
 ) -> Callable[[Weights], dict[str, Tensor]]:
     """The product of the mean over a batch in parts; no part's graph outlives its product."""
     total = sum(len(part.contexts) for part in parts)

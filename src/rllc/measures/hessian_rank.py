@@ -12,6 +12,7 @@ from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_times
 from rllc.measures.spectrum import Quadrature
 from rllc.measures.traces import signs
+from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.seeds import derive
 
@@ -24,14 +25,14 @@ def hessian_rank(data: Data, *, contexts: int, scored_positions: int | None, **s
     """``hessian_ranks`` on one minibatch, with the same probes at every checkpoint."""
     (batch,) = data.batches("hessian_rank", count=1, batch_size=contexts, scored=scored_positions)
 
-    def measure(weights: Weights, model: Any, step: int) -> xr.Dataset:
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         return hessian_ranks(model.loss, weights, batch, seed=data.seed(step, seeded=True), **settings)
 
     return measure
 
 
 def hessian_ranks(
-    loss: Callable[[Weights, Any], Tensor],
+    loss: Callable[[dict[str, Tensor], Any], Tensor],
     weights: Weights,
     batch: Any,
     *,

@@ -7,9 +7,11 @@ import torch
 import xarray as xr
 
 from rllc.measures.ablation import mean_outputs, passed, replaced
+from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.roles import indices, label, of_type
 from rllc.models.loss import token_losses
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, unembed
 from rllc.tasks.batch import Batch
 
@@ -32,9 +34,9 @@ def icl(
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
     heads = indices(of_type(data.part("heads"), "induction", thresholds=thresholds))
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         ablated = left_out(heads)
-        architecture, ranges = model.architecture, (range(*early), range(*late))
+        architecture, ranges = architecture_of(model), (range(*early), range(*late))
         return scores(weights, batches, ablated, architecture=architecture, early=ranges[0], late=ranges[1])
 
     return measure
@@ -77,7 +79,7 @@ def scores(
         at, targets = batch.positions[place], batch.targets[:, place]
         clean = passed(weights, batch.contexts, architecture, at)
         for name, heads in ablated.items():
-            outputs = {head: means[head] for head in heads}
+            outputs = {} if means is None else {head: means[head] for head in heads}
             left = replaced(weights, clean, outputs, architecture, at).left[-1]
             losses = token_losses(unembed(weights, left, architecture), targets).double()
             first, last = losses.split([len(early), len(late)], 1)

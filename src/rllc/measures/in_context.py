@@ -36,7 +36,7 @@ def in_context(
     drawn = draw(sequences, seed=data.stream, **law)
     truth = predictors(drawn, **law)
     changed = {
-        (change, g): drawn if g == 1 else draw(sequences, seed=data.stream, **law, **{key: g})
+        (change, g): drawn if g == 1 else draw(sequences, seed=data.stream, **{**law, key: g})
         for change, key in CHANGES.items()
         for g in scales
     }

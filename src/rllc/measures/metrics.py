@@ -25,7 +25,7 @@ def metrics(
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
     early, late = (positions and range(*positions) for positions in (icl_early, icl_late))
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         return evaluate(weights, batches, model=model, early=early, late=late, accuracy=accuracy)
 
     return measure
@@ -87,7 +87,7 @@ def _losses(
     positions [0] and one number), and where asked for, else empty: which predictions are right [contexts,
     scored], and the loss at the later positions of ``gap`` minus that at the earlier [contexts].
     """
-    total, contexts, where, right, gaps = 0.0, 0, None, [], [np.empty(0)]
+    total, contexts, where, right, gaps = torch.zeros((), dtype=torch.float64), 0, None, [], [np.empty(0)]
     for batch in batches:
         if where is not None and not torch.equal(batch.positions, where):
             raise ValueError(
@@ -103,9 +103,11 @@ def _losses(
         if accuracy:
             right.append((outputs.argmax(-1) == batch.targets).cpu().numpy())
         if gap is not None:
-            early, late = (losses[:, np.isin(where.cpu(), asked)].mean(1) for asked in gap)
+            chosen = [torch.from_numpy(np.isin(where.cpu(), asked)) for asked in gap]
+            early, late = (losses[:, each].mean(1) for each in chosen)
             gaps.append((late - early).cpu().numpy())
     every = np.concatenate(right) if right else np.empty((0, 0), dtype=bool)
+    assert where is not None  # there is a batch
     return where.cpu().numpy(), (total / contexts).cpu().numpy(), every, np.concatenate(gaps)
 
 

@@ -1,7 +1,7 @@
 """The tokens whose loss rises most where a head is mean-ablated (arXiv 2410.02984, App. B)."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import torch
@@ -32,7 +32,15 @@ class Contexts(Sequence[Batch]):
     def __len__(self) -> int:
         return -(-len(self.contexts) // self.batch_size)
 
-    def __getitem__(self, index: int) -> Batch:
+    @overload
+    def __getitem__(self, index: int) -> Batch: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Batch]: ...
+
+    def __getitem__(self, index: int | slice) -> Batch | list[Batch]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
         if not 0 <= index < len(self):
             raise IndexError(index)
         rows = self.contexts[index * self.batch_size : (index + 1) * self.batch_size]
@@ -121,8 +129,8 @@ def most_affected(
 
 def _room(count: int, width: int) -> Affected:
     """Of so many tokens, whose attention is to so many places."""
-    places = (np.zeros(count, dtype=np.int64) for _ in range(2))
-    return Affected(np.zeros(count), *places, np.zeros((count, width), dtype=np.float32))
+    context, position = (np.zeros(count, dtype=np.int64) for _ in range(2))
+    return Affected(np.zeros(count), context, position, np.zeros((count, width), dtype=np.float32))
 
 
 def _at(flat: np.ndarray, rise: np.ndarray, pattern: Tensor, contexts: int, length: int) -> Affected:

@@ -34,7 +34,7 @@ def ngrams(
     texts = tokenizer.decode_batch(training[np.sort(several)].tolist(), skip_special_tokens=True)
     grams = common_ngrams(tokenizer, texts, vocabulary=vocabulary, per_order=per_order)
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         score = bigram_score(weights, batches, known, model=model)
         return score.merge(ngram_losses(weights, grams, batches, model=model, bos=data.bos))
 

@@ -19,7 +19,7 @@ def positions(data: Data, *, contexts: int, batch_size: int, at: list[int]) -> M
     """Loss with and without W_pos on the contexts of ``metrics``, and the principal components of W_pos."""
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         shape = principal_components(weights[NAME].cpu().numpy())
         return ablated(weights, batches, model=model, at=at).merge(shape)
 

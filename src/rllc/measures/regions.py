@@ -17,7 +17,7 @@ def regions(diagonal: Sequence[Sequence[float]], *, shortest: int) -> int:
     for row in diagonal:
         total.append([so_far + entry for so_far, entry in zip(total[-1], row, strict=True)])
     never = (float("-inf"), 0)
-    best = [[never] * len(heads) for _ in total]
+    best: list[list[tuple[float, int]]] = [[never] * len(heads) for _ in total]
     for end in range(shortest, len(total)):
         start = end - shortest
         for head in heads:

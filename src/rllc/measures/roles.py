@@ -1,6 +1,6 @@
 """Which heads play a part in a measure, by what other measures said at the last checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import xarray as xr
 
@@ -24,9 +24,10 @@ def multigram(heads: xr.Dataset, layer: int, *, thresholds: Mapping[str, float])
 
 def indices(labels: list[str]) -> list[tuple[int, int]]:
     """Layer and head of each label."""
-    return [tuple(map(int, label.split(":"))) for label in labels]
+    pairs = [label.split(":") for label in labels]
+    return [(int(layer), int(head)) for layer, head in pairs]
 
 
-def label(heads: list[tuple[int, int]]) -> str:
+def label(heads: Iterable[tuple[int, int]]) -> str:
     """The component of several heads, "1:0+1:1"; "" of none."""
     return "+".join(f"{layer}:{head}" for layer, head in sorted(heads))

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from rllc.analysis.kinds import TYPES
 from rllc.measures import sampling
 from rllc.measures.data import Data, Measurement
 from rllc.measures.roles import indices, label, of_type
+from rllc.models.model import Model
+from rllc.models.weights import Weights
 from rllc.verdicts import MISSING
 from rllc.vocabulary import STATUS
 
@@ -38,7 +41,7 @@ def other(
     some = [each for each in dict.fromkeys(members) if each]
     of_some = sampling.other(data, components=some or ["0:0"], **section | ({} if some else LEAST))
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         found = of_some(weights, model, step)
         draws = {"draw": np.arange(section["draws"])} if "draw" in found.dims else {}
         every = found.reindex({"component": np.asarray(members, dtype=object), **draws}, fill_value=NONE)

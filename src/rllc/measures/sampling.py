@@ -1,5 +1,6 @@
 """LLCs of the whole model and of other components, each with its control."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ def other(data: Data, *, components: list[str], **sampling: Any) -> Measurement:
     return sampled(data, _of_components(components), name="rllc", **sampling)
 
 
-def _of_components(labels: list[str]):
+def _of_components(labels: list[str]) -> Callable[..., Estimate]:
     def estimator(weights: Weights, model: Model, **given: Any) -> Estimate:
         components = {label: model.masks(label) for label in labels}
         return partial(estimate_components, model.loss, weights, components=components, **given)
@@ -32,7 +33,7 @@ def _of_components(labels: list[str]):
     return estimator
 
 
-def sampled(data: Data, estimator, *, name: str, **sampling: Any) -> Measurement:
+def sampled(data: Data, estimator: Callable[..., Estimate], *, name: str, **sampling: Any) -> Measurement:
     """Estimates under a sampling setting, called ``name``, with their control.
 
     estimator  ``estimator(weights, model, batches=, init_batches=)`` gives what ``with_control`` calls

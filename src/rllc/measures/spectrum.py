@@ -36,7 +36,7 @@ class Quadrature(NamedTuple):
 class Count(NamedTuple):
     """How much of a measure lies above a threshold: as the quadrature has it, at least and at most."""
 
-    count: float
+    count: float  # pyright: ignore[reportIncompatibleMethodOverride]  # hides tuple.count, which nobody calls
     low: float
     high: float
 

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
+from rllc.models.model import Model
 from rllc.models.regression import InContext
 from rllc.models.weights import Weights
 from rllc.tasks.regression.sequences import blocks
@@ -25,7 +26,8 @@ def structure(data: Data, *, sequences: int, law: Mapping[str, Any]) -> Measurem
     """``of_weights`` and ``of_attention``, the latter on the same sequences at every checkpoint."""
     contexts = torch.from_numpy(blocks(sequences, seed=data.stream, **law).contexts)
 
-    def measure(weights: Weights, model: InContext, step: int) -> xr.Dataset:
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        assert isinstance(model, InContext)
         place = weights["embed.W_E"].device
         # An answer that nobody asks for is read by nobody: the last is left out.
         patterns = model.patterns(weights, contexts[:, :-1].to(place)).double().cpu().numpy()
@@ -129,7 +131,7 @@ def of_attention(patterns: np.ndarray, labels: list[str]) -> xr.Dataset:
         "inputs": mean[..., ::2].sum(-1),
         "answers": mean[..., 1::2].sum(-1),
     }
-    table = {
+    table: dict[str, Any] = {
         f"attention_{name}": (("head", "query"), np.ascontiguousarray(v).reshape(layers * heads, queries))
         for name, v in each.items()
     }
@@ -139,9 +141,14 @@ def of_attention(patterns: np.ndarray, labels: list[str]) -> xr.Dataset:
     ]
     table["hard_patterns"] = float((np.maximum(*kinds) < HARD).sum())
     vary = all(np.ptp(means) for means in kinds)
-    table["hard_correlation"] = float(spearmanr(*kinds).statistic) if vary else np.nan
+    table["hard_correlation"] = _rank_correlation(*kinds) if vary else np.nan
     table["attention_mean"] = (("head", "query", "key"), mean.reshape(layers * heads, queries, queries))
     return xr.Dataset(table, coords=head_coords(labels))
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    # scipy makes the class of the result at run time.
+    return float(spearmanr(a, b).statistic)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def shares(matrix: Tensor) -> np.ndarray:

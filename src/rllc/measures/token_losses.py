@@ -33,7 +33,7 @@ def token_losses(data: Data, *, contexts: int, batch_size: int) -> Measurement:
     texts = data.contexts(contexts)
     known = kinds(texts, token_bytes(data.encoder))
 
-    def measure(weights, model, step):
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         batches = Contexts(texts, batch_size, next(iter(weights.values())).device)
         return by_token(weights, batches, model=model).assign_coords(known)
 
@@ -82,19 +82,21 @@ def texts(pieces: Sequence[bytes | None]) -> tuple[list[str], list[int]]:
     """
     decoder = getincrementaldecoder("utf-8")("surrogateescape")
     words, places, first = [""] * len(pieces), [], 0
+    begun: list[bytes] = []  # what has been read of the text at `first`
     for n, piece in enumerate(pieces):
         if piece is None and first < n:  # what was begun is no character
-            words[first], first = visible(b"".join(pieces[first:n])), n
+            words[first], first, begun = visible(b"".join(begun)), n, []
         places.append(first)
         if piece is None:
             words[n], first = visible(None), n + 1
             decoder.reset()
             continue
+        begun.append(piece)
         decoder.decode(piece)
         if not decoder.getstate()[0]:
-            words[first], first = visible(b"".join(pieces[first : n + 1])), n + 1
+            words[first], first, begun = visible(b"".join(begun)), n + 1, []
     if first < len(pieces):
-        words[first] = visible(b"".join(pieces[first:]))
+        words[first] = visible(b"".join(begun))
     return words, places
 
 

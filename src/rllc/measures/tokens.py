@@ -6,9 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.most_affected import Affected, Contexts, most_affected
+from rllc.models.model import Model
 from rllc.models.transformer import Architecture
+from rllc.models.weights import Weights
 from rllc.seeds import generator
 from rllc.tasks.language.patterns import (
     MULTIGRAMS,
@@ -33,8 +36,8 @@ def tokens(data: Data, *, searched: int, batch_size: int, top: int, shown: int) 
     """``tokens_in_context`` among the first ``searched`` contexts."""
     contexts, pieces = data.contexts(searched), token_bytes(data.encoder)
 
-    def measure(weights, model, step):
-        architecture = model.architecture
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        architecture = architecture_of(model)
         batches = Contexts(contexts, batch_size, weights["embed.W_E"].device)
         most, chance = most_affected(weights, batches, architecture=architecture, top=top, seed=data.stream)
         reader = Reader(contexts, pieces)

@@ -15,7 +15,17 @@ from rllc.vocabulary import head_labels
 
 @dataclass(frozen=True)
 class AttentionOnly:
-    """The attention-only transformers of one architecture."""
+    """The attention-only transformers of one architecture, as functions of their weights.
+
+    >>> import numpy as np
+    >>> from rllc.tasks.batch import next_token_batch
+    >>> model = AttentionOnly(Architecture(1, 2, d_model=8, d_head=4, n_ctx=16, d_vocab=11))
+    >>> weights = model.initial_weights(seed=0)
+    >>> model.outputs(weights, next_token_batch(np.zeros((3, 16), dtype=int), np.arange(15))).shape
+    torch.Size([3, 15, 11])
+    >>> model.heads, sorted(model.masks("0:1"))[:2]
+    (['0:0', '0:1'], ['blocks.0.attn.W_K', 'blocks.0.attn.W_O'])
+    """
 
     architecture: Architecture
 

@@ -1,7 +1,7 @@
 """What every measure needs of a model, whatever its family."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import torch
 from torch import Tensor
@@ -22,30 +22,37 @@ class Model(Protocol):
     @property
     def heads(self) -> list[str]:
         """Labels ``"layer:head"`` of all attention heads, layer by layer; empty where there are none."""
+        ...
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Name and shape of every weight."""
+        ...
 
     def initial_weights(self, *, seed: int, **initial: Any) -> dict[str, Tensor]:
         """Weights before training, float32; ``initial`` is the config section of that name."""
+        ...
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
         """What is predicted (logits, numbers): [batch, scored, ...], without positions [batch, ...]."""
+        ...
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Loss of each prediction: [batch, scored] or [batch]."""
+        ...
 
     def loss(self, weights: Weights, batch: Batch) -> Tensor:
         """Mean of ``losses`` over a batch, a scalar with two derivatives.
 
         With a teacher's predictions as targets it is what these make of it: of tokens a divergence.
         """
+        ...
 
     def masks(self, component: str) -> Masks | None:
         """Boolean masks of a component's coordinates by weight name; None: every weight.
 
         Raises ValueError where the model has no such component.
         """
+        ...
 
 
 def build(family: Callable[..., Model], facts: Mapping[str, Any]) -> Model:
@@ -71,7 +78,15 @@ class TaughtBatches(Sequence[Batch]):
     def __len__(self) -> int:
         return len(self._batches)
 
-    def __getitem__(self, index: int) -> Batch:
+    @overload
+    def __getitem__(self, index: int) -> Batch: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Batch]: ...
+
+    def __getitem__(self, index: int | slice) -> Batch | list[Batch]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
         if index in self._kept:
             return self._kept[index]
         batch = self._batches[index]

@@ -149,7 +149,8 @@ class InContext:
     def _projected(self, weights: Weights, layer: int, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values: each [batch, head, position, d_head]."""
         fused = (x @ weights[f"blocks.{layer}.attn.W_QKV"]).unflatten(-1, (self.n_heads, 3 * self.d_head))
-        return fused.transpose(1, 2).split(self.d_head, -1)
+        query, key, value = fused.transpose(1, 2).split(self.d_head, -1)
+        return query, key, value
 
     def _pattern(self, query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
         """Causal softmax attention: [batch, head, query, key]."""

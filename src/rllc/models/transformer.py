@@ -24,7 +24,12 @@ from rllc.models.weights import Weights
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of a model; everything a forward pass needs besides the weights."""
+    """The shape of a model; everything a forward pass needs besides the weights.
+
+    >>> shape = Architecture(n_layers=2, n_heads=4, d_model=32, d_head=8, n_ctx=64, d_vocab=100)
+    >>> shapes(shape)["blocks.1.attn.W_Q"]
+    (4, 32, 8)
+    """
 
     n_layers: int
     n_heads: int

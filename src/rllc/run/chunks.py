@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from rllc.run import forecast
 from rllc.study import defaults, steps
 from rllc.study.datasets import measured
+from rllc.study.limits import seconds
 from rllc.study.reading import ConfigError, read
 from rllc.study.study import Experiment, Study
 
@@ -53,7 +54,7 @@ def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
     """Minutes and rule of the longest job of an experiment's chunk, by its first step."""
     wildcards = {"experiment": name, "start": chunk}
     costs = (
-        (forecast.of(study, rule, SimpleNamespace(**wildcards, **more)).seconds(study, rule) / 60, rule)
+        (seconds(forecast.of(study, rule, SimpleNamespace(**wildcards, **more)), study, rule) / 60, rule)
         for rule, more in jobs(study.experiments[name])
     )
     return max(costs, default=(0.0, ""))
@@ -102,6 +103,7 @@ def _range(study: Study, name: str) -> str:
 
 def main() -> None:
     """Print the chunks of every experiment of a config."""
+    assert __doc__ is not None
     parser = argparse.ArgumentParser(prog="python -m rllc.run.chunks", description=__doc__.partition("\n")[0])
     parser.add_argument("overlays", nargs="*", type=Path, help="as given to --configfile")
     parser.add_argument("--minutes", type=float, required=True, help="that a job should take, about")

@@ -65,13 +65,13 @@ class Brief(Short):
         self.submits = False  # whether jobs are sent to a cluster, which is said once it has taken them
 
     def format(self, record: logging.LogRecord) -> str:
-        texts = {
+        texts: dict[object, Callable[[logging.LogRecord], str]] = {
             LogEvent.JOB_INFO: self._start,
             LogEvent.JOB_FINISHED: self._finish,
             LogEvent.PROGRESS: self._count,
             LogEvent.JOB_ERROR: self._failure,
         }
-        text_of = texts.get(getattr(record, "event", None), self._other)  # type: ignore[arg-type]
+        text_of = texts.get(getattr(record, "event", None), self._other)
         return text_of(record)
 
     def _start(self, record: logging.LogRecord) -> str:
@@ -149,9 +149,9 @@ def make_readable(logger: logging.Logger, *, brief: bool, commands: bool) -> Non
     brief     whether jobs have two lines each; otherwise every job is shown with the reason why it runs
     commands  whether the commands of jobs were asked for
     """
-    for handler in _terminal(logger):
+    for handler, formatter in _terminal(logger):
         kind = Brief if brief else Short
-        handler.setFormatter(kind(handler.formatter, commands=commands))
+        handler.setFormatter(kind(formatter, commands=commands))
         handler.addFilter(_said_in_a_run if brief else _said_anywhere)
         if brief:
             handler.addFilter(lambda record, handler=handler: _without_empty_line(handler))
@@ -162,13 +162,18 @@ def say_how_long(logger: logging.Logger, progress: Callable[[int], str], *, subm
 
     submits  whether jobs are sent to a cluster
     """
-    for handler in _terminal(logger):
-        if isinstance(handler.formatter, Brief):
-            handler.formatter.progress, handler.formatter.submits = progress, submits
+    for _, formatter in _terminal(logger):
+        if isinstance(formatter, Brief):
+            formatter.progress, formatter.submits = progress, submits
 
 
-def _terminal(logger: logging.Logger) -> list[logging.Handler]:
-    return [each for each in logger.handlers if each.formatter and not isinstance(each, logging.FileHandler)]
+def _terminal(logger: logging.Logger) -> list[tuple[logging.Handler, logging.Formatter]]:
+    """Handlers that write to the terminal, and their formatters."""
+    return [
+        (each, each.formatter)
+        for each in logger.handlers
+        if each.formatter and not isinstance(each, logging.FileHandler)
+    ]
 
 
 def _said_anywhere(record: logging.LogRecord) -> bool:
@@ -183,7 +188,8 @@ def _said_in_a_run(record: logging.LogRecord) -> bool:
 
 def _without_empty_line(handler: logging.Handler) -> bool:
     """Snakemake's handler writes an empty line before a job that starts, unless one started just before."""
-    handler.last_msg_was_job_info = True  # type: ignore[attr-defined]
+    # Only Snakemake's own handler has it.
+    handler.last_msg_was_job_info = True  # pyright: ignore[reportAttributeAccessIssue]
     return True
 
 

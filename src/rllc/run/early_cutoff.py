@@ -20,26 +20,26 @@ def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda
 
     finish = DAG.finish
 
-    async def finish_and_judge_again(dag: Any, job: Any, update_checkpoint_dependencies: bool = True) -> Any:
-        again = any(one.rule.name in rules and not dag.reason(one).missing_output for one in _members(job))
-        ready = await finish(dag, job, update_checkpoint_dependencies)
+    async def finish_and_judge_again(self: Any, job: Any, update_checkpoint_dependencies: bool = True) -> Any:
+        again = any(one.rule.name in rules and not self.reason(one).missing_output for one in _members(job))
+        ready = await finish(self, job, update_checkpoint_dependencies)
         if not again:
             return ready
-        running = {one for each in dag._running for one in _members(each)}
+        running = {one for each in self._running for one in _members(each)}
         waiting = [
             one
-            for one in dag.jobs
-            if dag.needrun(one) and not dag.finished(one) and one not in running and one.output
+            for one in self.jobs
+            if self.needrun(one) and not self.finished(one) and one not in running and one.output
         ]
-        await _keep_changed_inputs(dag, waiting)
-        retried = dag._ready_jobs & dag._running  # failed, and to be tried again: Snakemake would lose them
-        await dag.postprocess()
-        dag._ready_jobs |= retried
-        if dropped := [one for one in waiting if not dag.needrun(one)]:
+        await _keep_changed_inputs(self, waiting)
+        retried = self._ready_jobs & self._running  # failed, and to be tried again: Snakemake would lose them
+        await self.postprocess()
+        self._ready_jobs |= retried
+        if dropped := [one for one in waiting if not self.needrun(one)]:
             spared(dropped)
         return True
 
-    DAG.finish = finish_and_judge_again  # type: ignore[method-assign]
+    DAG.finish = finish_and_judge_again
 
 
 async def _keep_changed_inputs(dag: Any, waiting: list[Any]) -> None:

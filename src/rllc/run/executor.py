@@ -20,7 +20,7 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
 from rllc.run import causes, claim
 from rllc.run.slurm import ENDED, Job, SlurmError, StatusSource, Unanswered, states
-from rllc.run.submission import Submission, comment
+from rllc.run.submission import Submission, comment, number
 from rllc.run.writable import closed
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
@@ -40,7 +40,7 @@ class Executor(Submission):
 
     def begin(self, source: StatusSource) -> None:
         """What the plugin's executor lacks."""
-        super().begin()
+        self.begin_submissions()
         self._source = source
         self._outage: float | None = None  # when it began
         self._said = 0.0
@@ -65,7 +65,7 @@ class Executor(Submission):
         self._say_end_of_outage()
         ended = 0
         for info in active_jobs:
-            if self._settled(info, known.get(info.external_jobid)):
+            if self._settled(info, known.get(number(info))):
                 ended += 1
                 self._doubted.pop(info.job, None)
             else:
@@ -85,7 +85,7 @@ class Executor(Submission):
         for command in self._source.commands:
             told = states(command, self.run_uuid, self._since)
             for info in active_jobs:
-                job = told.get(info.external_jobid)
+                job = told.get(number(info))
                 # A controller that lost its state counts anew: the number may be another job's by now. Some
                 # clusters write comments of their own.
                 if job and (job.comment == comment(info.job) or not job.comment.startswith("rule_")):
@@ -96,6 +96,7 @@ class Executor(Submission):
 
     def _settled(self, info: SubmittedJobInfo, job: Job | None) -> bool:
         """Whether a job has ended, for well or ill; that is reported."""
+        assert info.aux is not None
         log = Path(info.aux["slurm_logfile"])
         if (job is None or job.state in ENDED) and not self._writable(info.job):
             return False
@@ -115,7 +116,7 @@ class Executor(Submission):
         elif time.monotonic() - self._doubted.setdefault(info.job, time.monotonic()) < 3 * self._interval:
             return False
         else:
-            self._fail(info, job or Job(info.external_jobid, "LOST", ""), log)
+            self._fail(info, job or Job(number(info), "LOST", ""), log)
         return True
 
     def _succeed(self, info: SubmittedJobInfo, log: Path) -> None:
@@ -194,6 +195,7 @@ def mend(executor: plugin.Executor, source: StatusSource) -> None:
             "slurm-array-jobs can wait for ever and fail jobs that succeeded: leave it out of the profile"
         )
     executor.__class__ = Executor
+    assert isinstance(executor, Executor)
     executor.begin(source)
 
 

@@ -29,9 +29,11 @@ def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> st
     root     the repository
     """
     base = Path(root).resolve()
-    files = {str(script): base / script} | {
-        n: _module_file(base, n) for n in closure(script, *modules, root=base)
-    }
+    files = {str(script): base / script}
+    for name in closure(script, *modules, root=base):
+        path = _module_file(base, name)
+        assert path is not None
+        files[name] = path
     reduced = {name: _reduced(path) for name, path in files.items()}
     parts = {name: digest for name, (digest, _) in reduced.items()}
     packages = {module.split(".")[0] for _, imported in reduced.values() for module in imported}
@@ -86,8 +88,10 @@ def _canonical(node: object, imported: set[str]) -> str:
     """A syntax tree as text that does not depend on the Python version, without empty fields and docstrings.
 
     ``imported`` gains the modules that it imports; of ``from package import name`` also ``package.name``,
-    which may be one.
+    which may be one. What stands under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
     """
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        return _canonical(node.orelse, imported)
     if isinstance(node, ast.AST):
         if isinstance(node, ast.Import):
             imported.update(alias.name for alias in node.names)
@@ -101,7 +105,7 @@ def _canonical(node: object, imported: set[str]) -> str:
                 and isinstance(node, DOCUMENTED)
                 and ast.get_docstring(node, clean=False) is not None
             ):
-                value = value[1:]
+                value = node.body[1:]
             if value is not None and value != [] and name not in LEFT_OUT:
                 inner.append(f"{name}={_canonical(value, imported)}")
         return f"{type(node).__name__}({','.join(inner)})"

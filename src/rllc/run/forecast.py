@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from rllc.study import cost
-from rllc.study.cost import GPU, Cost
+from rllc.study import cost_of_inputs, limits
+from rllc.study.cost import Cost
 from rllc.study.datasets import Dataset, measured
+from rllc.study.limits import GPU
 from rllc.study.measures.table import MEASURES
-from rllc.study.rows import Measure, Work
+from rllc.study.rows import Measure
 from rllc.study.steps import chunks
-from rllc.study.study import Study
+from rllc.study.study import Study, work
 
 SMALL = Cost(cpu_seconds=2.0)  # imports matplotlib or scipy, and little else
 GATHER = Cost(cpu_seconds=0.5)
@@ -28,19 +29,19 @@ def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
         datasets, starts = _planned(study, w.experiment)
         dataset = datasets[getattr(w, "dataset", row.name)]
         steps = dataset.among(starts[int(w.start)])
-        return row.cost(Work(study, study.experiments[w.experiment], dataset.section, steps))
+        return row.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
 
     return cost_of
 
 
 COSTS: dict[str, Callable[[Study, Any], Cost]] = {
-    "read_corpus": lambda study, w: cost.corpus(study, w.distribution),
-    "mix_corpora": lambda study, w: cost.corpus(study, w.distribution),
-    "make_blocks": lambda study, w: cost.blocks(study, w.tokenizer, w.distribution),
-    "generate_blocks": lambda study, w: cost.tokens(study, w.tokenizer),
-    "train": lambda study, w: cost.training(study, study.experiments[w.experiment], int(w.start)),
+    "read_corpus": lambda study, w: cost_of_inputs.corpus(study, w.distribution),
+    "mix_corpora": lambda study, w: cost_of_inputs.corpus(study, w.distribution),
+    "make_blocks": lambda study, w: cost_of_inputs.blocks(study, w.tokenizer, w.distribution),
+    "generate_blocks": lambda study, w: cost_of_inputs.tokens(study, w.tokenizer),
+    "train": lambda study, w: cost_of_inputs.training(study, study.experiments[w.experiment], int(w.start)),
     "gather": lambda study, w: GATHER,
-    "validate": lambda study, w: cost.validation(study, w.family),
+    "validate": lambda study, w: cost_of_inputs.validation(study, w.family),
     **{row.name: _measure(row) for row in MEASURES},
 }
 
@@ -65,11 +66,11 @@ def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for rule, wildcards in jobs:
         one = of(study, rule, wildcards)
-        cpu, gpu = one.hours(study, rule)
+        cpu, gpu = limits.hours(one, study, rule)
         row = rows.get(rule, Row(0, 0, 0, 0, 0))
         rows[rule] = Row(
             row.jobs + 1, row.cpu_hours + cpu, row.gpu_hours + gpu,
-            max(row.longest, one.seconds(study, rule) / 3600), row.disk_bytes + one.disk_bytes,
+            max(row.longest, limits.seconds(one, study, rule) / 3600), row.disk_bytes + one.disk_bytes,
         )  # fmt: skip
     return dict(sorted(rows.items(), key=lambda item: -item[1].cpu_hours - GPU * item[1].gpu_hours))
 

@@ -73,13 +73,13 @@ def serve() -> None:
 
     own = PersistenceBase.metadata
 
-    def metadata(persistence: Any, target: Any) -> Any:
-        record = own(persistence, target)
+    def metadata(self: Any, target: Any) -> Any:
+        record = own(self, target)
         if str(target) in records and not is_of(record, Path(target)):
             return MetadataRecord(**records[str(target)])
         return record
 
-    PersistenceBase.metadata = metadata  # type: ignore[method-assign]
+    PersistenceBase.metadata = metadata
 
 
 def hand_over(persistence: Any) -> None:

@@ -37,8 +37,10 @@ def missing_files(study: Study) -> list[str]:
 def _of_claims(study: Study) -> Iterator[str]:
     """Yield what is wrong with the user's own files of claims, which are imported for that."""
     own = claims.files(study)
-    if own:
-        from rllc.claims.claim import load  # a second that a study without such files is spared
+    if not own:
+        return
+    from rllc.claims.claim import load  # a second that a study without such files is spared
+
     for entry in own:
         try:
             load(Path(entry))
@@ -73,11 +75,13 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
 
 def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     """Folders, their steps (of all seeds the same), and fields of config.json against the study's model."""
+    checkpoints = experiment.checkpoints
+    assert checkpoints.source == "import"
     first = experiment.seeds[0]
     model = parameters.model(study, experiment)
     steps: dict[int, set[int]] = {}
     for seed in experiment.seeds:
-        folder = experiment.checkpoints.folder(seed)
+        folder = checkpoints.folder(seed)
         try:
             steps[seed] = set(planned_files(folder))
             facts = described(folder / "config.json").facts

@@ -66,7 +66,7 @@ def stand(
     if job.started and locked:
         return Standing(job, "running", "", log)
     newest = _newest(slurm_logs, job)
-    if log and not _finished(job.log):
+    if log and not _finished(Path(log)):
         return Standing(job, "failed", newest.stem if newest else "", log)
     if newest and not log and job.rule not in ("read_corpus", "make_tokenizer"):
         return Standing(job, "failed", newest.stem, str(newest))

@@ -5,12 +5,14 @@ at once what failed, so that a minute without a partition or a file system uses 
 """
 
 import contextlib
+import logging
 import re
 import shlex
 import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import snakemake_executor_plugin_slurm as plugin
 from snakemake_executor_plugin_slurm.utils import get_job_wildcards
@@ -29,16 +31,23 @@ LONGEST = 600  # seconds between two tries, at most
 class Submission(plugin.Executor):
     """The plugin's executor; each job claims its output, and what may pass is waited for."""
 
-    def begin(self) -> None:
+    # Snakemake's interfaces leave out what is used here: `executor_settings` and `warning`.
+    workflow: Any
+    logger: logging.Logger
+
+    def begin_submissions(self) -> None:
         """What the plugin's executor lacks."""
         self._since = datetime.now()
-        self._interval = self.workflow.executor_settings.init_seconds_before_status_checks
+        self._interval: int = self.workflow.executor_settings.init_seconds_before_status_checks
         self._submitted: set[str] = set()  # numbers
         self._refused: dict[JobExecutorInterface, float] = {}  # -> since when sbatch refuses it
         self._pauses: dict[JobExecutorInterface, float] = {}  # -> seconds before it is submitted again
         self._timers: list[threading.Timer] = []
 
-    def get_job_exec_prefix(self, job: JobExecutorInterface) -> str:
+    # Snakemake's has no annotation, so pyright takes its "" for the only value.
+    def get_job_exec_prefix(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, job: JobExecutorInterface
+    ) -> str:
         """What a job does first: it claims its output, or does not begin."""
         claims = claim.folder(job.output)
         word = claim.submit(claims)
@@ -55,7 +64,7 @@ class Submission(plugin.Executor):
         self._later(pause, self.run_job, job)
 
     def _report_job_submission_threadsafe(self, job_info: SubmittedJobInfo) -> None:
-        self._submitted.add(job_info.external_jobid)
+        self._submitted.add(number(job_info))
         self._refused.pop(job_info.job, None)
         super()._report_job_submission_threadsafe(job_info)
 
@@ -90,12 +99,12 @@ class Submission(plugin.Executor):
         if not ours:
             self.run_job(job)
             return
-        number = ours[0].number
-        log = self.slurm_logdir / f"rule_{job.name}" / get_job_wildcards(job) / f"{number}.log"
+        found = ours[0].number
+        log = self.slurm_logdir / f"rule_{job.name}" / get_job_wildcards(job) / f"{found}.log"
         self.logger.info(
-            f"Job {job.jobid} had been submitted after all, with SLURM jobid {number} (log: {log})."
+            f"Job {job.jobid} had been submitted after all, with SLURM jobid {found} (log: {log})."
         )
-        info = SubmittedJobInfo(job, external_jobid=number, aux={"slurm_logfile": log})
+        info = SubmittedJobInfo(job, external_jobid=found, aux={"slurm_logfile": log})
         self._report_job_submission_threadsafe(info)
 
     def _later(self, pause: float, call: Callable[..., None], job: JobExecutorInterface) -> None:
@@ -129,6 +138,12 @@ class Submission(plugin.Executor):
         """As the plugin's; a job that Slurm was given without saying so does not begin any more."""
         super().shutdown()
         claim.withdraw()
+
+
+def number(info: SubmittedJobInfo) -> str:
+    """Slurm's number of a job that it has taken."""
+    assert info.external_jobid is not None
+    return info.external_jobid
 
 
 def comment(job: JobExecutorInterface) -> str:

@@ -78,8 +78,9 @@ def _write_gif(images: list[Image.Image], path: Path, comment: str, frames_per_s
     palette = together.quantize(
         256 - len(NEUTRAL), method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
-    found = palette.getpalette()[: 3 * (256 - len(NEUTRAL))]
-    palette.putpalette([*found, *(level for level in NEUTRAL for _ in range(3))])
+    found = palette.getpalette()
+    assert found is not None
+    palette.putpalette([*found[: 3 * (256 - len(NEUTRAL))], *(level for level in NEUTRAL for _ in range(3))])
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     each = 1000 / frames_per_second
     flat[0].save(

@@ -1,6 +1,7 @@
 """Datasets on disk: small netCDF-4 files that plain xarray opens."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,31 @@ def read_dataset(path: Path) -> xr.Dataset:
             "its file system has no locks, start again with HDF5_USE_FILE_LOCKING=FALSE in the environment; "
             "else compare xarray and netCDF4 with envs/requirements.lock"
         ) from error
+
+
+def open_results(path: str | Path) -> xr.Dataset:
+    """Return one dataset of results, in memory, after a check that every byte is as it was written.
+
+    path  of a netCDF file that the workflow has made, as ``results/language/rllc.nc``
+
+    Raises FileNotFoundError where there is no such file, ``UnreadableResult`` (a ValueError) where it is not
+    whole or was changed since, ImportError without netCDF4. A file of your own opens with ``xarray`` alone.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_dataset(xr.Dataset({"loss": ("step", [2.0, 1.5])}), Path(folder, "metrics.nc"))
+    ...     open_results(f"{folder}/metrics.nc")["loss"].values.tolist()
+    [2.0, 1.5]
+    """
+    if find_spec("netCDF4") is None:
+        raise ImportError("results are netCDF files: pip install netCDF4, or rllc[workflow]")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist: give the path of a .nc file that a run has made")
+    if Path(path).is_dir():
+        names = ", ".join(sorted(file.name for file in Path(path).glob("*.nc"))) or "none"
+        raise FileNotFoundError(f"{path} is a folder: give one of its datasets ({names})")
+    return read_dataset(Path(path))
 
 
 def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:

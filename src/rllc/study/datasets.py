@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from rllc.study.distributions import Files, Hub, Installed, Mixture
 from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Measure, Variable
@@ -122,9 +123,11 @@ def trained_on(study: Study, measured_on: str) -> list[str]:
 def _fractions(study: Study, text: str) -> list[float]:
     """The fractions that a distribution of text holds out; those of its parts, where it is a mixture."""
     entry = study.distributions[text]
-    if entry.source != "mixture":
-        return [entry.held_out]
-    return [fraction for part in entry.weights for fraction in _fractions(study, part)]
+    if isinstance(entry, Mixture):
+        return [fraction for part in entry.weights for fraction in _fractions(study, part)]
+    if not isinstance(entry, Installed | Files | Hub):
+        raise TypeError(f"distribution '{text}' is no text that is read")
+    return [entry.held_out]
 
 
 def contexts(study: Study, distribution: str) -> str:

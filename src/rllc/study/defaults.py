@@ -79,6 +79,7 @@ def read_values(config: dict[str, Any], entries: Iterable[str] | None) -> None:
         key, _, value = entry.partition("=")
         if isinstance(config.get(key), int | float):  # Snakemake's own reading of a number or a truth
             continue
+        found = None
         try:
             problems = [*_ambiguous(value)]
             found = LOADER(value).get_single_data()
@@ -125,8 +126,9 @@ def _removing_nothing(configs: Mapping[Path, dict[str, Any]]) -> Iterator[str]:
 
 def _said(error: Exception) -> str:
     """In one line."""
-    mark = getattr(error, "problem_mark", None)
-    return f"line {mark.line + 1}: {error.problem}" if mark else " ".join(str(error).split())
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return " ".join(str(error).split())
 
 
 class _Open(NamedTuple):

@@ -4,12 +4,12 @@ A new family is a module in ``rllc.models`` (``rllc.models.model.Model`` says wh
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
-from operator import or_
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Discriminator, Tag
 
 from rllc import components
-from rllc.study.section import Section, key, one_of
+from rllc.study.section import Section, key
 from rllc.study.values import RLLC, STAGE, Count, Positive
 
 DEFAULT = "attention_only"  # of a `model` that says no family
@@ -220,16 +220,19 @@ def _family(entry: Any) -> str:
     return str(given)
 
 
-ModelSection = one_of({name: row.section for name, row in FAMILIES.items()}, _family)
-Initial = reduce(or_, (row.initial for row in FAMILIES.values()))
+ModelSection = Annotated[
+    Annotated[AttentionOnly, Tag("attention_only")] | Annotated[InContext, Tag("in_context")],
+    Discriminator(_family),
+]
+Initial = AttentionOnlyInitial | InContextInitial
 
 
-def family_of(model: Section) -> Family:
+def family_of(model: ModelSection) -> Family:
     """The row of a model."""
     return FAMILIES[model.family]
 
 
-def lacking(model: Section, asks: Iterable[str]) -> list[str]:
+def lacking(model: ModelSection, asks: Iterable[str]) -> list[str]:
     """Why a model cannot give what is asked of it, a sentence each; none where it can."""
     absent = [ability for ability in asks if ability not in family_of(model).offers]
     return [f"a model of the family {model.family} {ABILITIES[ability]}" for ability in absent]

@@ -47,7 +47,7 @@ KINDS: dict[str, tuple[Any, str]] = {
 
 def misfit(row: FigureRow, option: str, value: object) -> str:
     """In words what an option of a drawing function must be, where a value of the config is not; else ""."""
-    annotation = next(ast.unparse(a.annotation) for a in _function(row).args.kwonlyargs if a.arg == option)
+    annotation = next(_annotation(a) for a in _function(row).args.kwonlyargs if a.arg == option)
     kind, words = KINDS[annotation.removesuffix(" | None")]
     try:
         TypeAdapter(kind | None if annotation.endswith(" | None") else kind).validate_python(
@@ -71,7 +71,7 @@ def listed(row: FigureRow) -> list[Option]:
     arguments = _function(row).args
     found = []
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        annotation = ast.unparse(argument.annotation)
+        annotation = _annotation(argument)
         _, words = KINDS[annotation.removesuffix(" | None")]
         found.append(Option(argument.arg, words, _in_config(default)))
     return found
@@ -82,8 +82,17 @@ def about(row: FigureRow) -> str:
     return (ast.get_docstring(_function(row)) or "").partition("\n\n")[0].replace("\n", " ")
 
 
+def _annotation(argument: ast.arg) -> str:
+    """Return the type of an option as the source has it. Raises TypeError where it has none."""
+    if argument.annotation is None:
+        raise TypeError(f"the option {argument.arg} of a drawing function has no type")
+    return ast.unparse(argument.annotation)
+
+
 def _in_config(default: ast.expr | None) -> str:
     """A default as YAML has it; the name of a constant as it is."""
+    if default is None:
+        raise TypeError("an option of a drawing function has no default")
     try:
         return json.dumps(ast.literal_eval(default))
     except ValueError:

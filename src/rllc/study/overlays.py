@@ -43,7 +43,8 @@ def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str,
         return config  # reading it says why that cannot be
     found = {table: dict(tables[table] or {}) for table in ("figures", "animations")}
     for name, entry in (tables["experiments"] or {}).items():
-        task = TASKS.get(str(entry.get("task"))) if isinstance(entry, dict) else None
+        named = entry.get("task") if isinstance(entry, dict) else None
+        task = next((row for task, row in TASKS.items() if task == named), None)
         if task is None:
             continue
         own = {

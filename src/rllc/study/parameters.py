@@ -8,9 +8,8 @@ from rllc.study.claims import WORKS, judged
 from rllc.study.families import family_of
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.measures.table import ANALYSES
-from rllc.study.rows import Work
 from rllc.study.steps import chunks, steps
-from rllc.study.study import Experiment, Study
+from rllc.study.study import Experiment, Study, work
 
 # Analyses that depend on types of heads: claims on them are judged with shuffled types too
 # (rllc.claims.repeat).
@@ -34,7 +33,7 @@ def model(study: Study, experiment: Experiment) -> dict[str, Any]:
 
 def training(experiment: Experiment) -> dict[str, Any]:
     """Arguments of ``rllc.models.training.train``, and the batch size: what the weights depend on."""
-    return experiment.training.model_dump(exclude={"distribution", "steps", "keep_state_every"})
+    return experiment.own_training.model_dump(exclude={"distribution", "steps", "keep_state_every"})
 
 
 def segment(study: Study, name: str, start: int) -> dict[str, Any]:
@@ -62,7 +61,7 @@ def claims(study: Study) -> dict[str, Any]:
 def _of_claims(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
     """The keywords of ``rllc.claims.Experiment``."""
     settings = {
-        row.name: row.settings(Work(None, experiment, section, []))
+        row.name: row.settings(work(study, experiment, section, []))
         for row in ANALYSES
         if (section := row.declared(experiment)) is not None and row.name in REPEATED
     }

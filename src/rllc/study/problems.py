@@ -27,7 +27,8 @@ TRIED = re.compile(r"((constrained-)?(str|int)|list\[str\]|function-after\[.*)$"
 
 def unstorable(config: Any) -> Iterator[str]:
     """Values that no key takes: integers beyond 64 bits, tables without end, what is no text or not UTF-8."""
-    waiting, count = [((), config)], 0
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), config)]
+    count = 0
     while waiting:
         loc, value = waiting.pop()
         place, count = ".".join(loc), count + 1
@@ -103,6 +104,7 @@ def _joined(texts: list[str]) -> str:
     wants = "input should be "
     if found := [text for text in texts if not text.startswith(wants)]:
         return "; ".join(dict.fromkeys(found))
-    given = re.search(r"( \(given: .*\))?$", texts[0], re.S)[0]
+    found = re.search(r" \(given: .*\)$", texts[0], re.S)
+    given = found[0] if found else ""
     kinds = dict.fromkeys(text.removeprefix(wants).removesuffix(given) for text in texts)
     return f"{wants}{' or '.join(kinds)}{given}"

@@ -4,16 +4,17 @@ Rules, datasets, limits of Slurm, forecasts, checks and documents are derived fr
 measure. A row stands beside its config section in ``rllc.study.measures``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    from rllc.study.cost import Cost
-    from rllc.study.section import Section
-    from rllc.study.study import Experiment, Study
+from rllc.study import cost
+from rllc.study.cost import Cost
+from rllc.study.distributions import Predictions
+from rllc.study.families import family_of
+from rllc.study.section import Section
+from rllc.study.setup import Setup
+from rllc.study.tasks import Distribution, Tokenizer
 
 EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
 
@@ -50,13 +51,46 @@ class FigureRow(NamedTuple):
     seeds: int = 1
 
 
-class Work(NamedTuple):
-    """What one job of a measure has to do: its section, at these steps."""
+@dataclass(frozen=True)
+class Work:
+    """One job of a measure or analysis, and all that its row sees of a study.
 
-    study: Study
-    experiment: Experiment
+    experiment     model, data and training; ``experiment.get(Metrics)`` is its section of that class
+    distributions  those of the study, by name
+    known_tokens   section of the experiment's tokenizer; None: the study has none of that name
+    section        of the measure or analysis: of the class that its row names
+    steps          the checkpoints of the job
+    """
+
+    experiment: Setup
+    distributions: Mapping[str, Distribution]
+    known_tokens: Tokenizer | None
     section: Any
     steps: list[int]
+
+    @property
+    def tokens(self) -> Tokenizer:
+        """Return the section of the tokenizer. Raises ValueError where the study has none of that name."""
+        if self.known_tokens is None:
+            raise ValueError(f"no tokenizer is called '{self.experiment.tokenizer}'")
+        return self.known_tokens
+
+    @property
+    def heads(self) -> int:
+        """Return the number of attention heads of the model."""
+        return family_of(self.experiment.model).heads(self.experiment.model)
+
+    def forward(self, batch_size: int, scored: int | None, *, length: int | None = None) -> float:
+        """Return the CPU seconds of a forward pass over one minibatch (``cost.forward``)."""
+        return cost.forward(self.experiment.model, self.tokens, batch_size, scored, length=length)
+
+    def logits(self, batch_size: int, scored: int | None) -> float:
+        """Return the megabytes of what is predicted on one minibatch (``cost.logits``)."""
+        return cost.logits(self.experiment.model, self.tokens, batch_size, scored)
+
+    def is_taught(self, distribution: str) -> bool:
+        """Whether the targets of a distribution are a model's predictions."""
+        return isinstance(self.distributions.get(distribution), Predictions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +108,11 @@ class Finish:
     about: str = ""
     settings: Callable[[Any], dict[str, Any]] = lambda section: {}
 
-    def asked(self, experiment: Experiment) -> bool:
+    def asked(self, experiment: Setup) -> bool:
         """Whether it is added to the experiment's dataset."""
         return self.section is None or getattr(experiment, self.name) is not None
 
-    def keywords(self, experiment: Experiment) -> dict[str, Any]:
+    def keywords(self, experiment: Setup) -> dict[str, Any]:
         """Keywords of the function."""
         return {} if self.section is None else self.settings(getattr(experiment, self.name))
 
@@ -130,7 +164,7 @@ class Measure:
     variables: Mapping[str, Variable]
     cost: Callable[[Work], Cost]
     section: type[Section] | None = None
-    sections: Callable[[Experiment], dict[str, Section | None]] | None = None
+    sections: Callable[[Setup], Mapping[str, Section | None]] | None = None
     datasets: str = ""
     settings: Callable[[Work], dict[str, Any]] = _as_written
     checks: Callable[[str, Work], Iterator[str]] = _nothing
@@ -138,7 +172,7 @@ class Measure:
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     after_where: Callable[[Any], bool] = lambda section: True
-    contexts: Callable[[Experiment, Any], tuple[str, str]] | None = None
+    contexts: Callable[[Setup, Any], tuple[str, str]] | None = None
     per_distribution: bool = True
     stream: str = ""
     stream_of_seed: bool = True
@@ -149,7 +183,7 @@ class Measure:
     finish: Finish | None = None
     figures: Mapping[str, FigureRow] = field(default_factory=dict)
 
-    def declared(self, experiment: Experiment) -> dict[str, Section]:
+    def declared(self, experiment: Setup) -> dict[str, Section]:
         """The datasets of this measure that an experiment asks for, by name, with their sections."""
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
@@ -196,7 +230,7 @@ class Analysis:
     reads: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     section: type[Section] | None = None
-    of: Callable[[Experiment], Section | None] | None = None
+    of: Callable[[Setup], Section | None] | None = None
     settings: Callable[[Work], dict[str, Any]] = lambda work: work.section.model_dump()
     checks: Callable[[str, Work], Iterator[str]] = _nothing
     stream: str = ""
@@ -211,6 +245,6 @@ class Analysis:
         """Of the names of its datasets, as a measure has one."""
         return self.name
 
-    def declared(self, experiment: Experiment) -> Section | None:
+    def declared(self, experiment: Setup) -> Section | None:
         """Its section in an experiment; None where there is none."""
         return self.of(experiment) if self.of else getattr(experiment, self.name)

@@ -1,12 +1,10 @@
 """What every config section is: frozen, typed, without unknown keys, each key with its unit and source."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 
@@ -51,9 +49,3 @@ class Section(BaseModel):
                 )
                 raise PydanticCustomError("unknown_key", "{hints}", {"hints": hints})
         return data
-
-
-def one_of(sections: Mapping[str, type[Section]], tag: Callable[[Any], str]) -> Any:
-    """The type of an entry that is one of several sections: that at ``tag(entry)``."""
-    tagged = (Annotated[section, Tag(name)] for name, section in sections.items())
-    return Annotated[reduce(or_, tagged), Discriminator(tag)]

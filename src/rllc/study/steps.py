@@ -1,16 +1,11 @@
 """Which checkpoints an experiment has, and how they fall into chunks."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rllc.study.imported import planned_files
-
-if TYPE_CHECKING:
-    from rllc.study.study import Experiment
+from rllc.study.setup import Setup
 
 
 def powers(ratio: float, first: int, last: int) -> set[int]:
@@ -19,12 +14,12 @@ def powers(ratio: float, first: int, last: int) -> set[int]:
     return {step for k in exponents if first <= (step := int(ratio**k + 1e-9)) <= last}
 
 
-def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
+def steps(experiment: Setup, root: Path = Path()) -> list[int]:
     """All checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
         return list(planned_files(root / checkpoints.folder(experiment.seeds[0])))
-    last = experiment.training.steps
+    last = experiment.own_training.steps
     scheduled = {0, last, *checkpoints.extra}
     for first, end, every in checkpoints.ranges:
         scheduled |= set(range(first, min(end, last) + 1, every))
@@ -33,7 +28,7 @@ def steps(experiment: Experiment, root: Path = Path()) -> list[int]:
     return sorted(scheduled)
 
 
-def chunks(experiment: Experiment, root: Path = Path()) -> dict[int, list[int]]:
+def chunks(experiment: Setup, root: Path = Path()) -> dict[int, list[int]]:
     """The non-empty chunks: first step of the bin -> its checkpoint steps. Adding a step moves no other."""
     edges = experiment.checkpoints.chunks
     table: dict[int, list[int]] = {}

@@ -2,17 +2,30 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationInfo, create_model, field_validator
+from pydantic import field_validator
 
-from rllc.study.families import Initial, ModelSection, family_of
+from rllc.study.measures.behaviour import Metrics, Ngrams, Positions
 from rllc.study.measures.calibration import Calibration
+from rllc.study.measures.clusters import Clusters, Transfer
+from rllc.study.measures.curvature import Eigenvalues, Fisher, Hessian
+from rllc.study.measures.domains import Domains
+from rllc.study.measures.heads import Ablation, Circuits, Heads, Kcomposition, Refinement
+from rllc.study.measures.hessian_rank import HessianRank
+from rllc.study.measures.highlights import Highlights
+from rllc.study.measures.interventions import Brackets, Icl, Staggered
+from rllc.study.measures.milestones import Milestones
+from rllc.study.measures.regression import InContext, Structure
+from rllc.study.measures.roles import HeadTypes
 from rllc.study.measures.sampling import Samplings
+from rllc.study.measures.stages import HessianStages, Stages
 from rllc.study.measures.table import ANALYSES, MEASURES
-from rllc.study.runs import Checkpoints, Training
+from rllc.study.measures.tokens import Classification, Tokens
+from rllc.study.rows import Measure, Work
 from rllc.study.section import Section, key
-from rllc.study.tasks import TASKS, Distribution, Tokenizer
+from rllc.study.setup import Setup
+from rllc.study.tasks import Distribution, Tokenizer
 from rllc.study.validation import Validation
 from rllc.study.values import Count, Distinct, Name, Positive, Seed
 
@@ -25,39 +38,66 @@ OURS = (
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr")
 
 # Rules that may ask for a GPU.
-GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
+if TYPE_CHECKING:
+    GpuJob = str
+else:
+    GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
 Options = dict[str, Any]  # the drawing function says what each is
 
 
-class _Experiment(Section):
-    like: Name | None = key(
-        "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
-        "`calibration` are not taken",
-        default=None,
-    )
-    label: str | None = key("name in figures; null: its name here", default=None)
-    task: Literal[tuple(TASKS)] = key("which task module makes the data")
-    seeds: Distinct[Seed] = key("one run per seed", min_length=1)
-    model: ModelSection = key("family and shape of the model")
-    tokenizer: Name = key("which of the tokenizers makes its tokens")
-    initial: Initial | None = key("needed where checkpoints are trained here", default=None)
-    training: Training | None = key("needed where checkpoints are trained here", default=None)
-    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
-    distributions: Distinct[Name] = key("what every measure is taken on", default=[])
+def _about() -> dict[str, str]:
+    """Return what each section of an experiment asks for, by its key, as the rows say it."""
+    about = {}
+    for row in (*MEASURES, *ANALYSES):
+        about[row.name] = f"{row.about}; makes {row.name}.nc"
+        if isinstance(row, Measure) and row.finish:
+            about[row.finish.name] = f"{row.finish.about}, in {row.name}.nc; needs {row.name}"
+    return about
+
+
+ABOUT = _about()
+
+
+def measured(name: str) -> Any:
+    """Return the key of a measure or analysis, which its row describes."""
+    return key(ABOUT[name], default=None)
+
+
+class Experiment(Setup):
+    """One model, its seeds, and what is measured on it. A measure left out is not computed."""
+
     sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
     settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
     calibration: Calibration | None = key(
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
-
-    @field_validator("initial", mode="before")
-    @classmethod
-    def _of_the_family(cls, initial: Any, info: ValidationInfo) -> Any:
-        """Which section the law of the initial weights is, the model says."""
-        model = info.data.get("model")  # absent where it is wrong itself
-        if initial is None or model is None:
-            return None
-        return family_of(model).initial.model_validate(initial)
+    hessian: Hessian | None = measured("hessian")
+    eigenvalues: Eigenvalues | None = measured("eigenvalues")
+    fisher: Fisher | None = measured("fisher")
+    hessian_rank: HessianRank | None = measured("hessian_rank")
+    ablation: Ablation | None = measured("ablation")
+    heads: Heads | None = measured("heads")
+    head_types: HeadTypes | None = measured("head_types")
+    circuits: Circuits | None = measured("circuits")
+    tokens: Tokens | None = measured("tokens")
+    brackets: Brackets | None = measured("brackets")
+    icl: Icl | None = measured("icl")
+    metrics: Metrics | None = measured("metrics")
+    ngrams: Ngrams | None = measured("ngrams")
+    positions: Positions | None = measured("positions")
+    in_context: InContext | None = measured("in_context")
+    structure: Structure | None = measured("structure")
+    clusters: Clusters | None = measured("clusters")
+    transfer: Transfer | None = measured("transfer")
+    refinement: Refinement | None = measured("refinement")
+    kcomposition: Kcomposition | None = measured("kcomposition")
+    classification: Classification | None = measured("classification")
+    staggered: Staggered | None = measured("staggered")
+    stages: Stages | None = measured("stages")
+    hessian_stages: HessianStages | None = measured("hessian_stages")
+    domains: Domains | None = measured("domains")
+    highlights: Highlights | None = measured("highlights")
+    milestones: Milestones | None = measured("milestones")
 
     @field_validator("settings", mode="before")
     @classmethod
@@ -68,23 +108,6 @@ class _Experiment(Section):
         if not isinstance(settings, dict):
             return settings
         return {name: entry for name, entry in settings.items() if entry is not None}
-
-
-def _measures() -> dict[str, Any]:
-    """A key per row that has a section of its own."""
-    fields = {}
-    for row in (*MEASURES, *ANALYSES):
-        if row.section:
-            fields[row.name] = (row.section | None, key(f"{row.about}; makes {row.name}.nc", default=None))
-        finish = getattr(row, "finish", None)
-        if finish and finish.section:
-            about = f"{finish.about}, in {row.name}.nc; needs {row.name}"
-            fields[finish.name] = (finish.section | None, key(about, default=None))
-    return fields
-
-
-Experiment = create_model("Experiment", __base__=_Experiment, **_measures())
-Experiment.__doc__ = "One model, its seeds, and what is measured on it. A measure left out is not computed."
 
 
 class Compute(Section):
@@ -128,7 +151,8 @@ class Animation(Section):
 class Study(Section):
     """The whole config."""
 
-    __hash__ = object.__hash__  # so that what is worked out of a study can be kept by it
+    def __hash__(self) -> int:  # so that what is worked out of a study can be kept by it
+        return object.__hash__(self)
 
     results: str = key(
         "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
@@ -163,3 +187,9 @@ class Study(Section):
         "your own, relative to the working directory; they make claims.nc",
         default=[],
     )
+
+
+def work(study: Study, experiment: Experiment, section: Any, steps: list[int]) -> Work:
+    """Return what the row of a measure or analysis sees of a study: one job with this section."""
+    tokens = study.tokenizers.get(experiment.tokenizer)
+    return Work(experiment, study.distributions, tokens, section, steps)

@@ -10,14 +10,12 @@ generated.
 
 import math
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
-from rllc.study.section import Section, key, one_of
+from rllc.study.section import Section, key
 from rllc.study.values import STAGE, Count, Positive, Seed
 from rllc.units import NATS
 
@@ -52,7 +50,7 @@ class Task(NamedTuple):
 
 def source_of(section: type[Section]) -> str:
     """Value of the key ``source`` of a distribution."""
-    (source,) = section.model_fields["source"].annotation.__args__
+    (source,) = get_args(section.model_fields["source"].annotation)
     return source
 
 
@@ -171,9 +169,11 @@ class RegressionTokens(Section):
         return self.length
 
 
-TASKS: dict[str, Task] = {
+Text = Installed | Files | Hub | Mixture | Predictions
+TaskName = Literal["language", "sorting", "cumulative_sum", "regression"]
+TASKS: dict[TaskName, Task] = {
     "language": Task(
-        (Installed, Files, Hub, Mixture, Predictions), TextTokens, "text (vocabulary, context)",
+        get_args(Text), TextTokens, "text (vocabulary, context)",
     ),
     "sorting": Task(
         (Lists,), ListTokens, "lists (numbers, length)", "rllc.tasks.sorting.lists:blocks",
@@ -202,11 +202,14 @@ def _form(entry: Any) -> str:
     return next((name for name in reversed(TOKENS) if has(name)), next(iter(TOKENS)))
 
 
-Distribution = Annotated[
-    reduce(or_, (section for row in TASKS.values() for section in row.distributions)),
-    Field(discriminator="source"),
+Distribution = Annotated[Text | Lists | Sums | Regression, Field(discriminator="source")]
+Tokenizer = Annotated[
+    Annotated[TextTokens, Tag("vocabulary")]
+    | Annotated[ListTokens, Tag("numbers")]
+    | Annotated[SumTokens, Tag("largest")]
+    | Annotated[RegressionTokens, Tag("dimension")],
+    Discriminator(_form),
 ]
-Tokenizer = one_of(TOKENS, _form)
 
 
 def settings(distribution: Section, tokens: Section) -> dict[str, Any]:

@@ -10,6 +10,11 @@ from torch import Tensor
 class Batch(NamedTuple):
     """One minibatch of any task.
 
+    >>> contexts = torch.tensor([[0, 3, 1, 2], [0, 2, 2, 1]])
+    >>> batch = Batch(contexts, torch.arange(3), contexts[:, 1:])  # predicts every next token
+    >>> [len(part.contexts) for part in batch.split(1)]
+    [1, 1]
+
     contexts   int64 [batch, context] (tokens), float32 [batch, context, width] or [batch, width] (vectors)
     positions  int64 [scored]: the positions whose prediction enters the loss, ascending; empty where contexts
                have none

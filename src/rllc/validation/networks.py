@@ -6,7 +6,7 @@ value at these settings, is NaN where it is not known. A model's label says its 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -115,16 +115,26 @@ def largest_curvature(sizes: Sequence[int], singular: Sequence[float], *, locali
     return (np.sqrt(hidden) + np.sqrt(max(inputs, outputs))) ** 2 / localization
 
 
-class Inputs:
+class Inputs(Sequence[Tensor]):
     """Batches of standard normal inputs, one for every move, made when asked for."""
 
     def __init__(self, count: int, batch_size: int, inputs: int, seed: int) -> None:
-        self.count, self.shape, self.seed = count, (batch_size, inputs), seed
+        self.moves, self.shape, self.seed = count, (batch_size, inputs), seed
 
     def __len__(self) -> int:
-        return self.count
+        return self.moves
 
-    def __getitem__(self, index: int) -> Tensor:
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Tensor]: ...
+
+    def __getitem__(self, index: int | slice) -> Tensor | list[Tensor]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
         random = torch.Generator().manual_seed(derive(self.seed, "inputs", index))
         return torch.randn(self.shape, generator=random, dtype=torch.float64)
 

@@ -52,9 +52,10 @@ def linear_network(target: Tensor) -> ToyLoss:
 
     def loss(weights: Weights, batch: Tensor | float) -> Tensor:
         inputs = batch.T if isinstance(batch, Tensor) and batch.ndim == 2 else None
-        hidden = inputs
-        for w in weights.values():
-            hidden = w if hidden is None else w @ hidden
+        first, *others = weights.values()
+        hidden = first if inputs is None else first @ inputs
+        for w in others:
+            hidden = w @ hidden
         error = hidden - (target if inputs is None else target @ inputs)
         scale = 1 if inputs is None else 1 / inputs.shape[1]
         return 0.5 * scale * error.square().sum((-2, -1)).mean()

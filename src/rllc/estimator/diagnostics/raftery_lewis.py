@@ -36,7 +36,7 @@ def raftery_lewis(trace: np.ndarray) -> np.ndarray:
 
 def _run_length(below: np.ndarray, *, phi: float, r: float, precision: float) -> tuple[float, float, float]:
     """Thinning, burn-in and total for a series of 0 and 1; NaN where they have no value."""
-    nothing = (float("nan"),) * 3
+    nothing = (float("nan"), float("nan"), float("nan"))
     for thin in range(1, len(below) // 3 + 1):
         state = below[::thin]
         if second_order_bic(state) < 0:

@@ -123,7 +123,7 @@ def judge_against_controls(
     """
     controls = {"gradient_off": gradient_off, "centred": centred}
     controls = {name: chains for name, chains in controls.items() if chains is not None}
-    shared = sum([judged["llc_chain"], *controls.values()]).notnull()
+    shared = sum(controls.values(), start=judged["llc_chain"]).notnull()
     estimate = judged["llc_chain"].where(shared).mean("chain")
     means = {name: chains.where(shared).mean("chain") for name, chains in controls.items()}
     reasons = {}
@@ -160,7 +160,7 @@ def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:
     """The limit of R-hat for as many ok chains and kept draws."""
     chains = (estimate["status"] == STATUS.index("ok")).sum("chain")
     kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
-    by_chance = rhat_by_chance(chains, kept, share=LIMITS.rhat_chance)
+    by_chance = rhat_by_chance(chains.values, kept, share=LIMITS.rhat_chance)
     return xr.zeros_like(estimate["rhat"]) + np.fmax(LIMITS.rhat, by_chance)
 
 
@@ -180,5 +180,6 @@ def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
 
 
 def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
-    total = sum(MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
+    first, *others = (MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
+    total = sum(others, start=first)
     return total.astype(np.int16).reset_coords(drop=True).drop_attrs()  # which statuses hand on

@@ -72,9 +72,14 @@ def attend(
 
 
 def _fused(query: Tensor, key: Tensor, value: Tensor, gradient: bool) -> tuple[Tensor, Backward | None]:
-    inputs = [x.detach().requires_grad_(gradient) for x in (query, key, value)]
+    query, key, value = (x.detach().requires_grad_(gradient) for x in (query, key, value))
     with torch.set_grad_enabled(gradient):
-        z = scaled_dot_product_attention(*inputs, is_causal=True, scale=1.0)
+        z = scaled_dot_product_attention(query, key, value, is_causal=True, scale=1.0)
     if not gradient:
         return z, None
-    return z.detach(), lambda d: torch.autograd.grad(z, inputs, d)
+
+    def backward(d: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        d_query, d_key, d_value = torch.autograd.grad(z, (query, key, value), d)
+        return d_query, d_key, d_value
+
+    return z.detach(), backward

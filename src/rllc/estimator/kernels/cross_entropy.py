@@ -6,7 +6,7 @@ once per minibatch, and over the vocabulary there are the products, the exponent
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from rllc.estimator.kernels.folded import Unembedding
 
 # exp(logits) is summed as it is while the sum stays within these; else the rows' maxima are taken off first.
 LEAST, MOST = 1e-30, 1e30
+
+Hits = TypeVar("Hits")
 
 
 class Targets(NamedTuple):
@@ -47,7 +49,8 @@ def loss_of(
     losses = torch.linalg.vecdot(x, targets.mean).neg_().sub_(targets.offset)
     d_x = torch.empty_like(x) if gradient else None
     buffer = None
-    for chains, rows in blocks(*x.shape[:2], limit // (vocab * x.element_size()), together=together):
+    at_once = limit // (vocab * x.element_size())
+    for chains, rows in blocks(x.shape[0], x.shape[1], at_once, together=together):
         part = x[chains, rows]
         flat = part.flatten(0, 1)
         if buffer is None:
@@ -59,13 +62,13 @@ def loss_of(
 
         log_total, total, _ = exponentials(fill, lambda: None)
         losses[chains, rows] += log_total.view(part.shape[:2])
-        if gradient:
+        if d_x is not None:
             d = torch.mm(logits, unembedding.W_T).div_(total).view(part.shape)
             torch.sub(d, targets.mean[rows], out=d_x[chains, rows])
-    return losses, d_x.div_(x.shape[1]) if gradient else None
+    return losses, None if d_x is None else d_x.div_(x.shape[1])
 
 
-def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Hits]) -> tuple[Tensor, Tensor, Hits]:
     """Logits [..., vocab], as ``fill`` computes them in a buffer, become exp(logits - something) there.
 
     Returns log(sum of exp(logits)) [...], the sum of what is in the buffer now [..., 1], and what ``hit``

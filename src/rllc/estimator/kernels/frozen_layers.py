@@ -48,13 +48,13 @@ def first_layer(
     x = x.view(chains, batch, context, model)
     written = written.view(chains, batch, -1, model)
     written += x[:, :, : written.shape[2]] if asked.leading else x[:, :, asked.positions]
-    if not gradient:
+    if through is None:
         return written, None
 
     def backward(d: Tensor) -> tuple[Tensor, Tensor]:
         d_u, d_scale = through(d.view(chains * batch, -1, model))
         d_u = d_u.view(u.shape)
-        if d_scale is None:
+        if scale is None or d_scale is None:
             d_x = torch.zeros_like(x)
         else:
             d_x = x * through_scale(d_scale, scale.view(d_scale.shape), model).view(chains, batch, context, 1)
@@ -80,13 +80,13 @@ def further_layer(
     )
     written = written.view(chains, batch, -1, model)
     written += x[:, :, asked.positions]
-    if not gradient:
+    if through is None:
         return written, None
 
     def backward(d: Tensor) -> Tensor:
         d_u, d_scale = through(d.view(chains * batch, -1, model))
         d_x = d_u @ frozen.W_QKV.T
-        if d_scale is not None:
+        if flat_scale is not None and d_scale is not None:
             d_x += flat * through_scale(d_scale, flat_scale, model)
         _add_at(d_x, d.view(chains * batch, -1, model), asked)
         return d_x.view(x.shape)
@@ -118,7 +118,7 @@ def _attention(
     z, through = attend(query, key, value, asked, gradient=gradient)
     written = z.transpose(1, 2).flatten(2) @ frozen.W_O
     written += frozen.b_O
-    if not gradient:
+    if through is None:
         return written, None
 
     def backward(d: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -5,6 +5,7 @@ are computed once for each and handed round.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -27,7 +28,8 @@ class Head(NamedTuple):
     b_V: Tensor
 
 
-class Lookup(NamedTuple):
+@dataclass(frozen=True)
+class Lookup:
     """Which row of a table stands at each position."""
 
     index: Tensor  # [row], of the table
@@ -110,18 +112,23 @@ class Projections:
                 index = lookup.index.view(shape[1], -1)[contexts]
                 part = rows[chains].index_select(1, index.flatten()).unflatten(1, index.shape)
             parts.append(part.flatten(0, 1)[:, None])  # [(chain, batch), head, position, d_head]
-        z, through = attend(*parts, self._asked, gradient=self._d is not None)
+        query, key, value = parts
+        z, through = attend(query, key, value, self._asked, gradient=self._d is not None)
         some = z.shape[0] // len(range(*contexts.indices(self._shapes[0][1])))
+        handed, gathered = z.reshape(some, -1, self._width), self._d
+        if gathered is None or through is None:
+            return handed, None
 
         def backward(d_z: Tensor) -> None:
-            for d, gradient in zip(self._d, through(d_z.view(z.shape)), strict=True):
+            for d, gradient in zip(gathered, through(d_z.view(z.shape)), strict=True):
                 into = d[chains, contexts]
                 into.copy_(gradient.view(into.shape))
 
-        return z.reshape(some, -1, self._width), backward if self._d is not None else None
+        return handed, backward
 
     def gradients(self, into: Head) -> None:
         """Write the gradients of W_K, W_Q, W_V and the biases, all contexts having been gone through."""
+        assert self._d is not None
         d_query, d_key, d_value = (
             d.flatten(1, 2) if lookup is None else _collect(d.flatten(1, 2), lookup)
             for d, lookup in zip(self._d, self._lookups, strict=True)

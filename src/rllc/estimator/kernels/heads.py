@@ -5,6 +5,7 @@ contexts are gone through in blocks that stay in a core's cache, or fill a GPU. 
 (folded.py); rows are (batch, position) pairs, in that order.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -69,6 +70,7 @@ def losses_and_gradients(
         losses, d_z = reader.block(z, chains, contexts)
         each[chains, contexts] = losses.view(each[chains, contexts].shape)
         if gradient:
+            assert backward is not None and d_z is not None
             backward(d_z)
     losses = each.flatten(1).double().mean(-1) - above.targets.entropy
     if not gradient:
@@ -93,8 +95,7 @@ class LastLayer:
         self._base, self._logits = base
         self._W_O = centred(own, a)
         self._M = self._W_O @ W
-        self._d_M = torch.zeros_like(self._M) if gradient else None
-        self._d_W_O = torch.zeros_like(own) if gradient else None
+        self._d = (torch.zeros_like(self._M), torch.zeros_like(own)) if gradient else None  # in M and W_O
         self._buffer = W.new_empty(0)
         self._rows = len(above.targets.offset)
         self.width = a.d_model
@@ -104,11 +105,12 @@ class LastLayer:
         asked, vocab = self._base.shape[1], self._M.shape[2]
         first, at_once = contexts.start * asked, self._limits.logits // (vocab * z.element_size())
         losses, d_z = z.new_empty(z.shape[:2]), torch.empty_like(z) if self._gradient else None
-        for some, rows in blocks(*z.shape[:2], at_once, together=self._limits.together):
+        for some, rows in blocks(z.shape[0], z.shape[1], at_once, together=self._limits.together):
             own = slice(chains.start + some.start, chains.start + some.stop)
             placed = slice(first + rows.start, first + rows.stop)
             losses[some, rows], d = self._piece(z[some, rows], own, placed)
-            if d is not None:
+            if d_z is not None:
+                assert d is not None
                 d_z[some, rows] = d
         return losses, d_z
 
@@ -138,8 +140,9 @@ class LastLayer:
 
         log_total, total, hits = exponentials(fill, hit)
         losses = log_total - hits
-        if not self._gradient:
+        if self._d is None:
             return losses, None
+        d_M, d_W_O = self._d
         if target.ndim == 2:  # logits become their gradient times total and number of rows
             logits.addcmul_(target, total, value=-1)
         else:
@@ -147,17 +150,19 @@ class LastLayer:
         weight, z_T = 1 / (total * self._rows), z.mT.contiguous()
         logits.mul_(weight if scale is None else weight * scale)  # the gradient in what the scale multiplies
         d_z = torch.bmm(logits, M.mT)
-        self._d_M[chains].baddbmm_(z_T, logits)
+        d_M[chains].baddbmm_(z_T, logits)
         if scale is not None:  # else base W does not depend on z, and x enters in no other way
             reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
             x.mul_(through_scale(reach[..., None] / scale, scale, x.shape[-1]))
-            self._d_W_O[chains].baddbmm_(z_T, x)
+            d_W_O[chains].baddbmm_(z_T, x)
             d_z.baddbmm_(x, W_O.mT)
         return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
         """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
-        return self._d_W_O.add_(self._d_M @ self._above.unembedding.W_T)
+        assert self._d is not None
+        d_M, d_W_O = self._d
+        return d_W_O.add_(d_M @ self._above.unembedding.W_T)
 
 
 class EarlierLayer:
@@ -178,10 +183,11 @@ class EarlierLayer:
             z, self._W_O[chains], self._base[contexts], self._base_QKV[contexts], self._first, self._asked, a,
             **how,
         )  # fmt: skip
-        tape = []
+        tape: list[Callable[[Tensor], Tensor]] = []
         for frozen, asked in self._above.layers[1:]:
             x, through = further_layer(x, frozen, asked, a, **how)
-            tape.append(through)
+            if through is not None:
+                tape.append(through)
         scale = scale_of(x, a)
         if scale is not None:
             x *= scale
@@ -196,7 +202,7 @@ class EarlierLayer:
             x.flatten(1, 2), self._above.unembedding, part, limit=self._limits.logits,
             together=self._limits.together, **how,
         )  # fmt: skip
-        if not self._gradient:
+        if d is None or into_head is None:
             return losses, None
         d = d.view(x.shape).mul_(x.shape[1] / batch)
         if scale is not None:  # x is normalised now
@@ -204,17 +210,20 @@ class EarlierLayer:
         for through in reversed(tape):
             d = through(d)
         d_z, d_W_O = into_head(d)
+        assert self._d_W_O is not None
         self._d_W_O[chains] += d_W_O
         return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
+        assert self._d_W_O is not None
         return self._d_W_O
 
 
 def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> Pair:
     """What leaves the layer less what one head writes, and the same times ``onward``."""
     z = layer.z[index]
-    return tuple(
+    left, onward_left = (
         torch.addmm(whole.flatten(0, 1), z, part, alpha=-1).view(whole.shape)
         for whole, part in ((layer.residual, W_O), (layer.onward, W_O @ onward))
     )
+    return left, onward_left

@@ -135,14 +135,17 @@ def walk(
                 at, losses, slopes = (walkers.row, walkers.chains, move.draw), None, None
                 if move.read:
                     losses, slopes = evaluate(walkers, seen, gradient and move.number < setting.moves)
-                if move.read and move.drawn:
+                if losses is not None and move.drawn:
                     traces.loss[at] = losses
                 if move.number == setting.moves:
                     continue
                 if setting.centred:
                     if walkers.row not in slopes_at_center:
                         resting = replace(walkers, positions=walkers.center[None].clone())
-                        slopes_at_center[walkers.row] = evaluate(resting, seen, True)[1][0]
+                        _, slope = evaluate(resting, seen, True)
+                        assert slope is not None
+                        slopes_at_center[walkers.row] = slope[0]
+                    assert losses is not None and slopes is not None
                     losses, slopes = _tilted(walkers, losses, slopes, slopes_at_center[walkers.row])
                 state = State(
                     walkers.positions, walkers.center, losses, slopes, walkers.noise, center_loss,

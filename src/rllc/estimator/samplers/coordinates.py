@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +12,8 @@ from rllc.sampler_config import shown
 DTYPES = (torch.float32, torch.float64)
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """The selected coordinates of one weight: ``flat[start:stop]``, at ``index`` (None: everywhere)."""
 
     name: str
@@ -41,11 +41,11 @@ class Coordinates:
         placed = dict(weights)
         # Split: the gradient of a slice is a whole vector of zeros with the slice filled in, one per part.
         pieces = flat.split([part.stop - part.start for part in self.parts])
-        for (name, _, _, index), values in zip(self.parts, pieces, strict=True):
-            frozen = weights[name]
-            if index is not None:
-                values = frozen.reshape(-1).index_copy(0, index, values)
-            placed[name] = values.view(frozen.shape)
+        for part, values in zip(self.parts, pieces, strict=True):
+            frozen = weights[part.name]
+            if part.index is not None:
+                values = frozen.reshape(-1).index_copy(0, part.index, values)
+            placed[part.name] = values.view(frozen.shape)
         return placed
 
 

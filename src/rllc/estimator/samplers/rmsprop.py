@@ -47,11 +47,13 @@ def advance(setting: SamplerConfig, state: State, average: Average | None) -> tu
     move has no density to compare with.
     """
     decay, stabilizer = setting.options["decay"], setting.options["stabilizer"]
-    squares, weight = average or (state.gradient.new_zeros(state.gradient.shape), 0.0)
-    squares.mul_(decay).addcmul_(state.gradient, state.gradient, value=1 - decay)
+    gradient = state.gradient
+    assert gradient is not None
+    squares, weight = average or (gradient.new_zeros(gradient.shape), 0.0)
+    squares.mul_(decay).addcmul_(gradient, gradient, value=1 - decay)
     weight = decay * weight + 1 - decay
     step = squares.div(weight).sqrt_().add_(stabilizer).reciprocal_().mul_(setting.step_size)
     pull = (state.positions - state.center).mul_(setting.localization)
-    pull.add_(state.gradient, alpha=setting.n_beta if setting.gradient else 0.0)
+    pull.add_(gradient, alpha=setting.n_beta if setting.gradient else 0.0)
     state.positions.addcmul_(step, pull, value=-0.5).addcmul_(step.sqrt_(), next(state.noise))
     return None, Average(squares, weight)

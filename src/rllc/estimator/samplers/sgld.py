@@ -39,8 +39,9 @@ def advance(
     None without the gradient.
     """
     n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
-    accepted = leaving = None
+    accepted = pull = energy = None
     if state.gradient is not None and (state.drawn or state.leaving):
+        assert state.loss is not None and state.at_center is not None
         offset = state.positions - state.center
         # vecdot sums pairwise: |offset|^2 is far larger than its change by a move, a plain sum is too rough
         energy = (
@@ -58,9 +59,9 @@ def advance(
         state.positions, center=state.center, gradient=state.gradient, noise=noise,
         n_beta=n_beta, localization=localization, step_size=step_size,
     )  # fmt: skip
-    if state.gradient is not None and state.leaving:
-        leaving = Departure(pull, noise, energy)
-    return accepted, leaving
+    if state.leaving and pull is not None and energy is not None:
+        return accepted, Departure(pull, noise, energy)
+    return accepted, None
 
 
 def move(

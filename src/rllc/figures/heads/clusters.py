@@ -219,7 +219,8 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
     Clusters are numbered by their first head, so that the same clusters look the same in every row.
     """
     cluster = data["cluster"].transpose("algorithm", "head")
-    heads, algorithms = cluster["head"].values.tolist(), cluster["algorithm"].values.tolist()
+    heads: list[str] = cluster["head"].values.tolist()
+    algorithms: list[str] = cluster["algorithm"].values.tolist()
     for y, row in enumerate(cluster.values.tolist()):
         order = list(dict.fromkeys(index for index in row if index >= 0))
         for x, index in enumerate(row):
@@ -227,7 +228,7 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
             ax.add_patch(
                 Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=look_of(number)["color"], alpha=0.75)
             )
-            word = number + 1 if index >= 0 else "–"
+            word = str(number + 1) if index >= 0 else "–"
             ax.text(x, y, word, ha="center", va="center", fontsize=8, fontweight="bold")
         silhouette = float(data["score"].sel(index="silhouette", algorithm=algorithms[y]))
         said = f"{round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else "–"

@@ -51,7 +51,7 @@ def name_clusters(
             fontweight="bold",
             color=color,
         )
-    ax.set_title(note, loc="right", **look | {"fontsize": 7})
+    ax.set_title(note, loc="right", fontsize=7, pad=look["pad"])
 
 
 def title_look(clusterings: Sequence[xr.DataArray], *, width: float) -> dict[str, float]:

@@ -117,7 +117,7 @@ def without_gradient(rllc: xr.Dataset) -> list[Finding]:
     """
     if "rllc_gradient_off" not in rllc:
         return []
-    change = np.abs(against_controls.change_by_gradient(rllc))
+    change = abs(against_controls.change_by_gradient(rllc))
     middle = percent(float(change.median()))
     label = "absolute difference of rLLC and prior-only control, median"
     return [Finding(label, middle, unit="%")] if np.isfinite(middle) else []

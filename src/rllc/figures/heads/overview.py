@@ -85,7 +85,7 @@ def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str,
     if made is None or recorded(made, "classification").get("distribution", name) != name:
         return {}
     cell = made[NUMBERS].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
-    return dict(cell.reset_coords(drop=True).data_vars)
+    return {str(each): values for each, values in cell.reset_coords(drop=True).data_vars.items()}
 
 
 def _below(ax: Axes, keys: list, columns: int = 2) -> None:

@@ -138,9 +138,11 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
            own, of several seeds beside the estimates
     """
     labels = {name: style.short(label, 16) for name, label in inputs.distribution_labels(data).items()}
-    rings, rows, beside = style.ring_keys(inputs.ring_reasons((data, "rllc"))), [], data.sizes["seed"] > 1
+    rings, beside = style.ring_keys(inputs.ring_reasons((data, "rllc"))), data.sizes["seed"] > 1
+    rows: list[Row] = []
+    below: list[Row] = []  # of contrasts, where they are not beside the estimates
     for seed, suffix, one in by_seed(data):
-        looks, below = style.head_styles(one["head_type"]), []
+        looks = style.head_styles(one["head_type"])
         for layer in inputs.layers(one):
             heads = {head: looks[head] for head in inputs.heads_of_layer(one, layer)}
             panels = [
@@ -152,7 +154,7 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
             rows.append(Row(f"layer {layer}\n{AXIS}", panels + less * beside, keys, "head, type"))
             if less and not beside:
                 below.append(Row(f"layer {layer}\ndifference", less))
-        rows += below
+    rows += below
     entries = data.sizes["head"] // len(inputs.layers(data)) + 2 * len(rings)
     layout = {"margin": 1.6, "entries": entries, "sharex": True, "sharey": not beside and "row"}
     figure, axes = sheet(rows, panel=(1.9, 1.9) if beside else (2.1, 1.9), **layout)

@@ -95,8 +95,7 @@ def _without(data: xr.Dataset) -> list[str]:
     """Return how many heads have no token in context, and which seeds have none at all."""
     last = data.isel(step=-1)
     blank = last["share"].isnull().all(["head", "pattern"])
-    some = [] if "tokens" not in data else last["tokens"].where(~blank)
-    absent = int((some == 0).sum()) if "tokens" in data else 0
+    absent = int((last["tokens"].where(~blank) == 0).sum()) if "tokens" in data else 0
     seeds = [str(seed) for seed in data["seed"].values[blank.values]]
     return [
         *([f"{absent} heads have no token in context at step {int(last['step']):,}."] if absent else []),
@@ -230,11 +229,17 @@ def _look(example: Example, place: int | None) -> tuple[str, str | None, bool]:
 
 def _tail(example: Example) -> list[int | None]:
     """As much before the target as the lines hold beside what has to be seen."""
-    for room in range(COLUMNS * LINES, 0, -10):
+    room = COLUMNS * LINES
+    row = shown(example, room)
+    while room > 10 and _letters(example, row) > COLUMNS * LINES:
+        room -= 10
         row = shown(example, room)
-        if sum(3 if place is None else len(visible(example.text[place])) for place in row) <= COLUMNS * LINES:
-            return row
     return row
+
+
+def _letters(example: Example, row: list[int | None]) -> int:
+    """How many letters the places of a row take."""
+    return sum(3 if place is None else len(visible(example.text[place])) for place in row)
 
 
 @style.styled
@@ -271,8 +276,10 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         if n % 2:
             ax.axhspan(top, top + height, 0.015, 0.985, color="#F6F6F6", linewidth=0, zorder=0)
         first = top + 0.115
-        bold = {"fontweight": "bold", "color": style.TYPE_COLORS[cell["head_type"].item()]}
-        ax.text(at["head"], first, cell["head"].item(), fontsize=8.5, va="center", **bold)
+        color = style.TYPE_COLORS[cell["head_type"].item()]
+        ax.text(
+            at["head"], first, cell["head"].item(), fontsize=8.5, va="center", fontweight="bold", color=color
+        )
         ax.text(at["classification"], first, cell["token_class"].item(), fontsize=8.5, va="center")
         for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
             for m, line in enumerate(column):

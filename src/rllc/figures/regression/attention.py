@@ -38,7 +38,8 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str
     data = inputs.of_seed(source, seed)[[name]]
     frame = staged(datasets, int(data["seed"]), setting)
     frame["over"] = partial(Axes.set_ylim, bottom=-0.03, top=1.03)
-    rows, last, pairs = [], {}, (data.sizes["query"] + 1) // 2
+    rows, pairs = [], (data.sizes["query"] + 1) // 2
+    last: dict[tuple[str, str], float] = {}  # by head and side
     colors = style.shades(pairs)
     for layer in inputs.layers(data):
         for side, first in SIDES.items():
@@ -51,7 +52,7 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str
             rows.append(Row(label, panels))
     rows[0] = rows[0]._replace(keys=[style.key(f"pair {k + 1}", color=c) for k, c in enumerate(colors)])
     figure, _ = sheet(rows, panel=(2.1, 1.6), margin=1.0, sharex=True, sharey=True)
-    order, step = sorted(last, key=last.get), int(data["step"][-1])
+    order, step = sorted(last, key=last.__getitem__), int(data["step"][-1])
     chosen = [("lowest", order[0]), ("second lowest", order[1]), ("highest", order[-1])]
     return Drawing(
         figure,
@@ -83,20 +84,22 @@ def stage_figC10(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: 
         for head in data["head"].values.tolist()
         for side, first in SIDES.items()
     }
-    chosen = sorted(varies, key=varies.get)[:4]
+    chosen = sorted(varies, key=varies.__getitem__)[:4]
     figure = Figure(figsize=(10.6, 2.0), layout="constrained")
     axes = figure.subplots(1, len(chosen), squeeze=False)[0]
     names = [f"{'xy'[q % 2]}{q // 2 + 1}" for q in range(data.sizes["query"])]
+    images = []
     for ax, (head, side) in zip(axes, chosen, strict=True):
         rows = list(range(SIDES[side], data.sizes["query"], 2))
-        image = ax.imshow(data["attention_mean"].sel(head=head).values[rows], vmin=0, vmax=1, cmap="viridis")
+        values = data["attention_mean"].sel(head=head).values[rows]
+        images.append(ax.imshow(values, vmin=0, vmax=1, cmap="viridis"))
         ax.set_title(f"{head}, {side} asks: variability {varies[head, side]:.2f}", loc="left")
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
         ax.set_yticks(range(len(rows)), [names[q] for q in rows], fontsize=7)
         ax.set_xlabel("key")
         ax.grid(False)
     axes[0].set_ylabel("query")
-    figure.colorbar(image, ax=list(axes), label="mean attention", shrink=1.0)
+    figure.colorbar(images[-1], ax=list(axes), label="mean attention", shrink=1.0)
     drawn = xr.concat(
         [data["attention_mean"].sel(head=head) for head, _ in chosen],
         "panel",

@@ -182,7 +182,8 @@ def stage_figC4(  # noqa: N802
             rows.append(Row(label, panels, [] if rows else keys))
     figure, axes = sheet(rows, panel=(3.2, 2.0), margin=1.1, sharex=True, sharey="row")
     for ax in axes[::2].flat:
-        style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 1.5, 2, 3, 4, 6))
+        low, high = ax.get_ylim()
+        style.label_decades(ax.yaxis, low, high, (1, 1.5, 2, 3, 4, 6))
     farthest = data["far_loss"].isel(scale=-1)
     ends = [
         at_end(f"loss / g² ({change} × {float(farthest['scale']):g})", farthest.sel(change=change))

@@ -81,7 +81,8 @@ def regression_published_curves(
     figure, axes = sheet(rows, panel=(2.6, 2.0), margin=1.5)
     for ax, quantity in zip(axes.flat, drawn, strict=False):
         if quantity in WITHIN_A_DECADE:
-            style.label_decades(ax.yaxis, *ax.get_ylim(), (1, 2, 3, 5))
+            low, high = ax.get_ylim()
+            style.label_decades(ax.yaxis, low, high, (1, 2, 3, 5))
     beside = theirs[[*drawn, RATE]]
     beside = beside.rename({each: f"published_{each}" for each in (*beside.data_vars, "step")})
     half = f"sum of rates at which the loss is {LEARNED:g}"

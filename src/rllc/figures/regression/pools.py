@@ -20,7 +20,7 @@ def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N
 
     datasets  ``in_context`` of one experiment, ``in_context@<experiment>`` of others
     """
-    parts = {}
+    parts: dict[str, xr.Dataset] = {}
     for name, source in datasets.items():
         if name.partition("@")[0] == "in_context":
             one = inputs.of_seed(inputs.need(datasets, name, "delta_zero", "delta_prior"), seed)

@@ -155,7 +155,7 @@ def calibration_dataset_size(
             ax.errorbar(sizes, each[name], each[f"{name}_se"], elinewidth=0.9, **look)
         ticks_at(ax, sizes)
 
-    change = np.abs(one[name] / one[name].isel(dataset_size=-1) - 1)
+    change = abs(one[name] / one[name].isel(dataset_size=-1) - 1)
     panels = {
         f"{part} on {style.short(label, 18)}": partial(draw, part=part)
         for part in one["component"].values.tolist()

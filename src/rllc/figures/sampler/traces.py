@@ -37,7 +37,8 @@ def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, ti
     cases = _cases(calibration)
     if not cases:
         raise ValueError("calibration.nc has no cell that was sampled")
-    labels, panels, drawn, cells = distribution_labels(calibration), [], [], {}
+    labels, panels, cells = distribution_labels(calibration), [], {}
+    drawn: list[xr.DataArray] = []
     for mode, at in cases.items():
         cell = calibration.sel(at)
         trace = running(cell["paired_loss"].dropna("draw", how="all"), at["n_beta"])
@@ -89,7 +90,7 @@ def _cases(calibration: xr.Dataset) -> dict[str, dict]:
     """Coordinates of the clearest cell of each failure that occurs, and of one that converged.
 
     What converged need not pass the rule of docs/calibration.md, which asks for more."""
-    llc, error, drift = calibration["llc"], calibration["llc_se"], np.abs(calibration["drift"])
+    llc, error, drift = calibration["llc"], calibration["llc_se"], abs(calibration["drift"])
     sampled = (calibration["status"] != STATUS.index("missing")).any("chain")
     tried = calibration["llc_gradient_off"].notnull() & sampled
     failed = calibration["status"].isin(FAILED).any("chain")

@@ -66,16 +66,17 @@ def validation_potentials(datasets: Datasets) -> Drawing:
         ax.set_visible(False)
     pulls = data["localization"].values.tolist()
     for ax, name in zip(axes.flat, names, strict=False):
+        own = data.sel(potential=name)
         for i, pull in enumerate(pulls):
-            one = data.sel(potential=name, localization=pull)
+            one = own.sel(localization=pull)
             ax.plot(one["n_beta"], one["exact"], zorder=2, **EXACT_LINE)
             for short in (False, True):
                 part = one.isel(n_beta=_short(one).values == short)
                 _bars(ax, part["n_beta"], part, **_look(i, hollow=short))
-        ax.axhline(float(one["coefficient"].max()), **LIMIT_LINE)
+        ax.axhline(float(own["coefficient"].max()), **LIMIT_LINE)
         ax.set_xscale("log")
         ax.set_ylim(0, None)
-        ax.set_title(str(one["label"].item()), loc="left", fontsize=7.5)
+        ax.set_title(str(own["label"].item()), loc="left", fontsize=7.5)
         if ax.get_subplotspec().is_last_row() or name in names[-columns:]:
             ax.set_xlabel("n_beta")
             ax.tick_params(labelbottom=True)
@@ -109,7 +110,7 @@ def validation_reduced_rank(datasets: Datasets) -> Drawing:
     around_zero = data["exact"].notnull().any("n_beta")
     small, rest = data.sel(model=around_zero), data.sel(model=~around_zero)
     _, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
-    ax, entries = axes[0, 0], []
+    (ax, middle, right), entries = axes[0], []
     betas = small["n_beta"].values[small["llc"].notnull().any("model").values].tolist()
     for i, beta in enumerate(betas):
         one = small.sel(n_beta=beta)
@@ -124,7 +125,7 @@ def validation_reduced_rank(datasets: Datasets) -> Drawing:
     ax.set(xlabel="widths: inputs-hidden-outputs", ylabel="estimate")
     ax.set_title("around weights 0", loc="left")
     entries += [style.key("exact at this n_beta", **EXACT), style.key("learning coefficient", **COEFFICIENT)]
-    entries += _networks(*axes[0, 1:], rest, by="n_beta", name="random, n_beta {:g}", first=len(betas))
+    entries += _networks(middle, right, rest, by="n_beta", name="random, n_beta {:g}", first=len(betas))
     return _drawing(
         axes,
         data,
@@ -242,7 +243,7 @@ def _agreement(data: xr.Dataset, of: str = "") -> list[Finding]:
     sizes, end = np.abs(_errors(data, "exact")), f", {of}" if of else ""
     if not sizes.size:
         return []
-    scaled = np.abs((data["llc"] - data["exact"]) / data["llc_se"]).values
+    scaled = abs((data["llc"] - data["exact"]) / data["llc_se"]).values
     scaled = scaled[np.isfinite(scaled)]
     inside = 100 * float((scaled <= 2).mean()) if scaled.size else np.nan
     return [

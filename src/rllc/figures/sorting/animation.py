@@ -55,7 +55,7 @@ def sort_animation(
     figure = Figure(figsize=(9.4, height), layout="constrained", dpi=100)
     # The more heads, the smaller their square panels.
     width = min(2 * (height - 0.75) / circuits.sizes["head"] + 1.4, 5.6)
-    left, right = figure.subfigures(1, 2, width_ratios=(width, 9.4 - width))
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(width, 9.4 - width))[0]
     columns = _maps(left, circuits).T
     marks = _curves(right, shown, chosen, datasets)
     # The longest text holds the room that the layout leaves above.

@@ -1,6 +1,6 @@
 """The full QK and OV circuits of every head at chosen checkpoints (the list-sorting post's heat maps)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from rllc.figures import conditions, style
@@ -63,9 +64,8 @@ def sort_circuits(
     rows = [(head, kind) for head in heads for kind in KINDS]
     figure = Figure(
         figsize=(0.9 + 1.85 * len(chosen), 0.95 + 1.78 * len(rows) + (0.25 if title else 0)),
-        layout="constrained",
+        layout=ConstrainedLayoutEngine(wspace=0.02, hspace=0.02),
     )
-    figure.get_layout_engine().set(wspace=0.02, hspace=0.02)
     axes = figure.subplots(len(rows), len(chosen), squeeze=False, sharex=True, sharey=True)
     style.entitle(figure, title)
     limits = {kind: [color_limit(data[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
@@ -104,7 +104,7 @@ def _held(circuits: xr.Dataset) -> list[Finding]:
     last = circuits.isel(step=-1)
     held, heads = holders(last), last["head"].values.tolist()
     counts = {head: int((held == n).sum()) for n, head in enumerate(heads)}
-    most = sorted(heads, key=counts.get, reverse=True)[:LISTED]
+    most = sorted(heads, key=lambda head: counts[head], reverse=True)[:LISTED]
     return [
         Finding(
             f"numbers handled by head {head} at step {int(last['step']):,} (of {held.size})", counts[head]
@@ -180,7 +180,7 @@ def limit_text(limit: float) -> str:
     return f"{limit:.2g}" if limit < 99.5 else f"{limit:,.0f}"
 
 
-def color_bar(figure: Figure | SubFigure, axes: Sequence[Axes], **place) -> None:
+def color_bar(figure: Figure | SubFigure, axes: Iterable[Axes], **place) -> None:
     """One bar for heat maps whose colours end at limits of their own: from -1 to 1 times the limit."""
     bar = figure.colorbar(
         ScalarMappable(Normalize(-1, 1), MAP), ax=list(axes), extend="both", ticks=[-1, 0, 1], **place

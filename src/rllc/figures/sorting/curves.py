@@ -86,14 +86,14 @@ def _walking(data: xr.Dataset, name: str) -> bool:
 
 def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
     """The variables drawn; those of other settings and verdicts of heads under names of their own."""
-    parts = []
+    parts: list[xr.Dataset] = []
     for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
         drawn = {c.variable for each in shown for c in each.curves if c.source == source}
         also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
         cut = datasets[source][[name for name in datasets[source].data_vars if name in drawn | also]]
         if source not in ("metrics", "circuits", "llc"):
             measure, apart = source.partition(".")[0], source.replace(".", "_")
-            names = {name: name.removeprefix(measure) for name in cut.data_vars}
+            names = {name: name.removeprefix(measure) for name in map(str, cut.data_vars)}
             cut = cut.rename(
                 {name: apart + (rest if rest != name else f"_{name}") for name, rest in names.items()}
             )

@@ -60,8 +60,9 @@ def of_circuits(ones: Runs, variable: str, label: str) -> list[Finding]:
     def at_peak(one: Datasets) -> float:
         peak = llc_peak(one)
         values = one["circuits"][variable]
-        known = peak is not None and int(peak["step"]) in values["step"].values
-        return float(values.sel(step=peak["step"])) if known else NAN
+        if peak is None or int(peak["step"]) not in values["step"].values:
+            return NAN
+        return float(values.sel(step=peak["step"]))
 
     end = int(circuits[0]["step"][-1])
     last = over_seeds(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -62,7 +63,9 @@ def sort_summary(
     axes[0].set_yticks(np.arange(len(names)), list(called.values()))
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     grey = {"linestyle": "none", "color": "#444444", "markersize": 5}
-    keys = [style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)]
+    keys: list[Artist] = [
+        style.key(f"seed {seed}", marker=style.MARKERS[n % 8], **grey) for n, seed in enumerate(runs)
+    ]
     if doubted:
         hollow = {"markerfacecolor": "white", "markeredgecolor": "#444444", "markeredgewidth": 1.2}
         keys.append(style.key("mostly not\nreliable", marker="o", **grey | hollow))
@@ -166,7 +169,9 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
 def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
     """Return what every experiment is called: as given, or by its label."""
     names = data["experiment"].values.tolist()
-    labels = data["experiment_label"].values.tolist() if "experiment_label" in data.coords else names
+    labels: list[str] = names
+    if "experiment_label" in data.coords:
+        labels = data["experiment_label"].values.tolist()
     return {name: (titles or {}).get(name, label) for name, label in zip(names, labels, strict=True)}
 
 

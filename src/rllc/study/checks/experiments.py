@@ -70,7 +70,7 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     for section in ("training", "initial"):
         if getattr(experiment, section) is None:
             yield f"{place}.{section}: missing; checkpoints that are trained here need it"
-    if training is None or experiment.initial is None:
+    if training is None or experiment.initial is None or checkpoints.source == "import":
         return
     sources = {*TASKS[experiment.task].sources} - {"model"}
     known = [name for name, entry in study.distributions.items() if entry.source in sources]

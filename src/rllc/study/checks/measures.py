@@ -8,10 +8,9 @@ from rllc.study.datasets import Dataset, measured
 from rllc.study.families import lacking
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.measures.table import ANALYSES, MEASURES
-from rllc.study.rows import Work
 from rllc.study.section import Section
 from rllc.study.steps import steps
-from rllc.study.study import Experiment, Study
+from rllc.study.study import Experiment, Study, work
 
 HELD_OUT = ("batch_size", "contexts", "dataset_sizes", "batch_sizes")  # keys that count held-out contexts
 
@@ -33,10 +32,10 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
         yield from _extent(where, experiment, dataset, known)
         if tokens := study.tokenizers.get(experiment.tokenizer):
             yield from _too_many(where, dataset.section, tokens)
-        yield from dataset.row.checks(where, Work(study, experiment, dataset.section, []))
+        yield from dataset.row.checks(where, work(study, experiment, dataset.section, []))
     for row in ANALYSES:
         if section := row.declared(experiment):
-            yield from row.checks(f"{place}.{row.name}", Work(study, experiment, section, []))
+            yield from row.checks(f"{place}.{row.name}", work(study, experiment, section, []))
     for row in MEASURES:
         if (
             row.finish

@@ -1,15 +1,10 @@
 """Names that must refer to something."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from rllc.study.families import family_of
 from rllc.study.section import nearest
-
-if TYPE_CHECKING:
-    from rllc.study.study import Experiment
+from rllc.study.setup import Setup
 
 
 def refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[str]:
@@ -19,7 +14,7 @@ def refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[st
         yield f"{place}: no {what} is called '{name}'{nearest(name, table)}"
 
 
-def in_model(place: str, component: str, experiment: Experiment) -> Iterator[str]:
+def in_model(place: str, component: str, experiment: Setup) -> Iterator[str]:
     """A problem where the label is of no component, or of none in the model."""
     if problem := family_of(experiment.model).misnamed(experiment.model, component):
         yield f"{place}: {problem}"

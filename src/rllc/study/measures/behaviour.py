@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.cost import START, Cost
 from rllc.study.families import lacking
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
@@ -91,30 +91,26 @@ def _passes(number: int) -> Callable[[Work], Cost]:
     """So many forward passes over the contexts."""
 
     def cost(work: Work) -> Cost:
-        seconds = number * len(work.steps) * forward(work.study, work.experiment, work.section.contexts, None)
-        return Cost(
-            2 * START + seconds, 900 + 8 * logits(work.study, work.experiment, work.section.batch_size, None)
-        )
+        seconds = number * len(work.steps) * work.forward(work.section.contexts, None)
+        return Cost(2 * START + seconds, 900 + 8 * work.logits(work.section.batch_size, None))
 
     return cost
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:
-    study, experiment, section = work.study, work.experiment, work.section
+    experiment, section = work.experiment, work.section
     asks = {"accuracy": ("tokens", section.accuracy), "icl_early": ("positions", section.icl_early)}
     for name, (ability, asked) in asks.items():
         for reason in lacking(experiment.model, (ability,)) if asked else ():
             yield f"{place}.{name}: {reason}"
     if section.accuracy:
-        taught = [
-            d
-            for d in experiment.distributions
-            if getattr(study.distributions.get(d), "source", "") == "model"
-        ]
+        taught = [d for d in experiment.distributions if work.is_taught(d)]
         if taught:
             yield f"{place}.accuracy: targets of {', '.join(taught)} are probabilities; leave it out"
-    tokens = study.tokenizers.get(experiment.tokenizer)
-    for name in ("icl_early", "icl_late") if section.icl_early and tokens else ():
+    tokens = work.known_tokens
+    if tokens is None or not section.icl_early:
+        return
+    for name in ("icl_early", "icl_late"):
         first, end = getattr(section, name)
         if not first < end <= tokens.predictions:
             yield (
@@ -125,8 +121,8 @@ def _checks(place: str, work: Work) -> Iterator[str]:
 
 def _cost(work: Work) -> Cost:
     section = work.section
-    seconds = len(work.steps) * forward(work.study, work.experiment, section.contexts, None)
-    return Cost(START + seconds, 900 + 8 * logits(work.study, work.experiment, section.batch_size, None))
+    seconds = len(work.steps) * work.forward(section.contexts, None)
+    return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
 ROWS = (

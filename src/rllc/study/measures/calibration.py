@@ -1,24 +1,20 @@
 """Calibration of the sampler: sweeps of its settings, what estimates depend on, and the rule that chooses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from pydantic import model_validator
 
 from rllc.study.checks.names import in_model
-from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
+from rllc.study.cost import HEAD, START, Cost
 from rllc.study.families import lacking
 from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
-from rllc.study.rows import Finish, Measure, Variable, Work
+from rllc.study.rows import Analysis, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.setup import Setup
 from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
-
-if TYPE_CHECKING:
-    from rllc.study.study import Experiment
 
 STAGE = "arXiv 2402.02364"
 
@@ -43,7 +39,7 @@ class Sweep(Section):
     control_chains: OfControl[Count] = key("chains of the gradient-off control and of the centred one")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Sweep:
+    def _consistent(self) -> Self:
         if min(self.step_size) * min(self.localization) >= 4:
             raise ValueError("no pair has step_size x localization under 4; every setting would be unstable")
         return self
@@ -102,7 +98,7 @@ class Calibration(Section):
         return {**data, "dependence": where | given}
 
     @model_validator(mode="after")
-    def _consistent(self) -> Calibration:
+    def _consistent(self) -> Self:
         if self.heads is None and self.full is None:
             raise ValueError("give a sweep for `heads`, for `full`, or for both")
         if self.full is not None and self.full.components is not None:
@@ -110,12 +106,25 @@ class Calibration(Section):
         return self
 
 
-def _swept(experiment: Experiment) -> dict[str, Any]:
-    return {"calibration": experiment.calibration}
+def _swept(experiment: Setup) -> dict[str, Section | None]:
+    return {"calibration": experiment.get(Calibration)}
 
 
-def _varied(experiment: Experiment) -> dict[str, Any]:
-    return {"dependence": experiment.calibration and experiment.calibration.dependence}
+def _varied(experiment: Setup) -> dict[str, Section | None]:
+    calibration = experiment.get(Calibration)
+    return {"dependence": calibration and calibration.dependence}
+
+
+def _rule(experiment: Setup) -> Rule | None:
+    calibration = experiment.get(Calibration)
+    return calibration and calibration.rule
+
+
+def _base(experiment: Setup, kind: str) -> sampling.Sampling:
+    """Return the base setting of a kind of component. Raises ValueError where it is not sampled."""
+    if (base := sampling.setting(experiment, sampling.BASE_SETTING, kind)) is None:
+        raise ValueError(f"sampling.{kind} is missing, around which settings are varied")
+    return base
 
 
 def _sweep_settings(work: Work) -> dict[str, Any]:
@@ -133,7 +142,7 @@ def _dependence_settings(work: Work) -> dict[str, Any]:
     """What is varied, and the base setting of each kind of component that it is varied around."""
     base = (*GRID, "batch_size", "scored_positions", "divergence_factor")
     kinds = {"full" if component == "full" else "heads" for component in work.section.components}
-    settings = {kind: getattr(work.experiment.sampling, kind) for kind in sorted(kinds)}
+    settings = {kind: _base(work.experiment, kind) for kind in sorted(kinds)}
     return work.section.model_dump(exclude={"checkpoints", "seeds", "distributions"}) | {
         "settings": {kind: {name: getattr(each, name) for name in base} for kind, each in settings.items()}
     }
@@ -149,13 +158,13 @@ def _sweep_cost(work: Work) -> Cost:
             continue
         size = (sweep.batch_size, sweep.scored_positions)
         pairs = sum(a * b < 4 for a in sweep.step_size for b in sweep.localization)
-        count = len(sweep.components or range(heads(work.experiment))) if kind == "heads" else 1
+        count = len(sweep.components or range(work.heads)) if kind == "heads" else 1
         each = 3 * len(sweep.n_beta) * (sweep.chains + sweep.control_chains + 1) + sweep.control_chains
         passes = sweep.draws * pairs * each
         curvature = 8 * section.probes * 2 * count + sweep.draws
         share = HEAD if kind == "heads" else 1.0
-        seconds += steps * (passes * count * share + curvature) * forward(work.study, work.experiment, *size)
-        largest = max(largest, logits(work.study, work.experiment, *size))
+        seconds += steps * (passes * count * share + curvature) * work.forward(*size)
+        largest = max(largest, work.logits(*size))
     return Cost(START + seconds, 1200 + 20 * largest, 1e6 * steps)
 
 
@@ -163,10 +172,10 @@ def _dependence_cost(work: Work) -> Cost:
     """Every data set size, minibatch size and seed, for every component."""
     section, seconds = work.section, 0.0
     for component in section.components:
-        base = getattr(work.experiment.sampling, "full" if component == "full" else "heads")
+        base = _base(work.experiment, "full" if component == "full" else "heads")
         sizes = 1 + section.likelihood + len(section.dataset_sizes) + 2 * len(section.noise_seeds)
         sizes += 2.2 * sum(section.batch_sizes) / base.batch_size
-        one = forward(work.study, work.experiment, base.batch_size, base.scored_positions)
+        one = work.forward(base.batch_size, base.scored_positions)
         seconds += len(work.steps) * sizes * 3 * section.chains * section.draws * one
     return Cost(START + seconds, 1200)
 
@@ -211,6 +220,19 @@ def _dependence_checks(place: str, work: Work) -> Iterator[str]:
                 )
 
 
+def _rule_settings(work: Work) -> dict[str, Any]:
+    """The thresholds, and where the experiment's own settings lie on the grid: kind -> setting -> values."""
+    known = {
+        kind: {
+            name: {part: getattr(each, part) for part in GRID}
+            for name in sampling.settings(work.experiment)
+            if (each := sampling.setting(work.experiment, name, kind)) is not None
+        }
+        for kind in KINDS
+    }
+    return {"rule": work.section.model_dump(), "known": known}
+
+
 def _varied_variables() -> dict[str, Variable]:
     """Variables of the dependence; the kernel gives their long names."""
     component, trace = ("component",), ("component", "chain", "draw")
@@ -229,7 +251,7 @@ def _varied_variables() -> dict[str, Variable]:
     }
 
 
-def _head_or_full(place: str, component: str, experiment: Experiment, *kinds: str) -> Iterator[str]:
+def _head_or_full(place: str, component: str, experiment: Setup, *kinds: str) -> Iterator[str]:
     """A problem where a component is no head or ``full``, as far as ``kinds`` allows, that the model has."""
     kind = "full" if component == "full" else "heads"
     if kind not in kinds or not (kind == "full" or re.fullmatch(r"\d+:\d+", component)):
@@ -263,6 +285,20 @@ ROWS = (
         cost=_dependence_cost,
         checks=_dependence_checks,
         stream="sgld",
+        target="calibrate",
+    ),
+)
+ANALYSES = (
+    Analysis(
+        name="recommendation",
+        about="the setting that the rule chooses for each kind of component, or that none is good",
+        function="rllc.analysis.calibration:recommendation",
+        variables={},
+        reads=("calibration",),
+        of=_rule,
+        settings=_rule_settings,
+        local=True,
+        megabytes=1000,
         target="calibrate",
     ),
 )

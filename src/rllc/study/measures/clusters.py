@@ -6,7 +6,9 @@ from typing import Literal
 from pydantic import model_validator
 
 from rllc.study.checks.names import refer
-from rllc.study.cost import heads
+from rllc.study.measures.heads import Heads
+from rllc.study.measures.roles import HeadTypes
+from rllc.study.measures.sampling import BASE_SETTING, setting
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Distinct, Name
@@ -54,7 +56,7 @@ class Transfer(Section):
 
 def _clusters_checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.heads
+    sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling:
         yield f"{place}: clusters are made of rLLC curves; give sampling.heads"
         return
@@ -65,7 +67,7 @@ def _clusters_checks(place: str, work: Work) -> Iterator[str]:
 
 
 def _too_many_clusters(place: str, work: Work) -> Iterator[str]:
-    count = heads(work.experiment)
+    count = work.heads
     for k in work.section.n_clusters:
         if not 2 <= k < count:
             yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
@@ -73,8 +75,8 @@ def _too_many_clusters(place: str, work: Work) -> Iterator[str]:
 
 def _transfer_checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.heads
-    if not sampling or not experiment.heads or not experiment.head_types:
+    sampling = setting(experiment, BASE_SETTING, "heads")
+    if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):
         yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
         return
     if len(experiment.seeds) < 2:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.cost import START, Cost
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, STAGE, Count, Distinct, Name, Share
@@ -52,43 +52,41 @@ PRODUCTS = 40  # of a Hessian with a vector, until three eigenvalues are known t
 
 def _eigenvalues_cost(work: Work) -> Cost:
     size = (work.section.contexts, work.section.scored_positions)
-    seconds = len(work.steps) * PRODUCTS * 4 * forward(work.study, work.experiment, *size)
-    return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, *size))
+    seconds = len(work.steps) * PRODUCTS * 4 * work.forward(*size)
+    return Cost(START + seconds, 1200 + 20 * work.logits(*size))
 
 
 def _hessian_cost(work: Work) -> Cost:
     section, size = work.section, (work.section.batch_size, work.section.scored_positions)
-    one = forward(work.study, work.experiment, *size)
+    one = work.forward(*size)
     seconds = len(work.steps) * section.probes * 8 * one
     at_once = min(section.contexts_at_once or section.batch_size, section.batch_size)
-    megabytes = 1200 + 20 * logits(work.study, work.experiment, at_once, section.scored_positions)
+    megabytes = 1200 + 20 * work.logits(at_once, section.scored_positions)
     return Cost(START + seconds, megabytes)
 
 
 def _fisher_cost(work: Work) -> Cost:
     """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
-    section, tokens = work.section, work.study.tokenizers[work.experiment.tokenizer]
-    one = forward(work.study, work.experiment, section.batch_size, None)
-    generated = tokens.context * forward(
-        work.study, work.experiment, section.probes * section.batch_size, 1, length=tokens.context // 2
+    section, tokens = work.section, work.tokens
+    one = work.forward(section.batch_size, None)
+    generated = tokens.context * work.forward(
+        section.probes * section.batch_size, 1, length=tokens.context // 2
     )
     seconds = len(work.steps) * (section.probes * 14 * one + generated)
-    return Cost(START + seconds, 1200 + 20 * logits(work.study, work.experiment, section.batch_size, None))
+    return Cost(START + seconds, 1200 + 20 * work.logits(section.batch_size, None))
 
 
 def _fisher_settings(work: Work) -> dict[str, Any]:
     """Contexts are as long as those of the text."""
-    return work.section.model_dump(exclude={"distributions"}) | {
-        "context": work.study.tokenizers[work.experiment.tokenizer].context
-    }
+    return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokens.context}
 
 
 def _fisher_checks(place: str, work: Work) -> Iterator[str]:
-    study, experiment = work.study, work.experiment
+    experiment = work.experiment
     if experiment.task != "language":
         yield f"{place}: contexts are generated after a start of text, which this task lacks; set it to null"
     for name in work.section.distributions or experiment.distributions:
-        if getattr(study.distributions.get(name), "source", "") == "model":
+        if work.is_taught(name):
             yield f"{place}.distributions: '{name}' is a model's predictions; name distributions of text"
 
 

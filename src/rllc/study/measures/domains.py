@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pydantic import model_validator
 
 from rllc.study.checks.names import refer
+from rllc.study.measures.sampling import BASE_SETTING, setting
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, Distinct, Name, Step
@@ -37,7 +38,7 @@ class Domains(Section):
 
 def _checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.full
+    sampling = setting(experiment, BASE_SETTING, "full")
     if not sampling:
         yield f"{place}: it compares whole-model LLCs; give sampling.full"
         return

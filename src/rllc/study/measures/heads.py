@@ -6,11 +6,14 @@ from typing import Any
 from pydantic import model_validator
 
 from rllc.study.checks.names import refer
-from rllc.study.cost import START, Cost, forward, heads, logits
-from rllc.study.families import FLOPS
+from rllc.study.cost import START, Cost
+from rllc.study.families import FLOPS, AttentionOnly
 from rllc.study.measures.behaviour import in_whole_batches
+from rllc.study.measures.roles import HeadTypes
+from rllc.study.measures.sampling import BASE_SETTING, setting
 from rllc.study.rows import Analysis, FigureRow, Finish, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.tasks import ListTokens
 from rllc.study.values import RLLC, Count, Distinct, Name, Share
 from rllc.units import NATS
 
@@ -33,14 +36,6 @@ class Heads(Section):
 
     sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
     length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
-
-
-class HeadTypes(Section):
-    """From which score on, at the last checkpoint, a head is called what it is."""
-
-    previous_token: Share = key("mean attention to the previous token")
-    current_token: Share = key("mean attention to the current token")
-    prefix_matching: Share = key("induction heads: attention to the token after the first [A]")
 
 
 class Circuits(Section):
@@ -67,20 +62,20 @@ class Kcomposition(Section):
 
 def _kcomposition_checks(place: str, work: Work) -> Iterator[str]:
     experiment = work.experiment
-    if not experiment.heads or not experiment.head_types or experiment.model.n_layers < 2:
+    if not experiment.get(Heads) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
         yield f"{place}: it is of types of heads in two layers; give heads and head_types, or set it to null"
 
 
 def _ablation_cost(work: Work) -> Cost:
     section = work.section
-    one = forward(work.study, work.experiment, section.contexts, None)
-    seconds = len(work.steps) * (3 * heads(work.experiment) + 2) * one
-    return Cost(START + seconds, 900 + 8 * logits(work.study, work.experiment, section.batch_size, None))
+    one = work.forward(section.contexts, None)
+    seconds = len(work.steps) * (3 * work.heads + 2) * one
+    return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
 def _heads_cost(work: Work) -> Cost:
     section = work.section
-    one = forward(work.study, work.experiment, section.sequences, None, length=section.length)
+    one = work.forward(section.sequences, None, length=section.length)
     return Cost(START + len(work.steps) * 3 * one)
 
 
@@ -88,21 +83,26 @@ def _heads_checks(place: str, work: Work) -> Iterator[str]:
     experiment, length = work.experiment, work.section.length
     if experiment.task != "language":
         yield f"{place}: attention scores are measured on text tokens; set `heads: null`"
-    if length > experiment.model.n_ctx:
+    if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
+def _numbers(work: Work) -> ListTokens:
+    """Return the section of tokens that are numbers, of which circuits are measured."""
+    assert isinstance(work.tokens, ListTokens)
+    return work.tokens
+
+
 def _circuits_cost(work: Work) -> Cost:
-    vocabulary = work.study.tokenizers[work.experiment.tokenizer].vocabulary
-    circuits = len(work.steps) * heads(work.experiment)
+    vocabulary = _numbers(work).vocabulary
+    circuits = len(work.steps) * work.heads
     seconds = circuits * 20 * vocabulary**3 / FLOPS
     return Cost(START + seconds, disk_bytes=8.0 * circuits * vocabulary**2)
 
 
 def _circuits_settings(work: Work) -> dict[str, Any]:
     """The numbers are the first tokens: separators and answers are left out."""
-    numbers = work.study.tokenizers[work.experiment.tokenizer].numbers
-    return {"tokens": numbers, **work.section.model_dump()}
+    return {"tokens": _numbers(work).numbers, **work.section.model_dump()}
 
 
 def _circuits_checks(place: str, work: Work) -> Iterator[str]:
@@ -112,8 +112,8 @@ def _circuits_checks(place: str, work: Work) -> Iterator[str]:
 
 def _refinement_checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.heads
-    if not sampling or not experiment.heads or not experiment.head_types:
+    sampling = setting(experiment, BASE_SETTING, "heads")
+    if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):
         yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
         return
     curves = sampling.distributions or experiment.distributions
@@ -195,7 +195,7 @@ ROWS = (
         name="circuits",
         section=Circuits,
         about="full QK and OV circuits of every head, and what is read off them",
-        kernel="rllc.measures.circuits:of_numbers",
+        kernel="rllc.measures.circuits:circuits",
         variables={
             "qk": _token_pairs("full QK circuit, query token by key token"),
             "ov": _token_pairs("full OV circuit, source token by output token"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import model_validator
 
-from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.cost import START, Cost
 from rllc.study.families import family_of
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
@@ -62,20 +62,20 @@ def _vectors(work: Work) -> int:
 
 def _weights(work: Work) -> int:
     model = work.experiment.model
-    return family_of(model).weights(model, work.study.tokenizers[work.experiment.tokenizer])
+    return family_of(model).weights(model, work.tokens)
 
 
 def _cost(work: Work) -> Cost:
     """Products, each of which is made orthogonal to those before it, all of which are kept."""
-    section, study, experiment = work.section, work.study, work.experiment
+    section = work.section
     size, vectors, weights = (section.contexts, section.scored_positions), _vectors(work), _weights(work)
-    iteration = vectors * 4 * forward(study, experiment, *size) + ORTHOGONALISE * vectors**2 * weights
+    iteration = vectors * 4 * work.forward(*size) + ORTHOGONALISE * vectors**2 * weights
     seconds = len(work.steps) * section.probes * iteration
-    return Cost(START + seconds, 1200 + 20 * logits(study, experiment, *size) + 4e-6 * vectors * weights)
+    return Cost(START + seconds, 1200 + 20 * work.logits(*size) + 4e-6 * vectors * weights)
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:
-    if work.experiment.tokenizer in work.study.tokenizers and _vectors(work) > _weights(work):
+    if work.known_tokens is not None and _vectors(work) > _weights(work):
         yield (
             f"{place}.degree: {work.section.degree} takes {_vectors(work)} products, and the model has "
             f"{_weights(work)} weights; lower it"

@@ -1,13 +1,14 @@
 """Which tokens' loss falls in each stage: section and rows."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from rllc.study.checks.names import refer
-from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.cost import START, Cost
 from rllc.study.measures.sampling import BASE_SETTING, settings
+from rllc.study.measures.stages import Stages
 from rllc.study.rows import Analysis, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.setup import Setup
 from rllc.study.values import Count, Name
 from rllc.units import NATS
 
@@ -32,19 +33,19 @@ class Highlights(Section):
 
 
 def _cost(work: Work) -> Cost:
-    study, experiment, section = work.study, work.experiment, work.section
-    tokens = section.contexts * study.tokenizers[experiment.tokenizer].predictions
-    seconds = len(work.steps) * forward(study, experiment, section.contexts, None) + KINDS * tokens
-    megabytes = 900 + 8 * logits(study, experiment, section.batch_size, None)
+    section = work.section
+    tokens = section.contexts * work.tokens.predictions
+    seconds = len(work.steps) * work.forward(section.contexts, None) + KINDS * tokens
+    megabytes = 900 + 8 * work.logits(section.batch_size, None)
     return Cost(START + seconds, megabytes, 8.0 * len(work.steps) * tokens + 50.0 * tokens)
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:
-    study, experiment, section = work.study, work.experiment, work.section
+    experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: highlights are of text; set it to null"
         return
-    if experiment.stages is None:
+    if experiment.get(Stages) is None:
         yield f"{place}: it is of the stages of the LLC; give stages"
     known = settings(experiment)
     names = [name for name, each in known.items() if each.full]
@@ -52,24 +53,24 @@ def _checks(place: str, work: Work) -> Iterator[str]:
     sampled = getattr(known.get(section.setting), "full", None)
     names = (sampled.distributions if sampled else None) or experiment.distributions
     yield from refer(f"{place}.distribution", section.distribution, names, "distribution of that LLC")
-    if getattr(study.distributions.get(section.distribution), "source", "") == "model":
+    if work.is_taught(section.distribution):
         yield (
             f"{place}.distribution: the targets of '{section.distribution}' are a model's predictions; "
             "name a distribution of text"
         )
-    tokens = study.tokenizers.get(experiment.tokenizer)
+    tokens = work.known_tokens
     if tokens is not None and section.length > tokens.predictions:
         yield f"{place}.length: {section.length} of the {tokens.predictions} tokens of a context; lower it"
 
 
-def _contexts(experiment: Any, section: Highlights) -> tuple[str, str]:
+def _contexts(experiment: Setup, section: Highlights) -> tuple[str, str]:
     return section.distribution, "held_out"
 
 
 ROWS = (
     Measure(
         name="token_losses",
-        sections=lambda experiment: {"token_losses": experiment.highlights},
+        sections=lambda experiment: {"token_losses": experiment.get(Highlights)},
         about="loss and logit of every next token of some held-out contexts",
         kernel="rllc.measures.token_losses:token_losses",
         variables={

@@ -6,11 +6,13 @@ from typing import Any
 from pydantic import model_validator
 
 from rllc.study.checks.names import refer
-from rllc.study.cost import START, Cost, forward, heads, logits
-from rllc.study.measures.behaviour import in_whole_batches
-from rllc.study.measures.roles import thresholds, typed
+from rllc.study.cost import START, Cost
+from rllc.study.measures.behaviour import Metrics, in_whole_batches
+from rllc.study.measures.roles import HeadTypes, thresholds, typed
+from rllc.study.measures.sampling import BASE_SETTING, setting
 from rllc.study.rows import Analysis, FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.setup import Setup
 from rllc.study.values import Count, Distinct, Name, Step
 from rllc.units import NATS
 
@@ -70,7 +72,7 @@ def _depth(text: str) -> int:
     return 0 if opened else deepest
 
 
-def _contexts(experiment: Any, section: Brackets) -> tuple[str, str]:
+def _contexts(experiment: Setup, section: Brackets) -> tuple[str, str]:
     return section.words_of, "held_out"
 
 
@@ -80,14 +82,14 @@ def _brackets_settings(work: Work) -> dict[str, Any]:
 
 def _brackets_cost(work: Work) -> Cost:
     """Passes over both kinds as they are and without the senders; of others only what follows layer 0."""
-    section, study, experiment = work.section, work.study, work.experiment
-    one = forward(study, experiment, 2 * section.examples, None)
-    seconds = len(work.steps) * (1.6 + 0.1 * heads(experiment)) * one
-    return Cost(2 * START + seconds, 900 + 8 * logits(study, experiment, section.batch_size, None))
+    section = work.section
+    one = work.forward(2 * section.examples, None)
+    seconds = len(work.steps) * (1.6 + 0.1 * work.heads) * one
+    return Cost(2 * START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
 def _brackets_checks(place: str, work: Work) -> Iterator[str]:
-    study, experiment, section = work.study, work.experiment, work.section
+    experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: brackets are in text; set it to null"
         return
@@ -96,7 +98,7 @@ def _brackets_checks(place: str, work: Work) -> Iterator[str]:
         yield f"{place}: paths lead from layer 0 into a later one, and there is one layer; set it to null"
     names = experiment.distributions
     yield from refer(f"{place}.words_of", section.words_of, names, "distribution of this experiment")
-    if getattr(study.distributions.get(section.words_of), "source", "") == "model":
+    if work.is_taught(section.words_of):
         yield f"{place}.words_of: '{section.words_of}' is a model's predictions; name a distribution of text"
     own = section.sentences.model_dump() if section.sentences else {}
     for kind, texts in own.items():
@@ -109,20 +111,20 @@ def _brackets_checks(place: str, work: Work) -> Iterator[str]:
 
 
 def _icl_settings(work: Work) -> dict[str, Any]:
-    section, metrics = work.section, work.experiment.metrics
+    section, metrics = work.section, work.experiment.need(Metrics)
     own = section.model_dump(exclude={"checkpoints", "distributions"})
     return {**own, "early": metrics.icl_early, "late": metrics.icl_late, **thresholds(work)}
 
 
 def _icl_cost(work: Work) -> Cost:
     """Two passes; what follows of a head of the last layer is little beside them."""
-    section, study, experiment = work.section, work.study, work.experiment
-    seconds = 1.5 * len(work.steps) * forward(study, experiment, section.contexts, None)
-    return Cost(START + seconds, 900 + 8 * logits(study, experiment, section.batch_size, None))
+    section = work.section
+    seconds = 1.5 * len(work.steps) * work.forward(section.contexts, None)
+    return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
 def _icl_checks(place: str, work: Work) -> Iterator[str]:
-    metrics = work.experiment.metrics
+    metrics = work.experiment.get(Metrics)
     yield from typed(place, work)
     if metrics is None or metrics.icl_early is None:
         yield f"{place}: the score is that of metrics; give metrics with icl_early and icl_late"
@@ -130,11 +132,11 @@ def _icl_checks(place: str, work: Work) -> Iterator[str]:
 
 def _staggered_checks(place: str, work: Work) -> Iterator[str]:
     experiment, name = work.experiment, work.section.distribution
-    sampling = experiment.sampling and experiment.sampling.heads
-    if not (experiment.icl and experiment.head_types and sampling):
+    sampling, icl = setting(experiment, BASE_SETTING, "heads"), experiment.get(Icl)
+    if not (icl and experiment.get(HeadTypes) and sampling):
         yield f"{place}: it is of icl, head_types and sampling.heads; give all three"
         return
-    for dataset, section in (("rllc", sampling), ("icl", experiment.icl)):
+    for dataset, section in (("rllc", sampling), ("icl", icl)):
         known = section.distributions or experiment.distributions
         yield from refer(f"{place}.distribution", name, known, f"distribution of {dataset}.nc")
 
@@ -209,7 +211,7 @@ ROWS = (
 ANALYSES: tuple[Analysis, ...] = (
     Analysis(
         name="path_patching",
-        of=lambda experiment: experiment.brackets,
+        of=lambda experiment: experiment.get(Brackets),
         about="what of patching is left, when it begins and whether it passes, for claims",
         function="rllc.analysis.path_patching:path_patching",
         settings=lambda work: {},

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from rllc.study.checks.names import refer
+from rllc.study.measures.behaviour import Ngrams
+from rllc.study.measures.heads import Heads
 from rllc.study.measures.sampling import BASE_SETTING, settings
+from rllc.study.measures.stages import Stages
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import Name
-
-NEEDS = ("ngrams", "heads", "stages")
 
 
 class Milestones(Section):
@@ -20,7 +21,8 @@ class Milestones(Section):
 
 def _checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    if absent := [name for name in NEEDS if getattr(experiment, name) is None]:
+    sections = {"ngrams": Ngrams, "heads": Heads, "stages": Stages}
+    if absent := [name for name, kind in sections.items() if experiment.get(kind) is None]:
         yield f"{place}: it is of ngrams, heads and stages; give {', '.join(absent)}"
         return
     known = settings(experiment)
@@ -31,7 +33,7 @@ def _checks(place: str, work: Work) -> Iterator[str]:
         "setting with `full`",
     )
     for dataset, asked in (
-        ("ngrams", experiment.ngrams),
+        ("ngrams", experiment.get(Ngrams)),
         ("llc", getattr(known.get(section.setting), "full", None)),
     ):
         names = getattr(asked, "distributions", None) or experiment.distributions
@@ -70,7 +72,7 @@ ANALYSES = (
                 ("step",),
             ),
         },
-        reads=NEEDS,
+        reads=("ngrams", "heads", "stages"),
         checks=_checks,
         local=True,
     ),

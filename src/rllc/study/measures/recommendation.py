@@ -1,10 +1,6 @@
-"""The recommendation of a sampling setting: section and row."""
-
-from typing import Any
+"""The rule that recommends a sampling setting: its section."""
 
 from rllc.analysis.rule import THRESHOLDS
-from rllc.study.measures import sampling
-from rllc.study.rows import Analysis, Work
 from rllc.study.section import Section, key
 from rllc.study.values import Positive, Share
 
@@ -42,32 +38,3 @@ class Rule(Section):
         "small_drift: the drift term of a centre that is no minimum at most this share of the estimate",
         default=THRESHOLDS["max_drift_term"],
     )
-
-
-def _rule_settings(work: Work) -> dict[str, Any]:
-    """The thresholds, and where the experiment's own settings lie on the grid: kind -> setting -> values."""
-    known = {
-        kind: {
-            name: {part: getattr(each, part) for part in GRID}
-            for name in sampling.settings(work.experiment)
-            if (each := sampling.setting(work.experiment, name, kind)) is not None
-        }
-        for kind in KINDS
-    }
-    return {"rule": work.section.model_dump(), "known": known}
-
-
-ANALYSES = (
-    Analysis(
-        name="recommendation",
-        about="the setting that the rule chooses for each kind of component, or that none is good",
-        function="rllc.analysis.calibration:recommendation",
-        variables={},
-        reads=("calibration",),
-        of=lambda experiment: experiment.calibration and experiment.calibration.rule,
-        settings=_rule_settings,
-        local=True,
-        megabytes=1000,
-        target="calibrate",
-    ),
-)

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.study import tasks
-from rllc.study.cost import START, Cost, forward
+from rllc.study.cost import START, Cost
 from rllc.study.rows import FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.tasks import RegressionTokens
 from rllc.study.values import STAGE, Distinct, Positive
 
 SQUARES = "squared error"
@@ -33,12 +34,12 @@ class Structure(Section):
 
 def _law(work: Work) -> dict[str, Any]:
     """Arguments of the generator of what the experiment is trained on."""
-    trained = work.study.distributions[work.experiment.training.distribution]
-    return tasks.settings(trained, work.study.tokenizers[work.experiment.tokenizer])
+    trained = work.distributions[work.experiment.own_training.distribution]
+    return tasks.settings(trained, work.tokens)
 
 
 def _predictions(work: Work) -> dict[str, Any]:
-    training = work.experiment.training.model_dump()
+    training = work.experiment.own_training.model_dump()
     schedule = ("learning_rate", "steps", "warmup", "schedule", "end_rate")
     return {
         **work.section.model_dump(),
@@ -51,8 +52,8 @@ def _of_the_task(place: str, work: Work) -> Iterator[str]:
     if work.experiment.task != "regression":
         yield f"{place}: the task {work.experiment.task} predicts no regression; set it to null"
         return
-    tokens, middle = work.study.tokenizers.get(work.experiment.tokenizer), getattr(work.section, "middle", 2)
-    if middle >= getattr(tokens, "length", middle + 1):
+    tokens, middle = work.known_tokens, getattr(work.section, "middle", 2)
+    if isinstance(tokens, RegressionTokens) and middle >= tokens.length:
         yield f"{place}.middle: pair {middle} of {tokens.length}; give one before the last"
 
 
@@ -65,12 +66,12 @@ def _of_the_family(place: str, work: Work) -> Iterator[str]:
 
 def _predictions_cost(work: Work) -> Cost:
     passes = len(work.steps) * 2 * len(work.section.scales)
-    return Cost(START + passes * forward(work.study, work.experiment, work.section.sequences, None), 1500)
+    return Cost(START + passes * work.forward(work.section.sequences, None), 1500)
 
 
 def _structure_cost(work: Work) -> Cost:
     passes = 2 * len(work.steps)
-    return Cost(START + passes * forward(work.study, work.experiment, work.section.sequences, None), 1200)
+    return Cost(START + passes * work.forward(work.section.sequences, None), 1200)
 
 
 def _pair(long_name: str) -> Variable:

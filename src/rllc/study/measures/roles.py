@@ -1,20 +1,30 @@
-"""What rows of measures share that choose heads by their types."""
+"""Types of heads, and what rows of measures share that choose heads by their types."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.analysis.kinds import TYPES
 from rllc.study.rows import Work
+from rllc.study.section import Section, key
+from rllc.study.values import Share
 
 ROLES = tuple(kind for kind in TYPES if kind != "unknown")
 
 
+class HeadTypes(Section):
+    """From which score on, at the last checkpoint, a head is called what it is."""
+
+    previous_token: Share = key("mean attention to the previous token")
+    current_token: Share = key("mean attention to the current token")
+    prefix_matching: Share = key("induction heads: attention to the token after the first [A]")
+
+
 def thresholds(work: Work) -> dict[str, Any]:
-    """Of the types of heads, by which a measure chooses heads."""
-    return {"thresholds": work.experiment.head_types.model_dump()}
+    """Return the thresholds of the types of heads, by which a measure chooses heads."""
+    return {"thresholds": work.experiment.need(HeadTypes).model_dump()}
 
 
 def typed(place: str, work: Work) -> Iterator[str]:
-    """Without types of heads nobody knows which heads to choose."""
-    if work.experiment.head_types is None:
+    """Yield a problem without types of heads: nobody knows then which heads to choose."""
+    if work.experiment.get(HeadTypes) is None:
         yield f"{place}: heads are chosen by their types; give head_types"

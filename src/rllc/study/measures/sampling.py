@@ -1,23 +1,19 @@
 """SGLD: sections and rows."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
 from rllc.sampler_config import DIVERGENCE_FACTOR, SamplerConfig
 from rllc.study.checks.names import in_model, refer
-from rllc.study.cost import HEAD, START, Cost, forward, heads, logits
+from rllc.study.cost import HEAD, START, Cost
 from rllc.study.measures.roles import ROLES, thresholds, typed
 from rllc.study.rows import EXTENT, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.setup import Setup
 from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
-
-if TYPE_CHECKING:
-    from rllc.study.study import Experiment
 
 BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
 DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
@@ -108,7 +104,7 @@ class Sampling(Section):
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> Sampling:
+    def _consistent(self) -> Self:
         if self.centred_chains and self.sampler != "sgld":
             raise ValueError(
                 f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
@@ -145,32 +141,32 @@ class Samplings(Section):
     other: Sampling | None = key("the components it lists", default=None)
 
     @model_validator(mode="after")
-    def _only_other_lists_components(self) -> Samplings:
+    def _only_other_lists_components(self) -> Self:
         for kind in ("heads", "full"):
             section = getattr(self, kind)
             if section is not None and section.components is not None:
                 raise ValueError(f"`components` is for the kind `other`; take it out of `{kind}`")
         if self.other is not None and not self.other.components:
             raise ValueError("sampling of kind `other` needs `components: [...]`")
-        for component in self.other.components if self.other else ():
+        for component in (self.other.components or ()) if self.other else ():
             if component == "full" or re.fullmatch(r"\d+:\d+", component):
                 kind = "full" if component == "full" else "heads"
                 raise ValueError(f"`other` lists '{component}', which the kind `{kind}` samples; take it out")
         return self
 
 
-def settings(experiment: Experiment) -> dict[str, Samplings]:
+def settings(experiment: Setup) -> dict[str, Samplings]:
     """All sampling settings that an experiment declares, the base setting first."""
-    base = {BASE_SETTING: experiment.sampling} if experiment.sampling else {}
-    return base | experiment.settings
+    base = experiment.get(Samplings)
+    return ({BASE_SETTING: base} if base else {}) | experiment.several(Samplings)
 
 
-def setting(experiment: Experiment, name: str, kind: str) -> Sampling | None:
+def setting(experiment: Setup, name: str, kind: str) -> Sampling | None:
     """The section of a setting and kind of component, if the experiment declares it."""
     return getattr(settings(experiment).get(name), kind, None)
 
 
-def sampled(kind: str) -> Callable[[Experiment], dict[str, Sampling | None]]:
+def sampled(kind: str) -> Callable[[Setup], Mapping[str, Section | None]]:
     """The datasets of a kind of component: ``rllc`` at the base setting, ``rllc.<setting>`` at others."""
     return lambda experiment: {
         DATASETS[kind] + ("" if name == BASE_SETTING else f".{name}"): getattr(each, kind)
@@ -183,14 +179,14 @@ def _cost(kind: str) -> Callable[[Work], Cost]:
         """All components, chains and draws, with the control and its pairs."""
         section = work.section
         size = (section.batch_size, section.scored_positions)
-        components = {"heads": lambda: heads(work.experiment), "other": lambda: len(section.components)}
+        components = {"heads": lambda: work.heads, "other": lambda: len(section.components)}
         count = components.get(kind, lambda: 1)()
         each = 3 * section.chains + section.control_chains
         each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
         of_pairs = 2 * section.pairs * (section.draws - section.burn_in)
         passes = (section.draws * section.thinning * each + of_pairs) * count
-        one = (HEAD if kind == "heads" else 1.0) * forward(work.study, work.experiment, *size)
-        memory = 900 + 10 * logits(work.study, work.experiment, *size)
+        one = (HEAD if kind == "heads" else 1.0) * work.forward(*size)
+        memory = 900 + 10 * work.logits(*size)
         return Cost(START + len(work.steps) * passes * one, memory)
 
     return cost

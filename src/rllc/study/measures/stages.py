@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from rllc.study.measures.curvature import Hessian
 from rllc.study.measures.sampling import settings
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section, key
-from rllc.study.tasks import TASKS
+from rllc.study.tasks import TASKS, Regression, RegressionTokens
 from rllc.study.values import Count, Positive
 from rllc.units import NATS
 
@@ -42,12 +43,12 @@ class HessianStages(Section):
 
 def _settings(work: Work) -> dict[str, Any]:
     """With the loss of predictions that know nothing: uniform ones of tokens, 0 of numbers."""
-    tokens = work.study.tokenizers[work.experiment.tokenizer]
+    tokens = work.tokens
     vocabulary = getattr(tokens, "vocabulary", None)
     chance, guess = vocabulary and math.log(vocabulary), "uniform predictions"
-    if work.experiment.task == "regression":
-        noise = work.study.distributions[work.experiment.distributions[0]].noise_variance
-        chance, guess = tokens.dimension + noise, "predictions of 0"
+    first = work.distributions.get(next(iter(work.experiment.distributions), ""))
+    if isinstance(first, Regression) and isinstance(tokens, RegressionTokens):
+        chance, guess = tokens.dimension + first.noise_variance, "predictions of 0"
     unit = TASKS[work.experiment.task].unit
     return {**work.section.model_dump(), "chance": chance, "guess": guess, "unit": unit}
 
@@ -58,7 +59,7 @@ def _checks(place: str, work: Work) -> Iterator[str]:
 
 
 def _of_hessian(place: str, work: Work) -> Iterator[str]:
-    if work.experiment.hessian is None:
+    if work.experiment.get(Hessian) is None:
         yield f"{place}: boundaries are read off hessian.nc; give hessian, or set `hessian_stages: null`"
 
 

@@ -11,7 +11,6 @@ from rllc.study.measures import (
     highlights,
     interventions,
     milestones,
-    recommendation,
     regression,
     sampling,
     stages,
@@ -40,5 +39,5 @@ ANALYSES: tuple[Analysis, ...] = (
     *domains.ANALYSES,
     *highlights.ANALYSES,
     *milestones.ANALYSES,
-    *recommendation.ANALYSES,
+    *calibration.ANALYSES,
 )

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.study.checks.names import refer
-from rllc.study.cost import START, Cost, forward, heads, logits
+from rllc.study.cost import START, Cost
+from rllc.study.measures.heads import Heads
+from rllc.study.measures.roles import HeadTypes
+from rllc.study.measures.sampling import BASE_SETTING, setting
 from rllc.study.rows import Analysis, FigureRow, Measure, Variable, Work
 from rllc.study.section import Section, key
+from rllc.study.setup import Setup
 from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
 
@@ -26,10 +30,10 @@ class Tokens(Section):
     shown: int = key("examples kept of every pattern, with their attention", ge=1, le=10)
 
 
-def _contexts(experiment: Any, section: Tokens) -> tuple[str, str]:
+def _contexts(experiment: Setup, section: Tokens) -> tuple[str, str]:
     """Those that are trained on, or the held-out ones of the distribution named."""
     if section.corpus is None:
-        return experiment.training.distribution, "train"
+        return experiment.own_training.distribution, "train"
     return section.corpus, "held_out"
 
 
@@ -39,25 +43,23 @@ def _settings(work: Work) -> dict[str, Any]:
 
 def _cost(work: Work) -> Cost:
     """A pass for the means, one for what every head attends to, and one per head."""
-    section, of = work.section, heads(work.experiment)
-    one = forward(work.study, work.experiment, section.searched, None)
+    section, of = work.section, work.heads
+    one = work.forward(section.searched, None)
     seconds = len(work.steps) * ((of + 3) * one + 2 * of * section.top * CLASSIFY)
-    length = work.study.tokenizers[work.experiment.tokenizer].context
+    length = work.tokens.context
     kept = 4e-6 * length * (2 * of * section.top + section.searched)
     attended = 4e-6 * section.batch_size * of * length**2
-    megabytes = (
-        900 + 8 * logits(work.study, work.experiment, section.batch_size, None) + 2 * (kept + attended)
-    )
+    megabytes = 900 + 8 * work.logits(section.batch_size, None) + 2 * (kept + attended)
     examples = of * section.shown * 6 * length * 8
     return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
 
 
 def _checks(place: str, work: Work) -> Iterator[str]:
-    study, experiment, section = work.study, work.experiment, work.section
+    experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
         return
-    tokens = study.tokenizers.get(experiment.tokenizer)
+    tokens = work.known_tokens
     if section.corpus is None and experiment.training is None:
         yield (
             f"{place}.corpus: nothing is trained here; name the distribution whose held-out contexts "
@@ -66,7 +68,7 @@ def _checks(place: str, work: Work) -> Iterator[str]:
     if section.corpus is not None:
         names = experiment.distributions
         yield from refer(f"{place}.corpus", section.corpus, names, "distribution of this experiment")
-        if getattr(study.distributions.get(section.corpus), "source", "") == "model":
+        if work.is_taught(section.corpus):
             yield (
                 f"{place}.corpus: the targets of '{section.corpus}' are a model's predictions; "
                 "name a distribution of text"
@@ -94,17 +96,17 @@ class Classification(Section):
 
 def _classification_checks(place: str, work: Work) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sampling = experiment.sampling and experiment.sampling.heads
-    if not (experiment.tokens and experiment.heads and experiment.head_types and sampling):
+    sampling, tokens = setting(experiment, BASE_SETTING, "heads"), experiment.get(Tokens)
+    if not (tokens and experiment.get(Heads) and experiment.get(HeadTypes) and sampling):
         yield f"{place}: heads are classified by tokens, heads, head_types and sampling.heads; give all four"
         return
     known = sampling.distributions or experiment.distributions
     for name in ("distribution", "code_distribution"):
         if (asked := getattr(section, name)) is not None:
             yield from refer(f"{place}.{name}", asked, known, "distribution of rllc.nc")
-    taken = getattr(sampling, "checkpoints", None)
-    for step in experiment.tokens.checkpoints if taken is not None else []:
-        if step not in taken:
+    taken = sampling.checkpoints
+    for step in tokens.checkpoints:
+        if taken is not None and step not in taken:
             yield f"{place}: tokens are measured at step {step}, the refined LLC is not"
 
 

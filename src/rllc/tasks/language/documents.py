@@ -3,14 +3,16 @@
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from rllc.tasks.arrow import with_manifest
 
 log = logging.getLogger("rllc")
+# Functions of this module are made as it is imported, so that type checkers know none of them.
+pc: Any = pyarrow.compute
 
 SCHEMA = pa.schema(
     {"text": pa.large_string(), "name": pa.string(), "sha256": pa.string(), "held_out": pa.bool_()}

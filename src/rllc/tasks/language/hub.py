@@ -83,7 +83,7 @@ def _cache_of(name: str) -> Iterator[str | None]:
     replaced since by one with the same time. None stands for its own cache, which knows a data set of the hub
     by its commit.
     """
-    import datasets
+    import datasets.config
 
     if not Path(name).exists():
         yield None

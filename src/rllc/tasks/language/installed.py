@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from pydoc_data.topics import topics
+from typing import NamedTuple
 
 from rllc.tasks.language.documents import Document
 
@@ -168,7 +169,7 @@ def _prose(seen: set[str], source: str, name: str) -> Iterator[Document]:
     if name == f"{STDLIB}/pydoc_data/topics.py":  # the language reference
         texts = {f"{name}:{topic}": [text] for topic, text in topics.items()}
     elif name.endswith(".py"):
-        texts = {name: [node.value.value for node, _ in _docstrings(source) or []]}
+        texts = {name: [found.text for found in _docstrings(source) or []]}
     else:
         texts = {name: [source]}
     for title, found in texts.items():
@@ -196,7 +197,8 @@ def without_docstrings(source: str) -> str | None:
     if found is None:
         return None
     lines = re.split("(?<=\n)", source.replace("\r\n", "\n").replace("\r", "\n"))
-    for node, alone in sorted(found, key=lambda item: -item[0].lineno):
+    for node, alone, _ in sorted(found, key=lambda item: -item.node.lineno):
+        assert node.end_lineno is not None  # a parsed node has one
         first, last = node.lineno - 1, node.end_lineno - 1
         before = lines[first].encode()[: node.col_offset].decode()
         after = lines[last].encode()[node.end_col_offset :].decode()
@@ -209,8 +211,16 @@ def without_docstrings(source: str) -> str | None:
     return "".join(lines)
 
 
-def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
-    """Each docstring, and whether it is all of its body; None where ``source`` is not Python."""
+class _Docstring(NamedTuple):
+    """One docstring, whether it is all of its body, and what it says."""
+
+    node: ast.Expr
+    alone: bool
+    text: str
+
+
+def _docstrings(source: str) -> list[_Docstring] | None:
+    """Each docstring; None where ``source`` is not Python."""
     collecting = gc.isenabled()
     gc.disable()  # a tree has no cycles, and thousands of nodes that would be looked through for some
     try:
@@ -222,12 +232,15 @@ def _docstrings(source: str) -> list[tuple[ast.Expr, bool]] | None:
     finally:
         if collecting:
             gc.enable()
-    found = [
-        (node.body[0], len(node.body) == 1 and not isinstance(node, ast.Module))
-        for node in _with_blocks(tree)
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
-    ]
-    return sorted(found, key=lambda item: item[0].lineno)
+    found = []
+    for node in _with_blocks(tree):
+        if not isinstance(node, DOCUMENTED) or (text := ast.get_docstring(node, clean=False)) is None:
+            continue
+        first = node.body[0]
+        assert isinstance(first, ast.Expr)  # which holds the docstring
+        alone = len(node.body) == 1 and not isinstance(node, ast.Module)
+        found.append(_Docstring(first, alone, text))
+    return sorted(found, key=lambda item: item.node.lineno)
 
 
 def _with_blocks(tree: ast.Module) -> Iterator[ast.AST]:

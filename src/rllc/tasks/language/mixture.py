@@ -2,16 +2,19 @@
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from rllc.seeds import generator
 from rllc.tasks.arrow import with_manifest
 from rllc.tasks.language.documents import SCHEMA, manifest
 
 log = logging.getLogger("rllc")
+# Functions of this module are made as it is imported, so that type checkers know none of them.
+pc: Any = pyarrow.compute
 
 
 def mix(tables: Mapping[str, pa.Table], weights: Mapping[str, float], *, seed: int) -> pa.Table:

@@ -42,7 +42,8 @@ def of_words(words: Sequence[str], kind: str) -> Callable[[np.random.Generator],
     """Sentences of a kind, words drawn uniformly."""
 
     def drawn(random: np.random.Generator, least: int, most: int) -> str:
-        return " ".join(words[i] for i in random.integers(len(words), size=random.integers(least, most + 1)))
+        chosen = random.integers(len(words), size=random.integers(least, most + 1))
+        return " ".join(words[int(i)] for i in chosen)
 
     def sentence(random: np.random.Generator) -> str:
         before = drawn(random, 3, 6)
@@ -57,7 +58,7 @@ def of_words(words: Sequence[str], kind: str) -> Callable[[np.random.Generator],
 
 def of_list(sentences: Sequence[str]) -> Callable[[np.random.Generator], str]:
     """Sentences among those given, drawn uniformly."""
-    return lambda random: sentences[random.integers(len(sentences))]
+    return lambda random: sentences[int(random.integers(len(sentences)))]
 
 
 def packed(

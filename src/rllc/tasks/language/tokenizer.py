@@ -9,15 +9,18 @@ import logging
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from rllc.tasks.language.documents import texts_of
 from rllc.tasks.language.pieces import BOUNDARY, UNBROKEN, pieces, without_long_runs
 
 log = logging.getLogger("rllc")
+# Functions of this module are made as it is imported, so that type checkers know none of them.
+pc: Any = pyarrow.compute
 
 BOS = "<|bos|>"
 # How pretrained tokenizers spell the token that opens a text, most specific first.

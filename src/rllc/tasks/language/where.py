@@ -18,13 +18,14 @@ def matching(where: Mapping[str, str] | None) -> Callable[[Mapping[str, object],
 
     def matches(row: Mapping[str, object], place: str) -> bool:
         value = row.get(field)
-        texts = value if isinstance(value, list) else [value]
-        if not all(isinstance(text, str) for text in texts):
+        every = value if isinstance(value, list) else [value]
+        texts = [text for text in every if isinstance(text, str)]
+        if len(texts) < len(every):
             raise ValueError(
                 f"{place} has neither text nor a list of texts in {field!r} (where.field); it has "
                 f"{sorted(row)}"
             )
-        return any(map(expression.search, texts))
+        return any(expression.search(text) for text in texts)
 
     return matches
 

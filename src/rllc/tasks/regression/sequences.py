@@ -4,7 +4,7 @@ A sequence is x_1, y_1, .., x_K, y_K as vectors of D + 1 numbers: (0, x_k), then
 the answer y_k is to be predicted; only the pairs before it say what w is.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Regressions(NamedTuple):
     y: np.ndarray
 
 
-def blocks(count: int, *, seed: int, **law: float) -> Examples:
+def blocks(count: int, *, seed: int, **law: Any) -> Examples:
     """``count`` sequences as vectors, scored at their inputs; ``law`` as of ``draw``."""
     return as_examples(draw(count, seed=seed, **law))
 

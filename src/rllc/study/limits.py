@@ -1,0 +1,31 @@
+"""How long a job may take where a study computes: on threads of a CPU, or on a GPU."""
+
+from rllc.study.cost import Cost
+from rllc.study.study import Study
+
+GPU = 50.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
+
+
+def on_gpu(study: Study, rule: str) -> bool:
+    """Whether the config gives a rule a GPU."""
+    return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
+
+
+def seconds(cost: Cost, study: Study, rule: str) -> float:
+    """Return the wall time of a job on what it is given."""
+    return cost.cpu_seconds / (GPU if on_gpu(study, rule) else study.compute.threads)
+
+
+def hours(cost: Cost, study: Study, rule: str) -> tuple[float, float]:
+    """Return ``(CPU hours, GPU hours)``: a job with a GPU keeps its threads beside it."""
+    gpu = seconds(cost, study, rule) / 3600
+    return (gpu * study.compute.threads, gpu) if on_gpu(study, rule) else (cost.cpu_seconds / 3600, 0.0)
+
+
+def minutes(cost: Cost, study: Study, rule: str, attempt: int = 1) -> int:
+    """Return a wall-time limit with room to spare: five times the estimate, ten minutes to ``longest_job``.
+
+    attempt  1, 2, ...: a job that ran out of time is given as many times as much
+    """
+    limit = max(10, int(5 * seconds(cost, study, rule) / 60) + 1)
+    return min(attempt * limit, study.compute.longest_job)

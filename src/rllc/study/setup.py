@@ -1,0 +1,63 @@
+"""What an experiment is before anything is measured on it: its model, data, training and checkpoints."""
+
+from typing import Any, TypeVar
+
+from pydantic import ValidationInfo, field_validator
+
+from rllc.study.families import Initial, ModelSection, family_of
+from rllc.study.runs import Checkpoints, Training
+from rllc.study.section import Section, key
+from rllc.study.tasks import TaskName
+from rllc.study.values import Distinct, Name, Seed
+
+S = TypeVar("S", bound=Section)
+
+
+class Setup(Section):
+    """The keys of an experiment that measure nothing. Rows of measures see an experiment as this alone."""
+
+    like: Name | None = key(
+        "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
+        "`calibration` are not taken",
+        default=None,
+    )
+    label: str | None = key("name in figures; null: its name here", default=None)
+    task: TaskName = key("which task module makes the data")
+    seeds: Distinct[Seed] = key("one run per seed", min_length=1)
+    model: ModelSection = key("family and shape of the model")
+    tokenizer: Name = key("which of the tokenizers makes its tokens")
+    initial: Initial | None = key("needed where checkpoints are trained here", default=None)
+    training: Training | None = key("needed where checkpoints are trained here", default=None)
+    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
+    distributions: Distinct[Name] = key("what every measure is taken on", default=[])
+
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _of_the_family(cls, initial: Any, info: ValidationInfo) -> Any:
+        """Read the law of the initial weights as the model's family has it."""
+        model = info.data.get("model")  # absent where it is wrong itself
+        if initial is None or model is None:
+            return None
+        return family_of(model).initial.model_validate(initial)
+
+    @property
+    def own_training(self) -> Training:
+        """Return the section of the training. Raises ValueError where checkpoints are imported."""
+        if self.training is None:
+            raise ValueError("nothing is trained here: the experiment's checkpoints are imported")
+        return self.training
+
+    def get(self, kind: type[S]) -> S | None:
+        """Return the experiment's section of a class; None where it has none."""
+        return next((section for section in self.__dict__.values() if type(section) is kind), None)
+
+    def need(self, kind: type[S]) -> S:
+        """Return the experiment's section of a class. Raises ValueError where it has none."""
+        if (section := self.get(kind)) is None:
+            raise ValueError(f"the experiment has no section {kind.__name__}, which is read here")
+        return section
+
+    def several(self, kind: type[S]) -> dict[str, S]:
+        """Return the sections of a class that one key of the experiment holds by name."""
+        tables = (table for table in self.__dict__.values() if isinstance(table, dict))
+        return {name: each for table in tables for name, each in table.items() if type(each) is kind}
