@@ -8,10 +8,6 @@ from typing import Any, NamedTuple, Self
 DIVERGENCE_FACTOR = 5.0
 LEAST_CHAINS = 4  # of an estimate with pairs: from fewer others a coefficient is mostly noise
 BASELINES = ("paired", "init")
-# Constants of each sampler beside the step, with their defaults. rmsprop: decay as in the paper (squares are
-# remembered for about 100 moves); with this stabilizer a step is at most ten times that of sgld, the paper's
-# 1e-5 lets it be 1e5 times as long where a gradient vanishes.
-SAMPLERS: dict[str, dict[str, float]] = {"sgld": {}, "rmsprop": {"decay": 0.99, "stabilizer": 0.1}}
 
 
 class Number(NamedTuple):
@@ -56,6 +52,29 @@ CONSTANTS = {
     "decay": Number("0 (no memory) or more, below 1", lambda x: 0 <= x < 1),
     "stabilizer": POSITIVE,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgldOptions:
+    """Constants of plain SGLD beside the step: it has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RmspropOptions:
+    """Constants of preconditioned SGLD beside the step.
+
+    decay       weight of the past in the mean of squared gradients; the paper's 0.99 remembers them for about
+                100 moves
+    stabilizer  added to the root of that mean, in units of the gradient. With 0.1 a step is at most ten times
+                that of sgld. The paper's 1e-5 lets it be 1e5 times as long where a gradient vanishes
+    """
+
+    decay: float = 0.99
+    stabilizer: float = 0.1
+
+
+Options = SgldOptions | RmspropOptions
+SAMPLERS: dict[str, type[Options]] = {"sgld": SgldOptions, "rmsprop": RmspropOptions}
 
 
 def truth(name: str, value: Any) -> bool:
@@ -139,7 +158,7 @@ class SamplerConfig:
             )
 
     def _own_options(self) -> dict[str, float]:
-        given, known = self.sampler_options, SAMPLERS[self.sampler]
+        given, known = self.sampler_options, [each.name for each in fields(SAMPLERS[self.sampler])]
         if not isinstance(given, Mapping):
             raise ValueError(f"sampler_options is {shown(given)}: expected constants by name")
         unknown = [name for name in given if name not in known]
@@ -151,9 +170,9 @@ class SamplerConfig:
         return {name: CONSTANTS[name].of(name, value) for name, value in given.items()}
 
     @property
-    def options(self) -> dict[str, float]:
-        """Constants of the sampler: the defaults and what is given."""
-        return {**SAMPLERS[self.sampler], **self.sampler_options}
+    def options(self) -> Options:
+        """Constants of the sampler: what is given, and the defaults of the rest."""
+        return SAMPLERS[self.sampler](**self.sampler_options)
 
     @property
     def moves(self) -> int:
@@ -163,4 +182,4 @@ class SamplerConfig:
     def facts(self) -> dict[str, float | int | str]:
         """All of it as a dataset records it: the sampler's constants among the rest, truth as 0 or 1."""
         plain = {name: value for name, value in asdict(self).items() if name != "sampler_options"}
-        return {**plain, "gradient": int(self.gradient), "centred": int(self.centred), **self.options}
+        return {**plain, "gradient": int(self.gradient), "centred": int(self.centred), **asdict(self.options)}

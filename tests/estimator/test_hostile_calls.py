@@ -410,7 +410,6 @@ OF_HEADS = {
     "heads: a number": ({"heads": 0}, r"heads \[0\]: expected different labels among"),
     "heads: none": ({"heads": []}, "expected different labels among"),
     "setting: a dict": ({"setting": SETTING}, "setting is .*: expected an rllc.sampler_config.SamplerConfig"),
-    "setting: rmsprop": ({"setting": SamplerConfig(**SETTING, **RMSPROP)}, "sgld alone: use llc.estimate for 'rmsprop'"),
     "max_memory: text": ({"max_memory": "1GB"}, "max_memory is '1GB': expected a number of bytes"),
     "device: unknown": ({"device": "gpu"}, "device is 'gpu': expected a device"),
     "init_batches: a generator": ({"init_batches": iter([BATCH])}, "init_batches is a list_iterator: expected"),

@@ -138,6 +138,22 @@ def test_thinning_is_that_of_the_generic_path(gradient):
     assert np.array_equal(fast.loss, every.loss[..., ::2])
 
 
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize("thinning", [1, 2])
+def test_rmsprop_on_heads_is_that_of_the_generic_path(gradient, thinning):
+    law = {"sampler": "rmsprop", "sampler_options": {"decay": 0.9, "stabilizer": 0.5}}
+    given = {"dtype": torch.float64, "thinning": thinning, "gradient": gradient, **law}
+    fast, slow = both(SMALL, language(SMALL), **given)
+    assert_same(fast, slow, tolerance=1e-8)
+    plain, _ = both(SMALL, language(SMALL), **given | {"sampler": "sgld", "sampler_options": {}})
+    assert float(abs(plain.llc - fast.llc).min()) > 1e-3
+    if gradient:
+        how = {"setting": replace(SETTING, thinning=thinning, **law), "control_of": fast}
+        control = estimate_heads(model(SMALL, dtype=torch.float64), SMALL, language(SMALL), **how)
+        off, _ = both(SMALL, language(SMALL), **given | {"gradient": False})
+        np.testing.assert_allclose(control.llc_chain, off.llc_chain, rtol=1e-8)
+
+
 def test_lower_precision_on_request_is_close_and_undone():
     batches = language(SMALL)
     exact = estimate_heads(model(SMALL), SMALL, batches, setting=SETTING)

@@ -15,7 +15,6 @@ SETTING = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=
 COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "verdict", "init_loss")
 CHAIN = (
     "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
-    "raftery_lewis_factor",
 )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def test_what_is_added_is_told_the_section_that_asks_for_it(config):
 
 
 def test_contexts_are_those_that_the_section_names():
-    experiment = SimpleNamespace(training=SimpleNamespace(distribution="mixture"), distribution="another")
+    experiment = SimpleNamespace(own_training=SimpleNamespace(distribution="mixture"))
     sections = {
         "tokens": [({"corpus": None}, ("mixture", "train")), ({"corpus": "code"}, ("code", "held_out"))],
         "token_losses": [({"distribution": "english"}, ("english", "held_out"))],

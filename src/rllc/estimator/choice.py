@@ -21,7 +21,7 @@ from rllc.sampler_config import SamplerConfig
 def estimator(
     weights: Weights, model: Model, labels: Sequence[str], *, loss: Loss | None = None, **given: Any
 ) -> Estimate:
-    """The estimator of the components ``labels``: the fast path for heads under sgld, else the generic one.
+    """The estimator of the components ``labels``: the fast path for heads, else the generic one.
 
     loss   another loss than the model's; it takes the generic estimator
     given  arguments in advance; ``setting`` and those not given are left
@@ -32,7 +32,7 @@ def estimator(
     loss = model.loss if loss is None else loss
 
     def estimate(*, setting: SamplerConfig, **rest: Any) -> xr.Dataset:
-        if architecture is not None and setting.sampler == "sgld":
+        if architecture is not None:
             return estimate_heads(weights, architecture, heads=labels, setting=setting, **given, **rest)
         return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
 

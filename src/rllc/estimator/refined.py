@@ -23,9 +23,9 @@ from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
 from rllc.estimator.samplers.batches import kind_of, to_device
+from rllc.estimator.samplers.by_name import advance_of, reads_gradient
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.pairs import Pairs, rises
-from rllc.estimator.samplers.sgld import advance
 from rllc.estimator.summary import Prepared, estimated
 from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
@@ -58,12 +58,11 @@ def estimate_heads(
 
     weights     all weights of the model, by name
     heads       labels ``"layer:head"`` (None: all heads)
-    setting     of the sampler sgld
+    setting     of any sampler
     max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row, or one
                 context, at least)
 
-    Raises ValueError as ``estimate``, and where a weight is missing or misshapen, a head is not there, or the
-    setting has another sampler.
+    Raises ValueError as ``estimate``, and where a weight is missing or misshapen, or a head is not there.
 
     >>> from rllc.models import attention_only
     >>> from rllc.tasks.batch import next_token_batch
@@ -81,8 +80,6 @@ def estimate_heads(
     ):
         if not isinstance(value, kind):
             raise ValueError(f"{name} is {shown(value)}: expected an {kind.__module__}.{kind.__name__}")
-    if setting.sampler != "sgld":
-        raise ValueError(f"heads are sampled here by sgld alone: use llc.estimate for {setting.sampler!r}")
     labels = _check_heads(heads, architecture)
     expected = shapes(architecture)
     check_tensors(weights)
@@ -122,7 +119,7 @@ def sample_heads(
     together: bool | None = None,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the SGLD chains of ``heads``; else as ``sample.sample``.
+    """Traces of the chains of ``heads``; else as ``sample.sample``.
 
     together  all chains that fit in one launch (None: on a GPU), or one after the other
 
@@ -161,8 +158,8 @@ def sample_heads(
 
     with _products(device):
         walk(
-            [group], traces, advance=partial(advance, setting), visit=visit, evaluate=evaluate,
-            setting=setting, gradient=setting.gradient, control=at_center is not None,
+            [group], traces, advance=advance_of(setting), visit=visit, evaluate=evaluate,
+            setting=setting, gradient=reads_gradient(setting), control=at_center is not None,
         )  # fmt: skip
     check_at_center(traces.at_center)
     return traces

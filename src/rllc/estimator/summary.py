@@ -10,12 +10,10 @@ import torch
 import xarray as xr
 
 from rllc.estimator.control import known_at_center, with_controls
+from rllc.estimator.diagnostics import geweke, heidelberger_welch, raftery_lewis
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.drift import drift, growth
-from rllc.estimator.diagnostics.geweke import geweke
-from rllc.estimator.diagnostics.heidelberger_welch import heidelberger_welch
 from rllc.estimator.diagnostics.mixing import ess, rhat
-from rllc.estimator.diagnostics.raftery_lewis import raftery_lewis
 from rllc.estimator.diagnostics.relaxation import relaxed
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
@@ -162,7 +160,9 @@ def summarise(
     unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
 
     Returns ``VARIABLES``, ``status`` and ``verdict``: (component), of single chains (component, chain);
-    ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``.
+    ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``. A test of single chains is
+    there where they have draws enough for it: 82 for Geweke's, 20 for Heidelberger and Welch's, 937 for
+    Raftery and Lewis'.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
     coordinates = list(sizes.values())
@@ -244,12 +244,15 @@ def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str
 
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
-    """What each chain says alone; kept [component, chain, draw]."""
-    values = {
-        "geweke": geweke(kept),
-        **{f"heidelberger_welch_{name}": value for name, value in heidelberger_welch(kept)._asdict().items()},
-        "raftery_lewis_factor": raftery_lewis(kept),
-    }
+    """What each chain says alone, by tests for which it is long enough; kept [component, chain, draw]."""
+    draws, values = kept.shape[-1], {}
+    if draws >= geweke.LEAST_DRAWS:
+        values["geweke"] = geweke.geweke(kept)
+    if draws >= heidelberger_welch.LEAST_DRAWS:
+        tested = heidelberger_welch.heidelberger_welch(kept)._asdict()
+        values |= {f"heidelberger_welch_{name}": value for name, value in tested.items()}
+    if draws >= raftery_lewis.LEAST_DRAWS:
+        values["raftery_lewis_factor"] = raftery_lewis.raftery_lewis(kept)
     return {name: (("component", "chain"), value) for name, value in values.items()}
 
 

@@ -8,6 +8,7 @@ from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 FIRST, LAST = 0.1, 0.5
 SHORTEST = 10  # draws of the shorter window: with fewer, no spectral density can be fitted
+LEAST_DRAWS = 82  # of a chain whose first window has as many
 
 
 def geweke(trace: np.ndarray) -> np.ndarray:

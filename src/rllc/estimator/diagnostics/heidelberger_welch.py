@@ -8,7 +8,7 @@ import numpy as np
 from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 ALPHA = 0.05
-SHORTEST = 20  # draws: with fewer, the half from which the spectral density is fitted is too short
+LEAST_DRAWS = 20  # with fewer, the half from which the spectral density is fitted is too short
 
 
 class HeidelbergerWelch(NamedTuple):
@@ -40,7 +40,7 @@ def heidelberger_welch(trace: np.ndarray, *, alpha: float = ALPHA) -> Heidelberg
     """
     draws = trace.shape[-1]
     start, p, halfwidth = (np.full(trace.shape[:-1], np.nan) for _ in range(3))
-    if draws < SHORTEST:
+    if draws < LEAST_DRAWS:
         return HeidelbergerWelch(start, p, halfwidth)
     density = spectrum_at_zero(trace[..., math.ceil(draws / 2) - 1 :])
     open_ = np.isfinite(density) & (density > 0) & (np.ptp(trace, axis=-1) > 0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 Q, R, S, PRECISION = 0.025, 0.01, 0.95, 0.01
+LEAST_DRAWS = 937  # what independent draws would need with these
 
 
 def raftery_lewis(trace: np.ndarray) -> np.ndarray:

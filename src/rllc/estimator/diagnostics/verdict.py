@@ -76,8 +76,8 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
 
     estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``, ``growth_se``,
               ``relaxed``, ``acceptance``, ``acceptance_null`` (component); ``status``, ``geweke``,
-              ``heidelberger_welch_p``, ``raftery_lewis_factor`` (component, chain); attributes ``n_beta``,
-              ``draws``, ``burn_in``
+              ``heidelberger_welch_p``, ``raftery_lewis_factor`` (component, chain), the last three where
+              chains are long enough; attributes ``n_beta``, ``draws``, ``burn_in``
     level     loss at w*, to which a rise is compared; NaN where it is no scale (0, as of a noiseless fit)
 
     A diagnostic that could not be computed (NaN) sets no bit but, for R-hat and ESS, ``undiagnosed``, and for
@@ -168,12 +168,17 @@ def _independent_draws(estimate: xr.Dataset) -> xr.DataArray:
     """Kept draws of all chains over their dependence (Raftery and Lewis); NaN where no chain has a factor."""
     kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
     ok = (estimate["status"] == STATUS.index("ok")).sum("chain")
-    return ok * kept / estimate["raftery_lewis_factor"].mean("chain")
+    return ok * kept / _of_chains(estimate, "raftery_lewis_factor").mean("chain")
+
+
+def _of_chains(estimate: xr.Dataset, name: str) -> xr.DataArray:
+    """Return a test of single chains; NaN where chains are too short for it."""
+    return estimate[name] if name in estimate else xr.full_like(estimate["status"], np.nan, dtype=float)
 
 
 def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
     """Share of the chains with a test of stationarity that fail one; NaN where none has one."""
-    z, p = estimate["geweke"], estimate["heidelberger_welch_p"]
+    z, p = _of_chains(estimate, "geweke"), _of_chains(estimate, "heidelberger_welch_p")
     never = p.notnull() & (p <= ALPHA)
     tested = z.notnull() | p.notnull()
     return ((abs(z) > LIMITS.geweke) | never).where(tested).mean("chain")

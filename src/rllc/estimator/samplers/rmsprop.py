@@ -28,7 +28,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from rllc.estimator.samplers.chains import State
-from rllc.sampler_config import SamplerConfig
+from rllc.sampler_config import RmspropOptions, SamplerConfig
+
+CONTROL_READS_GRADIENT = True  # the preconditioner is made of gradients, also where the move has none
 
 
 class Average(NamedTuple):
@@ -46,9 +48,9 @@ def advance(setting: SamplerConfig, state: State, average: Average | None) -> tu
     does: the prior under the same kind of G. There is no acceptance probability: with a running G the reverse
     move has no density to compare with.
     """
-    decay, stabilizer = setting.options["decay"], setting.options["stabilizer"]
-    gradient = state.gradient
-    assert gradient is not None
+    options, gradient = setting.options, state.gradient
+    assert isinstance(options, RmspropOptions) and gradient is not None
+    decay, stabilizer = options.decay, options.stabilizer
     squares, weight = average or (gradient.new_zeros(gradient.shape), 0.0)
     squares.mul_(decay).addcmul_(gradient, gradient, value=1 - decay)
     weight = decay * weight + 1 - decay

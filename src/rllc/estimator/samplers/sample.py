@@ -1,15 +1,14 @@
 """Chains of any loss, moved by any sampler."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rllc.estimator.samplers import rmsprop, sgld
 from rllc.estimator.samplers.admissible import Loss, blamed, center_loss
 from rllc.estimator.samplers.batches import to_device
+from rllc.estimator.samplers.by_name import advance_of, reads_gradient
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.estimator.samplers.pairs import Pairs, rises
@@ -17,8 +16,6 @@ from rllc.models.device import tuned
 from rllc.models.weights import Weights
 from rllc.sampler_config import SamplerConfig
 
-ADVANCE = {"sgld": sgld.advance, "rmsprop": rmsprop.advance}
-NEED_GRADIENTS = {"rmsprop"}  # the preconditioner is made of them, also where the move has none
 VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
 
 
@@ -46,7 +43,7 @@ def sample(
     """
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device
-    gradient = setting.gradient or setting.sampler in NEED_GRADIENTS
+    gradient = reads_gradient(setting)
     known: dict[int, Tensor] = {}
     if at_center is not None:
         indices = (draw * setting.thinning % len(batches) for draw in range(setting.draws))
@@ -69,7 +66,7 @@ def sample(
     return walk(
         _groups(weights, components, setting, vectorize, max_memory),
         Traces.unknown(len(components), setting.chains, setting.draws, device=device),
-        advance=partial(ADVANCE[setting.sampler], setting),
+        advance=advance_of(setting),
         visit=visit,
         evaluate=evaluate,
         setting=setting,

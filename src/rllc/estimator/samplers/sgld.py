@@ -17,6 +17,8 @@ from rllc.estimator.diagnostics.acceptance import acceptance
 from rllc.estimator.samplers.chains import State
 from rllc.sampler_config import SamplerConfig
 
+CONTROL_READS_GRADIENT = False
+
 
 class Departure(NamedTuple):
     """What the acceptance probability of a move needs from where it began; all per chain.

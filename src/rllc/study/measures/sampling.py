@@ -57,7 +57,7 @@ class Sampling(Section):
     burn_in: BurnIn = key("draws left out of the estimate")
     thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
     sampler: Literal["sgld", "rmsprop"] = key(
-        "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order; on heads it is slower",
+        "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order",
         source="arXiv 1512.07666",
         default="sgld",
     )
@@ -224,9 +224,9 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         "drift", "drift_se", "growth", "growth_se", "relaxed", "relaxed_mean", "acceptance",
         "acceptance_null", "verdict",
     )  # fmt: skip
-    chain = (
-        f"{name}_chain", "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p",
-        "heidelberger_welch_halfwidth", "raftery_lewis_factor",
+    long = (
+        "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
+        "raftery_lewis_factor",
     )  # fmt: skip
     optional = (
         f"{name}_centred", f"{name}_centred_se", f"{name}_se_control", f"{name}_se_data", "coupling",
@@ -238,7 +238,8 @@ def _variables(name: str, *dims: str) -> dict[str, Variable]:
         {variable: Variable("", "", dims) for variable in each}
         | asked
         | {"init_loss": Variable("", "")}
-        | {variable: Variable("", "", (*dims, "chain")) for variable in chain}
+        | {variable: Variable("", "", (*dims, "chain")) for variable in (f"{name}_chain", "status")}
+        | {variable: Variable("", "", (*dims, "chain"), optional="of long chains") for variable in long}
         | {f"{name}_reduced_chain": reduced}
     )
 
