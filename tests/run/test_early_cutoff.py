@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 
 from rllc.run import early_cutoff
@@ -57,10 +58,8 @@ def run(folder, *config):
     """Run with two cores; return which outputs were made."""
     before = {file: file.stat().st_mtime_ns for file in folder.glob("[a-z]*.*")}
     time.sleep(0.02)
-    subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", "--config", *config],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    done = forked.snakemake("--cores", "2", "--config", *config, folder=folder)
+    assert done.returncode == 0, done.stderr
     made = {file.name for file in folder.glob("[a-z]*.*") if before.get(file) != file.stat().st_mtime_ns}
     return made - {"Snakefile"}
 
@@ -68,6 +67,14 @@ def run(folder, *config):
 def test_text_made_again_with_equal_bytes_starts_nothing_below_it(study):
     assert run(study, "code=2") == {"a.json", "b.json"}
     assert run(study, "code=2") == set()
+
+
+def test_text_that_takes_longer_than_another_starts_nothing_below_it(study):
+    """While it runs its output is away, and other texts end."""
+    snakefile = (study / "Snakefile").read_text()
+    slow = "[ {wildcards.name} = b ] || sleep 1; {{ echo text"
+    (study / "Snakefile").write_text(snakefile.replace("{{ echo text", slow))
+    assert run(study, "code=2") == {"a.json", "b.json"}
 
 
 def test_text_made_again_with_other_bytes_makes_what_depends_on_it(study):

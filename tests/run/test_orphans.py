@@ -2,11 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 
 from rllc.run import orphans
@@ -51,26 +50,15 @@ def study(tmp_path):
 
 
 def snakemake(folder, value, *more):
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *more, "--config", f"value={value}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = forked.snakemake("--cores", "1", *more, "--config", f"value={value}", folder=folder)
     return done.stdout + done.stderr
 
 
 def killed(folder, value, names="ab", makes=None):
     """Run until the jobs are submitted; the main process dies, and its jobs, of a cluster, live on."""
     targets = [f"out/{name}.txt" for name in names]
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        "1",
-        *targets,
-        "--config",
-        f"value={value}",
-        "killed=1",
-    ]
-    assert subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 9
+    given = ("--cores", "1", *targets, "--config", f"value={value}", "killed=1")
+    assert forked.snakemake(*given, folder=folder).returncode == 9
     snakemake(folder, value, "--unlock")
     (folder / "out").mkdir(exist_ok=True)
     for name in names if makes is None else makes:

@@ -17,6 +17,7 @@ from rllc.study.measures.hessian_rank import ORTHOGONALISE
 from rllc.study.measures.highlights import KINDS
 from rllc.study.measures.tokens import CLASSIFY
 from rllc.study.reading import read
+from rllc.study.steps import chunks
 from rllc.study.study import work
 from rllc.tasks.batch import next_token_batch
 from rllc.tasks.regression.sequences import blocks
@@ -177,8 +178,8 @@ def test_every_measure_costs_the_passes_that_it_makes():
 def test_a_training_costs_three_passes_a_step_and_keeps_its_checkpoints():
     """The last segment of those cut at step 221, with its checkpoints and three more files as large."""
     experiment = study().experiments["language"]
-    chunks = experiment.checkpoints.model_copy(update={"chunks": [0, 221]})
-    experiment = experiment.model_copy(update={"checkpoints": chunks})
+    checkpoints = experiment.checkpoints.model_copy(update={"chunks": [0, 221]})
+    experiment = experiment.model_copy(update={"checkpoints": checkpoints})
     start = chunks(experiment)
     facts, batch = Facts(experiment, None), experiment.training.batch_size
     found = cost_of_inputs.training(study(), experiment, 221)

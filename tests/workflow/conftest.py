@@ -12,6 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 
 import copies
+import forked
 import pytest
 
 OVERLAY = "config/ci.yaml"
@@ -44,10 +45,8 @@ class Checkout:
 
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the real thing; its output is in the error where it fails."""
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", OVERLAY, *arguments],
-            cwd=self.root, env=self.environment(), capture_output=True, text=True, timeout=900,
-        )  # fmt: skip
+        given = ("--cores", "2", "--configfile", OVERLAY, *arguments)
+        done = forked.snakemake(*given, folder=self.root, environment=self.environment())
         if check and done.returncode:
             raise AssertionError(f"snakemake failed:\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}")
         return done

@@ -19,9 +19,16 @@ def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda
     from snakemake.dag import DAG
 
     finish = DAG.finish
+    made_again: dict[
+        Any, set[Any]
+    ] = {}  # of each plan, the jobs of these rules whose output was there before
 
     async def finish_and_judge_again(self: Any, job: Any, update_checkpoint_dependencies: bool = True) -> Any:
-        again = any(one.rule.name in rules and not self.reason(one).missing_output for one in _members(job))
+        # By the reasons that jobs started with: the output of one that runs is away, and counts as missing.
+        if self not in made_again:
+            of_rules = (one for one in self.jobs if one.rule.name in rules)
+            made_again[self] = {one for one in of_rules if not self.reason(one).missing_output}
+        again = not made_again[self].isdisjoint(_members(job))
         ready = await finish(self, job, update_checkpoint_dependencies)
         if not again:
             return ready
