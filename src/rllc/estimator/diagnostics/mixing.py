@@ -4,7 +4,7 @@ Both are those of Vehtari et al. (2021, arXiv 1903.08008), by ArviZ.
 """
 
 import numpy as np
-from arviz_stats.base import array_stats
+from arviz_stats.base.array import array_stats
 from scipy.special import fdtri
 
 LEAST_DRAWS = 4  # of a chain, for autocorrelations and for halves of two
@@ -18,7 +18,9 @@ def rhat(trace: np.ndarray) -> float:
     if trace.shape[0] < 2 or trace.shape[1] < LEAST_DRAWS or np.ptp(trace) == 0:
         return float("nan")
     with np.errstate(divide="ignore", invalid="ignore"):  # halves of which none varies within itself
-        return float(array_stats.rhat(trace.astype(float), chain_axis=0, draw_axis=1, method="rank"))
+        return np.asarray(
+            array_stats.rhat(trace.astype(float), chain_axis=0, draw_axis=1, method="rank")
+        ).item()
 
 
 def rhat_by_chance(chains: np.ndarray | int, draws: int, *, share: float) -> np.ndarray:
@@ -41,4 +43,4 @@ def ess(trace: np.ndarray) -> float:
     """
     if trace.shape[0] < 1 or trace.shape[1] < LEAST_DRAWS:
         return float("nan")
-    return float(array_stats.ess(trace.astype(float), chain_axis=0, draw_axis=1, method="mean"))
+    return np.asarray(array_stats.ess(trace.astype(float), chain_axis=0, draw_axis=1, method="mean")).item()
