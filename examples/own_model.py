@@ -5,8 +5,7 @@ Run: python examples/own_model.py
 
 import torch
 
-from rllc.estimator.llc import estimate
-from rllc.verdicts import reasons
+from rllc import estimate, reasons
 
 torch.manual_seed(0)
 torch.set_default_dtype(torch.float64)  # which gives the same minimum on every processor
@@ -45,5 +44,5 @@ setting = {
 estimates = estimate(loss, weights, batches, **setting, report_control=True)
 table = estimates.rename(llc_gradient_off="control")
 table = table[["llc", "llc_se", "control", "relaxed", "rhat", "ess", "verdict"]].to_dataframe().round(2)
-table["verdict"] = [", ".join(reasons(value)) or "sound" for value in table["verdict"]]
+table["verdict"] = [", ".join(reasons(value)) or "reliable" for value in table["verdict"]]
 print(table.to_string())

@@ -92,9 +92,9 @@ def localised_posterior(names, component, *, draws=4000):
     return float(shares @ rise)
 
 
-def test_own_model_estimates_the_localised_posterior_and_all_are_sound(own_model, _float64):
+def test_own_model_estimates_the_localised_posterior_and_all_are_reliable(own_model, _float64):
     estimates = own_model["estimates"]
-    assert own_model["printed"].count("sound") == len(own_model["components"]) == 3
+    assert own_model["printed"].count("reliable") == len(own_model["components"]) == 3
     truth = [localised_posterior(own_model, name) for name in estimates["component"].values]
     np.testing.assert_allclose(estimates["llc"], truth, rtol=0.1)  # its own error is 5 to 7 %
     assert len(SCRIPT.read_text().splitlines()) <= 50

@@ -72,3 +72,17 @@ def test_example_on_an_own_model_runs_without_packages_of_the_extras():
     example = SOURCE.parents[2] / "examples/own_model.py"
     printed = run(BLOCKED + "import runpy\nrunpy.run_path(sys.argv[1], run_name='__main__')", str(example))
     assert "full" in printed
+
+
+def test_measure_that_needs_a_package_of_the_workflow_says_which_and_how_to_install_it():
+    code = """
+from rllc.measures import by_name
+import rllc
+assert {"hessian", "ngrams"} <= set(by_name.names())
+model = rllc.AttentionOnly(rllc.Architecture(1, 1, 4, 2, 8, 5))
+try:
+    rllc.measure("ngrams", model, model.initial_weights(seed=0), [])
+except ImportError as error:
+    print(error)
+"""
+    assert "rllc[workflow]" in run(BLOCKED + code)

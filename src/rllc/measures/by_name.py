@@ -3,7 +3,9 @@
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,8 @@ def measure(
               be left out where minibatches are given, ``context`` always.
 
     Returns the variables of the measure, without the dims seed, step and distribution. Raises ValueError
-    where there is no such measure, or a setting is missing or unknown.
+    where there is no such measure, or a setting is missing or unknown; ImportError where it needs a package of
+    the workflow.
 
     >>> import numpy as np, rllc
     >>> model = rllc.AttentionOnly(
@@ -57,23 +60,28 @@ def measure(
 
 
 def names() -> list[str]:
-    """Return the names of all measures: modules of ``rllc.measures`` with a kernel of their own name."""
-    return [module.name for module in pkgutil.iter_modules(measures.__path__) if _find(module.name)]
+    """Return the names of all measures: modules of ``rllc.measures`` with a kernel of their own name.
+
+    Nothing is imported: some measures need packages of the workflow.
+    """
+    files = (Path(folder) / f"{module.name}.py" for folder in measures.__path__ for module in _modules())
+    sources = {file.stem: file.read_text(encoding="utf-8") for file in files if file.is_file()}
+    return [name for name, text in sources.items() if re.search(rf"^def {name}\(\s*data: Data,", text, re.M)]
 
 
-def _find(name: str) -> Any:
-    """Return the kernel ``name`` of the module of that name; None where it has none."""
-    kernel = getattr(importlib.import_module(f"{measures.__name__}.{name}"), name, None)
-    first = next(iter(inspect.signature(kernel).parameters), "") if inspect.isfunction(kernel) else ""
-    return kernel if first == "data" else None
+def _modules() -> list[pkgutil.ModuleInfo]:
+    return list(pkgutil.iter_modules(measures.__path__))
 
 
 def _kernel(name: str) -> Any:
-    known = {module.name for module in pkgutil.iter_modules(measures.__path__)}
-    kernel = _find(name) if name in known else None
-    if kernel is None:
-        raise ValueError(f"there is no measure {name!r}: expected one of {', '.join(names())}")
-    return kernel
+    if name not in (known := names()):
+        raise ValueError(f"there is no measure {name!r}: expected one of {', '.join(known)}")
+    try:
+        return getattr(importlib.import_module(f"{measures.__name__}.{name}"), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"measure {name!r} needs the package {error.name}: pip install rllc[workflow]"
+        ) from error
 
 
 def _settings(name: str, kernel: Any, data: InMemoryData, given: dict[str, Any]) -> dict[str, Any]:
