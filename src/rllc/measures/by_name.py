@@ -39,8 +39,8 @@ def measure(
               be left out where minibatches are given, ``context`` always.
 
     Returns the variables of the measure, without the dims seed, step and distribution. Raises ValueError
-    where there is no such measure, or a setting is missing or unknown; ImportError where it needs a package of
-    the workflow.
+    where there is no such measure, or a setting is missing or unknown. Raises ImportError where it needs a
+    package of the workflow.
 
     >>> import numpy as np, rllc
     >>> model = rllc.AttentionOnly(
