@@ -74,8 +74,9 @@ class Checkout:
         return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
 
     def copy(self, folder: Path) -> "Checkout":
-        """Another like it, in a folder; modification times kept."""
-        return Checkout(shutil.copytree(self.root, folder / "rllc", symlinks=True))
+        """Another like it, in a folder; modification times kept. Locks are of runs that others start in it."""
+        locks = shutil.ignore_patterns("locks")
+        return Checkout(shutil.copytree(self.root, folder / "rllc", symlinks=True, ignore=locks))
 
     def write(self, file: str, text: str) -> str:
         path = self.root / file

@@ -1,4 +1,5 @@
-"""A family of models and a task that nobody has thought of: a file and a row each, and every generic measure."""
+"""A family of models and a task that nobody has thought of: a file, a row and a type each, and every generic
+measure."""
 
 import numpy as np
 import pytest
@@ -108,9 +109,22 @@ class Vectors(Section):
         return 1
 
 
-TASKS: dict[str, Task] = {
+TASKS: dict[TaskName, Task] = {
     "noisy_sums": Task((NoisySums,), Vectors, "vectors (width)", "rllc.tasks.noisy_sums:blocks", "vectors"),
 '''
+TYPES = {  # what a config may name, for pydantic and type checkers
+    "src/rllc/study/families.py": {
+        'Annotated[InContext, Tag("in_context")],': 'Annotated[InContext, Tag("in_context")]\n'
+        '    | Annotated[Perceptron, Tag("perceptron")],',
+        "Initial = AttentionOnlyInitial": "Initial = PerceptronInitial | AttentionOnlyInitial",
+    },
+    "src/rllc/study/tasks.py": {
+        'TaskName = Literal["language"': 'TaskName = Literal["noisy_sums", "language"',
+        "Distribution = Annotated[Text": "Distribution = Annotated[NoisySums | Text",
+        'Annotated[RegressionTokens, Tag("dimension")],': 'Annotated[RegressionTokens, Tag("dimension")]\n'
+        '    | Annotated[Vectors, Tag("width")],',
+    },
+}
 CONFIG = """
 distributions:
   quiet: {source: noisy_sums, noise: 0.1, label: a little noise}
@@ -151,7 +165,10 @@ def toy(fresh):
     made.write("src/rllc/models/perceptron.py", MODEL)
     made.write("src/rllc/tasks/noisy_sums.py", TASK)
     made.edit("src/rllc/study/families.py", "FAMILIES: dict[str, Family] = {\n", MODEL_SECTIONS)
-    made.edit("src/rllc/study/tasks.py", "TASKS: dict[str, Task] = {\n", TASK_SECTIONS)
+    made.edit("src/rllc/study/tasks.py", "TASKS: dict[TaskName, Task] = {\n", TASK_SECTIONS)
+    for file, edits in TYPES.items():
+        for old, new in edits.items():
+            made.edit(file, old, new)
     made.overlay = made.write("config/toy.yaml", CONFIG)
     made.snakemake(made.overlay, "--", *TARGETS, ENDLESS)
     return made

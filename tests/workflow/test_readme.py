@@ -255,7 +255,7 @@ def test_make_quick_is_the_small_study_and_a_second_run_does_nothing(checkout):
 def test_the_lines_that_read_a_result_print_a_share_and_two_estimates(finished, monkeypatch, capsys):
     matplotlib.use("Agg")
     monkeypatch.chdir(finished.root)
-    lines = snippet("python", "rllc.verdicts")
+    lines = snippet("python", "import reliable")
     for theirs, ours in (("results/", "results/ci/"), ("1:2", "1:0"), ("1:3", "1:1")):
         assert theirs in lines
         lines = lines.replace(theirs, ours)

@@ -69,7 +69,7 @@ def test_the_numbers_of_the_readme_are_those_of_the_default_study(monkeypatch, c
     if not (results / "claims.nc").is_file():
         pytest.skip("the default study is not finished here: `make run`")
     monkeypatch.chdir(ROOT)
-    lines = snippet("python", "rllc.verdicts")
+    lines = snippet("python", "import reliable")
     matplotlib.use("Agg")
     exec(lines, {})
     printed = re.findall(r"^print.*# (\[.*\]|[\d.]+)", lines, re.MULTILINE)
