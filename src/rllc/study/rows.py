@@ -6,7 +6,7 @@ measure. A row stands beside its config section in ``rllc.study.measures``.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rllc.study import cost
 from rllc.study.cost import Cost
@@ -16,6 +16,7 @@ from rllc.study.section import Section
 from rllc.study.setup import Setup
 from rllc.study.tasks import Distribution, Tokenizer
 
+S_co = TypeVar("S_co", bound=Section, covariant=True)
 EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
 
 
@@ -52,7 +53,7 @@ class FigureRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(Generic[S_co]):
     """One job of a measure or analysis, and all that its row sees of a study.
 
     experiment     model, data and training; ``experiment.get(Metrics)`` is its section of that class
@@ -65,7 +66,7 @@ class Work:
     experiment: Setup
     distributions: Mapping[str, Distribution]
     known_tokens: Tokenizer | None
-    section: Any
+    section: S_co
     steps: list[int]
 
     @property
@@ -117,11 +118,11 @@ class Finish:
         return {} if self.section is None else self.settings(getattr(experiment, self.name))
 
 
-def _as_written(work: Work) -> dict[str, Any]:
+def _as_written(work: Work[Section]) -> dict[str, Any]:
     return work.section.model_dump(exclude=EXTENT)
 
 
-def _nothing(place: str, work: Work) -> Iterator[str]:
+def _nothing(place: str, work: Work[Section]) -> Iterator[str]:
     return iter(())
 
 
@@ -162,12 +163,12 @@ class Measure:
     about: str
     kernel: str
     variables: Mapping[str, Variable]
-    cost: Callable[[Work], Cost]
+    cost: Callable[[Work[Any]], Cost]
     section: type[Section] | None = None
     sections: Callable[[Setup], Mapping[str, Section | None]] | None = None
     datasets: str = ""
-    settings: Callable[[Work], dict[str, Any]] = _as_written
-    checks: Callable[[str, Work], Iterator[str]] = _nothing
+    settings: Callable[[Work[Any]], dict[str, Any]] = _as_written
+    checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
     asks: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -231,8 +232,8 @@ class Analysis:
     uses: tuple[str, ...] = ()
     section: type[Section] | None = None
     of: Callable[[Setup], Section | None] | None = None
-    settings: Callable[[Work], dict[str, Any]] = lambda work: work.section.model_dump()
-    checks: Callable[[str, Work], Iterator[str]] = _nothing
+    settings: Callable[[Work[Any]], dict[str, Any]] = lambda work: work.section.model_dump()
+    checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
     stream: str = ""
     local: bool = False
     megabytes: int = 1500

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import field_validator
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     GpuJob = str
 else:
     GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
+S = TypeVar("S", bound=Section)
 Options = dict[str, Any]  # the drawing function says what each is
 
 
@@ -189,7 +190,7 @@ class Study(Section):
     )
 
 
-def work(study: Study, experiment: Experiment, section: Any, steps: list[int]) -> Work:
+def work(study: Study, experiment: Experiment, section: S, steps: list[int]) -> Work[S]:
     """Return what the row of a measure or analysis sees of a study: one job with this section."""
     tokens = study.tokenizers.get(experiment.tokenizer)
     return Work(experiment, study.distributions, tokens, section, steps)

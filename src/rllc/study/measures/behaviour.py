@@ -82,22 +82,22 @@ class Positions(_OnContexts):
     )
 
 
-def _ngrams_checks(place: str, work: Work) -> Iterator[str]:
+def _ngrams_checks(place: str, work: Work[Ngrams]) -> Iterator[str]:
     if work.experiment.task != "language":
         yield f"{place}: n-grams are of text; set `ngrams: null`"
 
 
-def _passes(number: int) -> Callable[[Work], Cost]:
+def _passes(number: int) -> Callable[[Work[_OnContexts]], Cost]:
     """So many forward passes over the contexts."""
 
-    def cost(work: Work) -> Cost:
+    def cost(work: Work[_OnContexts]) -> Cost:
         seconds = number * len(work.steps) * work.forward(work.section.contexts, None)
         return Cost(2 * START + seconds, 900 + 8 * work.logits(work.section.batch_size, None))
 
     return cost
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Metrics]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     asks = {"accuracy": ("tokens", section.accuracy), "icl_early": ("positions", section.icl_early)}
     for name, (ability, asked) in asks.items():
@@ -119,7 +119,7 @@ def _checks(place: str, work: Work) -> Iterator[str]:
             )
 
 
-def _cost(work: Work) -> Cost:
+def _cost(work: Work[Metrics]) -> Cost:
     section = work.section
     seconds = len(work.steps) * work.forward(section.contexts, None)
     return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))

@@ -127,7 +127,7 @@ def _base(experiment: Setup, kind: str) -> sampling.Sampling:
     return base
 
 
-def _sweep_settings(work: Work) -> dict[str, Any]:
+def _sweep_settings(work: Work[Calibration]) -> dict[str, Any]:
     """The sweeps, without the rule that reads them. A chain has diverged where it has at the base setting."""
     settings = work.section.model_dump(include={*KINDS, "probes"})
     for kind in KINDS:
@@ -138,7 +138,7 @@ def _sweep_settings(work: Work) -> dict[str, Any]:
     return settings
 
 
-def _dependence_settings(work: Work) -> dict[str, Any]:
+def _dependence_settings(work: Work[Dependence]) -> dict[str, Any]:
     """What is varied, and the base setting of each kind of component that it is varied around."""
     base = (*GRID, "batch_size", "scored_positions", "divergence_factor")
     kinds = {"full" if component == "full" else "heads" for component in work.section.components}
@@ -148,7 +148,7 @@ def _dependence_settings(work: Work) -> dict[str, Any]:
     }
 
 
-def _sweep_cost(work: Work) -> Cost:
+def _sweep_cost(work: Work[Calibration]) -> Cost:
     """Every setting of the sweeps, their controls, and the curvature of every component."""
     section, steps = work.section, len(work.steps)
     seconds, largest = 0.0, 0.0
@@ -168,7 +168,7 @@ def _sweep_cost(work: Work) -> Cost:
     return Cost(START + seconds, 1200 + 20 * largest, 1e6 * steps)
 
 
-def _dependence_cost(work: Work) -> Cost:
+def _dependence_cost(work: Work[Dependence]) -> Cost:
     """Every data set size, minibatch size and seed, for every component."""
     section, seconds = work.section, 0.0
     for component in section.components:
@@ -180,7 +180,7 @@ def _dependence_cost(work: Work) -> Cost:
     return Cost(START + seconds, 1200)
 
 
-def _sweep_checks(place: str, work: Work) -> Iterator[str]:
+def _sweep_checks(place: str, work: Work[Calibration]) -> Iterator[str]:
     for reason in lacking(work.experiment.model, ("heads",)) if work.section.heads else ():
         yield f"{place}.heads: {reason}; set it to null"
     for kind in KINDS:
@@ -189,7 +189,7 @@ def _sweep_checks(place: str, work: Work) -> Iterator[str]:
             yield from _head_or_full(f"{place}.{kind}.components", component, work.experiment, "heads")
 
 
-def _dependence_checks(place: str, work: Work) -> Iterator[str]:
+def _dependence_checks(place: str, work: Work[Dependence]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     for kind in KINDS:
         base = sampling.setting(experiment, sampling.BASE_SETTING, kind)
@@ -220,7 +220,7 @@ def _dependence_checks(place: str, work: Work) -> Iterator[str]:
                 )
 
 
-def _rule_settings(work: Work) -> dict[str, Any]:
+def _rule_settings(work: Work[Rule]) -> dict[str, Any]:
     """The thresholds, and where the experiment's own settings lie on the grid: kind -> setting -> values."""
     known = {
         kind: {

@@ -54,7 +54,7 @@ class Transfer(Section):
         return self
 
 
-def _clusters_checks(place: str, work: Work) -> Iterator[str]:
+def _clusters_checks(place: str, work: Work[Clusters]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling:
@@ -66,14 +66,14 @@ def _clusters_checks(place: str, work: Work) -> Iterator[str]:
     yield from _too_many_clusters(place, work)
 
 
-def _too_many_clusters(place: str, work: Work) -> Iterator[str]:
+def _too_many_clusters(place: str, work: Work[Clusters | Transfer]) -> Iterator[str]:
     count = work.heads
     for k in work.section.n_clusters:
         if not 2 <= k < count:
             yield f"{place}.n_clusters: {k} clusters of {count} heads; give 2 to {count - 1}"
 
 
-def _transfer_checks(place: str, work: Work) -> Iterator[str]:
+def _transfer_checks(place: str, work: Work[Transfer]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):

@@ -50,13 +50,13 @@ class Eigenvalues(Section):
 PRODUCTS = 40  # of a Hessian with a vector, until three eigenvalues are known to a thousandth
 
 
-def _eigenvalues_cost(work: Work) -> Cost:
+def _eigenvalues_cost(work: Work[Eigenvalues]) -> Cost:
     size = (work.section.contexts, work.section.scored_positions)
     seconds = len(work.steps) * PRODUCTS * 4 * work.forward(*size)
     return Cost(START + seconds, 1200 + 20 * work.logits(*size))
 
 
-def _hessian_cost(work: Work) -> Cost:
+def _hessian_cost(work: Work[Hessian]) -> Cost:
     section, size = work.section, (work.section.batch_size, work.section.scored_positions)
     one = work.forward(*size)
     seconds = len(work.steps) * section.probes * 8 * one
@@ -65,7 +65,7 @@ def _hessian_cost(work: Work) -> Cost:
     return Cost(START + seconds, megabytes)
 
 
-def _fisher_cost(work: Work) -> Cost:
+def _fisher_cost(work: Work[Fisher]) -> Cost:
     """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
     section, tokens = work.section, work.tokens
     one = work.forward(section.batch_size, None)
@@ -76,12 +76,12 @@ def _fisher_cost(work: Work) -> Cost:
     return Cost(START + seconds, 1200 + 20 * work.logits(section.batch_size, None))
 
 
-def _fisher_settings(work: Work) -> dict[str, Any]:
+def _fisher_settings(work: Work[Fisher]) -> dict[str, Any]:
     """Contexts are as long as those of the text."""
     return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokens.context}
 
 
-def _fisher_checks(place: str, work: Work) -> Iterator[str]:
+def _fisher_checks(place: str, work: Work[Fisher]) -> Iterator[str]:
     experiment = work.experiment
     if experiment.task != "language":
         yield f"{place}: contexts are generated after a start of text, which this task lacks; set it to null"

@@ -36,7 +36,7 @@ class Domains(Section):
         return self
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Domains]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "full")
     if not sampling:

@@ -60,26 +60,26 @@ class Kcomposition(Section):
     """How K-composition of multigram heads of both layers moves over training, for claims."""
 
 
-def _kcomposition_checks(place: str, work: Work) -> Iterator[str]:
+def _kcomposition_checks(place: str, work: Work[Kcomposition]) -> Iterator[str]:
     experiment = work.experiment
     if not experiment.get(Heads) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
         yield f"{place}: it is of types of heads in two layers; give heads and head_types, or set it to null"
 
 
-def _ablation_cost(work: Work) -> Cost:
+def _ablation_cost(work: Work[Ablation]) -> Cost:
     section = work.section
     one = work.forward(section.contexts, None)
     seconds = len(work.steps) * (3 * work.heads + 2) * one
     return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
-def _heads_cost(work: Work) -> Cost:
+def _heads_cost(work: Work[Heads]) -> Cost:
     section = work.section
     one = work.forward(section.sequences, None, length=section.length)
     return Cost(START + len(work.steps) * 3 * one)
 
 
-def _heads_checks(place: str, work: Work) -> Iterator[str]:
+def _heads_checks(place: str, work: Work[Heads]) -> Iterator[str]:
     experiment, length = work.experiment, work.section.length
     if experiment.task != "language":
         yield f"{place}: attention scores are measured on text tokens; set `heads: null`"
@@ -87,30 +87,30 @@ def _heads_checks(place: str, work: Work) -> Iterator[str]:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
-def _numbers(work: Work) -> ListTokens:
+def _numbers(work: Work[Circuits]) -> ListTokens:
     """Return the section of tokens that are numbers, of which circuits are measured."""
     assert isinstance(work.tokens, ListTokens)
     return work.tokens
 
 
-def _circuits_cost(work: Work) -> Cost:
+def _circuits_cost(work: Work[Circuits]) -> Cost:
     vocabulary = _numbers(work).vocabulary
     circuits = len(work.steps) * work.heads
     seconds = circuits * 20 * vocabulary**3 / FLOPS
     return Cost(START + seconds, disk_bytes=8.0 * circuits * vocabulary**2)
 
 
-def _circuits_settings(work: Work) -> dict[str, Any]:
+def _circuits_settings(work: Work[Circuits]) -> dict[str, Any]:
     """The numbers are the first tokens: separators and answers are left out."""
     return {"tokens": _numbers(work).numbers, **work.section.model_dump()}
 
 
-def _circuits_checks(place: str, work: Work) -> Iterator[str]:
+def _circuits_checks(place: str, work: Work[Circuits]) -> Iterator[str]:
     if work.experiment.task != "sorting" or work.experiment.model.n_layers != 1:
         yield f"{place}: full circuits are of one layer that sorts; set `circuits: null`"
 
 
-def _refinement_checks(place: str, work: Work) -> Iterator[str]:
+def _refinement_checks(place: str, work: Work[Refinement]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):

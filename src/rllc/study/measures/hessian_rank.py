@@ -55,17 +55,17 @@ class HessianRank(Section):
         return self
 
 
-def _vectors(work: Work) -> int:
+def _vectors(work: Work[HessianRank]) -> int:
     """Of one Lanczos iteration."""
     return work.section.degree // 2 + 1
 
 
-def _weights(work: Work) -> int:
+def _weights(work: Work[HessianRank]) -> int:
     model = work.experiment.model
     return family_of(model).weights(model, work.tokens)
 
 
-def _cost(work: Work) -> Cost:
+def _cost(work: Work[HessianRank]) -> Cost:
     """Products, each of which is made orthogonal to those before it, all of which are kept."""
     section = work.section
     size, vectors, weights = (section.contexts, section.scored_positions), _vectors(work), _weights(work)
@@ -74,7 +74,7 @@ def _cost(work: Work) -> Cost:
     return Cost(START + seconds, 1200 + 20 * work.logits(*size) + 4e-6 * vectors * weights)
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[HessianRank]) -> Iterator[str]:
     if work.known_tokens is not None and _vectors(work) > _weights(work):
         yield (
             f"{place}.degree: {work.section.degree} takes {_vectors(work)} products, and the model has "

@@ -32,7 +32,7 @@ class Highlights(Section):
     length: Count = key("tokens of an excerpt", unit="tokens", default=60)
 
 
-def _cost(work: Work) -> Cost:
+def _cost(work: Work[Highlights]) -> Cost:
     section = work.section
     tokens = section.contexts * work.tokens.predictions
     seconds = len(work.steps) * work.forward(section.contexts, None) + KINDS * tokens
@@ -40,7 +40,7 @@ def _cost(work: Work) -> Cost:
     return Cost(START + seconds, megabytes, 8.0 * len(work.steps) * tokens + 50.0 * tokens)
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Highlights]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: highlights are of text; set it to null"

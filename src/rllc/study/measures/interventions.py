@@ -76,11 +76,11 @@ def _contexts(experiment: Setup, section: Brackets) -> tuple[str, str]:
     return section.words_of, "held_out"
 
 
-def _brackets_settings(work: Work) -> dict[str, Any]:
+def _brackets_settings(work: Work[Brackets]) -> dict[str, Any]:
     return {**work.section.model_dump(exclude={"checkpoints", "words_of"}), **thresholds(work)}
 
 
-def _brackets_cost(work: Work) -> Cost:
+def _brackets_cost(work: Work[Brackets]) -> Cost:
     """Passes over both kinds as they are and without the senders; of others only what follows layer 0."""
     section = work.section
     one = work.forward(2 * section.examples, None)
@@ -88,7 +88,7 @@ def _brackets_cost(work: Work) -> Cost:
     return Cost(2 * START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
-def _brackets_checks(place: str, work: Work) -> Iterator[str]:
+def _brackets_checks(place: str, work: Work[Brackets]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: brackets are in text; set it to null"
@@ -110,27 +110,27 @@ def _brackets_checks(place: str, work: Work) -> Iterator[str]:
                 yield f"{place}.sentences.{kind}: the round brackets of {text!r} {said}; correct it"
 
 
-def _icl_settings(work: Work) -> dict[str, Any]:
+def _icl_settings(work: Work[Icl]) -> dict[str, Any]:
     section, metrics = work.section, work.experiment.need(Metrics)
     own = section.model_dump(exclude={"checkpoints", "distributions"})
     return {**own, "early": metrics.icl_early, "late": metrics.icl_late, **thresholds(work)}
 
 
-def _icl_cost(work: Work) -> Cost:
+def _icl_cost(work: Work[Icl]) -> Cost:
     """Two passes; what follows of a head of the last layer is little beside them."""
     section = work.section
     seconds = 1.5 * len(work.steps) * work.forward(section.contexts, None)
     return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
-def _icl_checks(place: str, work: Work) -> Iterator[str]:
+def _icl_checks(place: str, work: Work[Icl]) -> Iterator[str]:
     metrics = work.experiment.get(Metrics)
     yield from typed(place, work)
     if metrics is None or metrics.icl_early is None:
         yield f"{place}: the score is that of metrics; give metrics with icl_early and icl_late"
 
 
-def _staggered_checks(place: str, work: Work) -> Iterator[str]:
+def _staggered_checks(place: str, work: Work[Staggered]) -> Iterator[str]:
     experiment, name = work.experiment, work.section.distribution
     sampling, icl = setting(experiment, BASE_SETTING, "heads"), experiment.get(Icl)
     if not (icl and experiment.get(HeadTypes) and sampling):

@@ -19,7 +19,7 @@ class Milestones(Section):
     setting: Name = key("sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING)
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Milestones]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sections = {"ngrams": Ngrams, "heads": Heads, "stages": Stages}
     if absent := [name for name, kind in sections.items() if experiment.get(kind) is None]:

@@ -32,13 +32,13 @@ class Structure(Section):
     sequences: int = key("sequences that attention is a mean over", ge=2)
 
 
-def _law(work: Work) -> dict[str, Any]:
+def _law(work: Work[InContext | Structure]) -> dict[str, Any]:
     """Arguments of the generator of what the experiment is trained on."""
     trained = work.distributions[work.experiment.own_training.distribution]
     return tasks.settings(trained, work.tokens)
 
 
-def _predictions(work: Work) -> dict[str, Any]:
+def _predictions(work: Work[InContext]) -> dict[str, Any]:
     training = work.experiment.own_training.model_dump()
     schedule = ("learning_rate", "steps", "warmup", "schedule", "end_rate")
     return {
@@ -48,7 +48,7 @@ def _predictions(work: Work) -> dict[str, Any]:
     }
 
 
-def _of_the_task(place: str, work: Work) -> Iterator[str]:
+def _of_the_task(place: str, work: Work[InContext | Structure]) -> Iterator[str]:
     if work.experiment.task != "regression":
         yield f"{place}: the task {work.experiment.task} predicts no regression; set it to null"
         return
@@ -57,19 +57,19 @@ def _of_the_task(place: str, work: Work) -> Iterator[str]:
         yield f"{place}.middle: pair {middle} of {tokens.length}; give one before the last"
 
 
-def _of_the_family(place: str, work: Work) -> Iterator[str]:
+def _of_the_family(place: str, work: Work[Structure]) -> Iterator[str]:
     yield from _of_the_task(place, work)
     if work.experiment.model.family != "in_context":
         family = work.experiment.model.family
         yield f"{place}: reads the weights of the family in_context, not {family}; set it to null"
 
 
-def _predictions_cost(work: Work) -> Cost:
+def _predictions_cost(work: Work[InContext]) -> Cost:
     passes = len(work.steps) * 2 * len(work.section.scales)
     return Cost(START + passes * work.forward(work.section.sequences, None), 1500)
 
 
-def _structure_cost(work: Work) -> Cost:
+def _structure_cost(work: Work[Structure]) -> Cost:
     passes = 2 * len(work.steps)
     return Cost(START + passes * work.forward(work.section.sequences, None), 1200)
 

@@ -19,12 +19,12 @@ class HeadTypes(Section):
     prefix_matching: Share = key("induction heads: attention to the token after the first [A]")
 
 
-def thresholds(work: Work) -> dict[str, Any]:
+def thresholds(work: Work[Section]) -> dict[str, Any]:
     """Return the thresholds of the types of heads, by which a measure chooses heads."""
     return {"thresholds": work.experiment.need(HeadTypes).model_dump()}
 
 
-def typed(place: str, work: Work) -> Iterator[str]:
+def typed(place: str, work: Work[Section]) -> Iterator[str]:
     """Yield a problem without types of heads: nobody knows then which heads to choose."""
     if work.experiment.get(HeadTypes) is None:
         yield f"{place}: heads are chosen by their types; give head_types"

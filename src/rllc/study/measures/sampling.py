@@ -174,12 +174,12 @@ def sampled(kind: str) -> Callable[[Setup], Mapping[str, Section | None]]:
     }
 
 
-def _cost(kind: str) -> Callable[[Work], Cost]:
-    def cost(work: Work) -> Cost:
+def _cost(kind: str) -> Callable[[Work[Sampling]], Cost]:
+    def cost(work: Work[Sampling]) -> Cost:
         """All components, chains and draws, with the control and its pairs."""
         section = work.section
         size = (section.batch_size, section.scored_positions)
-        components = {"heads": lambda: work.heads, "other": lambda: len(section.components)}
+        components = {"heads": lambda: work.heads, "other": lambda: len(section.components or ())}
         count = components.get(kind, lambda: 1)()
         each = 3 * section.chains + section.control_chains
         each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
@@ -197,13 +197,13 @@ def _by_type(section: Sampling) -> bool:
     return not {*ROLES}.isdisjoint(section.components or ())
 
 
-def _settings(work: Work) -> dict[str, Any]:
+def _settings(work: Work[Sampling]) -> dict[str, Any]:
     """The section, and what types of heads are where it names one."""
     own = work.section.plain(exclude=EXTENT)
     return {**own, **thresholds(work)} if _by_type(work.section) else own
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Sampling]) -> Iterator[str]:
     if work.section.keep_traces and ".settings." in place:
         yield f"{place}.keep_traces: traces are gathered for the base setting only; take it out here"
     place = f"{place}.components"

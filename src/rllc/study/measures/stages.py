@@ -41,7 +41,7 @@ class HessianStages(Section):
     from_step: Count = key("earlier checkpoints are left out", unit="steps", default=1)
 
 
-def _settings(work: Work) -> dict[str, Any]:
+def _settings(work: Work[Stages]) -> dict[str, Any]:
     """With the loss of predictions that know nothing: uniform ones of tokens, 0 of numbers."""
     tokens = work.tokens
     vocabulary = getattr(tokens, "vocabulary", None)
@@ -53,12 +53,12 @@ def _settings(work: Work) -> dict[str, Any]:
     return {**work.section.model_dump(), "chance": chance, "guess": guess, "unit": unit}
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Stages]) -> Iterator[str]:
     if not any(setting.full for setting in settings(work.experiment).values()):
         yield f"{place}: boundaries are read off LLC curves; give sampling.full, or set `stages: null`"
 
 
-def _of_hessian(place: str, work: Work) -> Iterator[str]:
+def _of_hessian(place: str, work: Work[HessianStages]) -> Iterator[str]:
     if work.experiment.get(Hessian) is None:
         yield f"{place}: boundaries are read off hessian.nc; give hessian, or set `hessian_stages: null`"
 

@@ -37,11 +37,11 @@ def _contexts(experiment: Setup, section: Tokens) -> tuple[str, str]:
     return section.corpus, "held_out"
 
 
-def _settings(work: Work) -> dict[str, Any]:
+def _settings(work: Work[Tokens]) -> dict[str, Any]:
     return work.section.model_dump(exclude={"checkpoints", "corpus"})
 
 
-def _cost(work: Work) -> Cost:
+def _cost(work: Work[Tokens]) -> Cost:
     """A pass for the means, one for what every head attends to, and one per head."""
     section, of = work.section, work.heads
     one = work.forward(section.searched, None)
@@ -54,7 +54,7 @@ def _cost(work: Work) -> Cost:
     return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
 
 
-def _checks(place: str, work: Work) -> Iterator[str]:
+def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
@@ -94,7 +94,7 @@ class Classification(Section):
     code_distribution: Name | None = key("the distribution of code; null: there is none", default=None)
 
 
-def _classification_checks(place: str, work: Work) -> Iterator[str]:
+def _classification_checks(place: str, work: Work[Classification]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling, tokens = setting(experiment, BASE_SETTING, "heads"), experiment.get(Tokens)
     if not (tokens and experiment.get(Heads) and experiment.get(HeadTypes) and sampling):
