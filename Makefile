@@ -61,7 +61,7 @@ unit: env  ## unit tests
 	$(UNIT)
 
 workflow-test: env  ## the DAG, end to end
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m workflow --durations=12 tests/workflow
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m workflow --durations=12 tests/workflow
 
 test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
 	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm

@@ -136,7 +136,8 @@ def test_a_dry_run_says_the_cost_of_every_rule_and_makes_nothing(fresh):
 
 def test_a_run_that_is_stopped_goes_on_within_its_training(checkout):
     """Killed with all its jobs it leaves a lock, which the README's command opens; then Ctrl-C; then to the end."""
-    recipe = {"steps": 3000, "learning_rate": 2.0e-3, "keep_state_every": 20}
+    steps = 12_000  # so that a busy machine, too, stops it long before its end
+    recipe = {"steps": steps, "learning_rate": 2.0e-3, "keep_state_every": 20}
     changed = {"experiments": {"language_1layer": {"training": recipe}}}
     overlay = checkout.write("config/long.yaml", yaml.safe_dump(changed))
     folder = checkout.root / "results/ci/language_1layer/checkpoints/seed0"
@@ -151,7 +152,7 @@ def test_a_run_that_is_stopped_goes_on_within_its_training(checkout):
     def begun():
         """The step at which the last training began, by its progress bar."""
         log = (checkout.root / LOGS / "train/language_1layer/0/0.log").read_text()
-        return int(re.search(r"(\d+)/3000 ", log)[1])
+        return int(re.search(rf"(\d+)/{steps} ", log)[1])
 
     def stop_by(number, after):
         run = subprocess.Popen(
@@ -175,8 +176,8 @@ def test_a_run_that_is_stopped_goes_on_within_its_training(checkout):
     assert begun() == killed
     checkout.snakemake(overlay, "--", target)
     assert begun() == stopped > 0
-    steps = [entry["step"] for entry in json.loads((checkout.root / target).read_text())["checkpoints"]]
-    assert (steps[0], steps[-1]) == (0, 3000)
+    made = [entry["step"] for entry in json.loads((checkout.root / target).read_text())["checkpoints"]]
+    assert (made[0], made[-1]) == (0, steps)
 
 
 def few(checkout):
