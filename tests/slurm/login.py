@@ -95,7 +95,7 @@ class Tiny(Login):
     PARTS = "results/tiny/language/parts/rllc"
     PART = f"{PARTS}/seed0.code.from20.nc"  # one job, two checkpoints: enough for most faults
     SAMPLING = "rule_sample_heads"  # how Slurm's comments on the jobs that make parts begin
-    MEASURE = "    def measure(weights, model, step):\n"
+    MEASURE = "    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:\n"
 
     def slow(self, seconds: float) -> None:
         """Every checkpoint takes so much longer; the numbers stay."""

@@ -32,7 +32,7 @@ def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
 def test_a_job_out_of_time_gets_more_and_goes_on(trained, cluster, undisturbed):
     # Slurm's shortest limit is a minute, and it looks every thirty seconds: one checkpoint fits, two do not.
     trained.slow(45)
-    trained.edit("src/rllc/study/cost.py", "limit = max(10,", "limit = max(1,")
+    trained.edit("src/rllc/study/limits.py", "limit = max(10,", "limit = max(1,")
     said = trained.snakemake(trained.PART)
     jobs = {n: cluster.job(n) for n in trained.submitted(said, "sample_heads")}
     assert "ran out of time: it had asked for 1 minutes" in said
