@@ -1,4 +1,4 @@
-"""What claims know of an experiment beside its curves."""
+"""Facts about an experiment that claims read besides its curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a claim may ask of an experiment beside its curves.
+    """Facts about an experiment that a claim may read besides its curves.
 
     text      the distribution that it is trained on, as "mixture"; its first one, where that is not measured
     code      the distribution of code that heads are compared on; None: there is none

@@ -568,7 +568,7 @@ def _chances(
 
 
 def _is_shuffled(claim: Claim, experiment: str, table: _Values) -> bool:
-    """Whether the claim's number on an experiment depends on which head has which type."""
+    """Return whether the claim's number on an experiment depends on the types of heads."""
     values = table.of(claim.statistic, experiment).values()
     return claim.shuffle and not claim.versus and any(each.by_type for each in values)
 

@@ -310,7 +310,7 @@ class Run:
 
 
 def _part(values: xr.DataArray, indices: Mapping[str, np.ndarray]) -> xr.DataArray:
-    """Return the values at indices of dims, of which they need not have all."""
+    """Return the values at the given indices. Dims that the values lack are skipped."""
     return values.isel({dim: n for dim, n in indices.items() if dim in values.dims})
 
 

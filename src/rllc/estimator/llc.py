@@ -125,7 +125,7 @@ def estimate(
     asked of a control; where ``pairs`` is odd, is
     asked of a control, of another sampler or of fewer than four chains, or has too few ``pair_batches``.
 
-    The loss x^2 of one weight has the LLC 1/2, of which a finite ``n_beta`` and the localization leave
+    The loss x^2 of one weight has the LLC 1/2. With a finite ``n_beta`` and a localization the exact value is
     n_beta / (2 n_beta + localization):
 
     >>> def loss(weights, batch):

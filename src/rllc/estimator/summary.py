@@ -244,7 +244,7 @@ def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str
 
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
-    """What each chain says alone, by tests for which it is long enough; kept [component, chain, draw]."""
+    """Return the tests of single chains that have draws enough for them; kept [component, chain, draw]."""
     draws, values = kept.shape[-1], {}
     if draws >= geweke.LEAST_DRAWS:
         values["geweke"] = geweke.geweke(kept)

@@ -157,7 +157,7 @@ def _list(
         color, sign = VERDICTS[str(claim["verdict"].item())]
         ax.text(0, top, sign, fontsize=9, color=color, va="center")
         for k, line in enumerate([*text, *label]):
-            # Properties of matplotlib's texts, each of a type of its own.
+            # Each property of a text of matplotlib has another type.
             look: dict[str, Any] = {"fontsize": 8.5}
             if k >= len(text):
                 look = {"fontsize": 7.5, "color": "#666666"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.head_types import head_types
+from rllc.analysis.head_types import head_types, types_at
 from rllc.figures.drawing import Datasets, Names, Seed, Seeds
 from rllc.verdicts import FAULTS, MISSING, REASONS
 
@@ -77,8 +77,7 @@ def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr
         return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
     types = source["head_type"] if "head_type" in source else head_types(source)
     plain = types.transpose("seed", "head").reset_coords(drop=True).drop_attrs().astype(object)
-    # The stubs of xarray take the type of ``fill_value`` from its default.
-    return plain.rename("head_type").reindex(labels, fill_value="unknown")  # pyright: ignore[reportArgumentType]
+    return types_at(plain.rename("head_type"), labels)
 
 
 def over_heads(

@@ -2,9 +2,9 @@
 
 import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +59,17 @@ def measure(
     return measurement(weights, model, step)
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """Return the names of all measures: modules of ``rllc.measures`` with a kernel of their own name.
 
     Nothing is imported: some measures need packages of the workflow.
     """
-    files = (Path(folder) / f"{module.name}.py" for folder in measures.__path__ for module in _modules())
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in files if file.is_file()}
-    return [name for name, text in sources.items() if re.search(rf"^def {name}\(\s*data: Data,", text, re.M)]
-
-
-def _modules() -> list[pkgutil.ModuleInfo]:
-    return list(pkgutil.iter_modules(measures.__path__))
+    files = sorted(Path(next(iter(measures.__path__))).glob("*.py"))
+    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    return tuple(
+        name for name, text in sources.items() if re.search(rf"^def {name}\(\s*data: Data,", text, re.M)
+    )
 
 
 def _kernel(name: str) -> Any:
@@ -107,7 +106,11 @@ def _settings(name: str, kernel: Any, data: InMemoryData, given: dict[str, Any])
 
 def _of_the_data(data: InMemoryData) -> dict[str, int]:
     """Return the settings that the data say: the length of a context, the size of given minibatches."""
-    known = {"context": int(data.contexts(1).shape[1])} if data.contexts(1).ndim > 1 else {}
-    if isinstance(data.held_out, np.ndarray | Examples):
-        return known
-    return known | {"batch_size": len(data.held_out[0].contexts)}
+    held_out = data.held_out
+    if isinstance(held_out, np.ndarray | Examples):
+        shape = np.shape(held_out.contexts if isinstance(held_out, Examples) else held_out)
+        return {"context": shape[1]} if len(shape) > 1 else {}
+    if not len(held_out):
+        return {}
+    shape = held_out[0].contexts.shape
+    return {"batch_size": shape[0], "context": shape[1]}

@@ -161,10 +161,13 @@ class InMemoryData:
 
     def _given(self, count: int, batch_size: int, scored: int | None) -> Sequence[Batch]:
         """Return the first minibatches. Raises ValueError where they are too few or do not fit."""
-        given = [batch for batch in self.held_out if isinstance(batch, Batch)]
-        if len(given) < count:
-            raise ValueError(f"{len(given)} minibatches are given and {count} are asked for: give more")
-        for batch in given[:count]:
+        assert not isinstance(self.held_out, np.ndarray | Examples)
+        if len(self.held_out) < count:
+            raise ValueError(
+                f"{len(self.held_out)} minibatches are given and {count} are asked for: give more"
+            )
+        given = [self.held_out[index] for index in range(count)]
+        for batch in given:
             size, positions = len(batch.contexts), len(batch.positions)
             if size != batch_size:
                 raise ValueError(f"a minibatch has {size} contexts: expected batch_size, {batch_size}")
@@ -173,4 +176,4 @@ class InMemoryData:
                     f"a minibatch scores {positions} positions and {scored} are asked for: give contexts "
                     "instead, of which minibatches are drawn, or minibatches that score as many"
                 )
-        return given[:count]
+        return given

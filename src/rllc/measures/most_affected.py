@@ -1,7 +1,7 @@
 """The tokens whose loss rises most where a head is mean-ablated (arXiv 2410.02984, App. B)."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,9 +21,10 @@ from rllc.models.transformer import (
 )
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch, next_token_batch
+from rllc.tasks.lazy import LazySequence
 
 
-class Contexts(Sequence[Batch]):
+class Contexts(LazySequence[Batch]):
     """Contexts in order as minibatches, the last of them smaller; every position is scored."""
 
     def __init__(self, contexts: np.ndarray, batch_size: int, device: torch.device | str = "cpu"):
@@ -32,15 +33,7 @@ class Contexts(Sequence[Batch]):
     def __len__(self) -> int:
         return -(-len(self.contexts) // self.batch_size)
 
-    @overload
-    def __getitem__(self, index: int) -> Batch: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Batch]: ...
-
-    def __getitem__(self, index: int | slice) -> Batch | list[Batch]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def item(self, index: int) -> Batch:
         if not 0 <= index < len(self):
             raise IndexError(index)
         rows = self.contexts[index * self.batch_size : (index + 1) * self.batch_size]

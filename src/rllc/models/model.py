@@ -1,13 +1,14 @@
 """What every measure needs of a model, whatever its family."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from rllc.models.weights import Masks, Weights
 from rllc.tasks.batch import Batch
+from rllc.tasks.lazy import LazySequence
 
 
 class Model(Protocol):
@@ -60,7 +61,7 @@ def build(family: Callable[..., Model], facts: Mapping[str, Any]) -> Model:
     return family(**{name: fact for name, fact in facts.items() if name != "family"})
 
 
-class TaughtBatches(Sequence[Batch]):
+class TaughtBatches(LazySequence[Batch]):
     """Batches with the predictions of a teacher as targets.
 
     The reconstruction of the model-generated data refinement of arXiv 2410.02984, App. F.3: contexts
@@ -78,15 +79,7 @@ class TaughtBatches(Sequence[Batch]):
     def __len__(self) -> int:
         return len(self._batches)
 
-    @overload
-    def __getitem__(self, index: int) -> Batch: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Batch]: ...
-
-    def __getitem__(self, index: int | slice) -> Batch | list[Batch]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def item(self, index: int) -> Batch:
         if index in self._kept:
             return self._kept[index]
         batch = self._batches[index]

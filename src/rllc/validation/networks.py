@@ -6,7 +6,7 @@ value at these settings, is NaN where it is not known. A model's label says its 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.seeds import derive, generator
+from rllc.tasks.lazy import LazySequence
 from rllc.validation import toys
 from rllc.validation.replicated import replicated, table
 from rllc.validation.truths.deep_linear import deep_linear as deep_linear_truth
@@ -115,7 +116,7 @@ def largest_curvature(sizes: Sequence[int], singular: Sequence[float], *, locali
     return (np.sqrt(hidden) + np.sqrt(max(inputs, outputs))) ** 2 / localization
 
 
-class Inputs(Sequence[Tensor]):
+class Inputs(LazySequence[Tensor]):
     """Batches of standard normal inputs, one for every move, made when asked for."""
 
     def __init__(self, count: int, batch_size: int, inputs: int, seed: int) -> None:
@@ -124,15 +125,7 @@ class Inputs(Sequence[Tensor]):
     def __len__(self) -> int:
         return self.moves
 
-    @overload
-    def __getitem__(self, index: int) -> Tensor: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Tensor]: ...
-
-    def __getitem__(self, index: int | slice) -> Tensor | list[Tensor]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def item(self, index: int) -> Tensor:
         if not 0 <= index < len(self):
             raise IndexError(index)
         random = torch.Generator().manual_seed(derive(self.seed, "inputs", index))

@@ -7,8 +7,7 @@ import numpy as np
 from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 FIRST, LAST = 0.1, 0.5
-SHORTEST = 10  # draws of the shorter window: with fewer, no spectral density can be fitted
-LEAST_DRAWS = 82  # of a chain whose first window has as many
+LEAST_DRAWS = 82  # with fewer, the first window has less than 10, to which no spectral density can be fitted
 
 
 def geweke(trace: np.ndarray) -> np.ndarray:
@@ -24,10 +23,10 @@ def geweke(trace: np.ndarray) -> np.ndarray:
     NaN where the first window has fewer than 10 draws (N < 82) or the chain is constant or not finite.
     """
     draws = trace.shape[-1]
+    if draws < LEAST_DRAWS:
+        return np.full(trace.shape[:-1], np.nan)
     start = trace[..., : math.ceil(round(FIRST * (draws - 1), 9)) + 1]
     end = trace[..., math.floor(round(draws - LAST * (draws - 1), 9)) - 1 :]
-    if min(start.shape[-1], end.shape[-1]) < SHORTEST:
-        return np.full(trace.shape[:-1], np.nan)
     variance = sum(spectrum_at_zero(part) / part.shape[-1] for part in (start, end))
     with np.errstate(invalid="ignore", divide="ignore"):
         z = (start.mean(-1) - end.mean(-1)) / np.sqrt(variance)

@@ -15,5 +15,5 @@ def advance_of(setting: SamplerConfig) -> Advance:
 
 
 def reads_gradient(setting: SamplerConfig) -> bool:
-    """Whether chains need gradients: for their moves, or for what their sampler makes of them."""
+    """Return whether chains need gradients: for their moves, or for their preconditioner."""
     return setting.gradient or SAMPLERS[setting.sampler].CONTROL_READS_GRADIENT
