@@ -109,7 +109,7 @@ def expected() -> dict[str, float]:
 def shares() -> None:
     """Print what share of a job its overhead is, by rule, on a node that does nothing else."""
     twice = 2 * cpu_seconds("-m", "snakemake", *START)
-    imports = cpu_seconds("workflow/scripts/sample_heads.py", "--help")
+    imports = cpu_seconds("workflow/scripts/measure.py", "--help")
     print("## As a share of a job\n")
     print(
         f"CPU seconds: {twice:.1f} of Snakemake, which starts twice, and {imports:.1f} of imports, in each "

@@ -84,12 +84,12 @@ def test_a_value_reaches_the_script_as_it_is(tmp_path, value):
     folder = tmp_path / "workflow" / "scripts"
     folder.mkdir(parents=True)
     (folder / "say.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
-    params = type("Params", (), {"code": "0", "value": value})
+    params = type("Params", (), {"code": "0", "settings": "s.json", "value": value})
     text = formatted(command("say", params="value"), params=params, log=[str(tmp_path / "a log.txt")])
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # as jobs have it
     subprocess.run(["bash", "-c", text], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
     said = json.loads((tmp_path / "a log.txt").read_text())
-    assert said == ["--code", "0", "--value", value]
+    assert said == ["--code", "0", "--settings", "s.json", "--value", value]
     assert not (tmp_path / "pwned").exists()
     assert shlex.split(text)[0] == "python"
 

@@ -7,7 +7,10 @@ import torch
 import xarray as xr
 from tokenizers import Tokenizer, models
 
-from rllc.job.measuring import Measuring
+from rllc.job.measuring import Files, Measuring
+from rllc.job_settings.compute import Compute
+from rllc.job_settings.functions import NamedFunction
+from rllc.job_settings.measures import Measure
 from rllc.models.attention_only import model
 from rllc.seeds import derive
 from rllc.store import manifest as manifests
@@ -15,6 +18,12 @@ from rllc.store.blocks import write_blocks
 from rllc.store.checkpoints import save
 from rllc.store.datasets import write_dataset
 from rllc.tasks.arrow import as_lists, with_manifest
+
+ON_CPU = Compute("cpu", "fp32", 1)
+SETTINGS = Measure(
+    family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.metrics:metrics"),
+    keywords={}, attribute="sampling", steps=[0], compute=ON_CPU, side="held_out", stream=5, batch_stream=6,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -28,15 +37,33 @@ def job(tmp_path):
         entries.append(manifests.file_entry(file, step=step))
     manifests.write(folder / "from0.json", checkpoints=entries, model={"n_layers": 1})
     return Measuring(
-        checkpoints=folder / "from0.json", blocks=None, side="held_out", teacher=None, tokenizer=None, after=[], family=None, compute={}, labels={}, stream=0,
-        batch_stream=0, code="c", output=tmp_path / "out.nc",
-    )  # fmt: skip
+        SETTINGS,
+        files(tmp_path, checkpoints=folder / "from0.json"),
+        training_seed=0,
+        distribution=None,
+        code="c",
+    )
+
+
+def files(tmp_path, **given):
+    none = {"blocks": None, "teacher": None, "tokenizer": None, "after": [], "output": tmp_path / "out.nc"}
+    return Files(**none | given)
+
+
+def reads(job, **given):
+    """The job, with other files."""
+    return replace(job, files=replace(job.files, **given))
+
+
+def told(job, **given):
+    """The job, with other settings."""
+    return replace(job, settings=replace(job.settings, **given))
 
 
 def test_a_job_on_some_checkpoints_reads_the_same_files(job):
     found = job.entries([20, 0])
     assert [entry["step"] for entry in found] == [0, 20]
-    assert manifests.verified(job.checkpoints, found[1]).read_bytes() == bytes([20])
+    assert manifests.verified(job.files.checkpoints, found[1]).read_bytes() == bytes([20])
     assert [entry["step"] for entry in job.entries()] == [0, 10, 20]
 
 
@@ -49,7 +76,7 @@ def test_drawing_more_contexts_than_differ_is_said_in_the_log(job, tmp_path, cap
     ids = np.asarray([[0, 1, 2], [0, 1, 2], [0, 2, 1], [0, 1, 1]], np.uint16)
     table = with_manifest(pa.table({"input_ids": as_lists(ids)}), {"documents": 1, "tokens": 9})
     write_blocks(tmp_path / "own.json", [("held_out", table)])
-    reading = replace(job, blocks=tmp_path / "own.json", compute={"device": "cpu"})
+    reading = reads(job, blocks=tmp_path / "own.json")
     reading.batches("draws", count=1, batch_size=3, scored=None)
     assert not caplog.messages
     reading.batches("draws", count=2, batch_size=2, scored=None)
@@ -57,7 +84,7 @@ def test_drawing_more_contexts_than_differ_is_said_in_the_log(job, tmp_path, cap
 
 
 def test_noise_is_of_the_stream_and_the_step_or_of_the_stream_alone(job):
-    one, other = replace(job, stream=3), replace(job, stream=4)
+    one, other = told(job, stream=3), told(job, stream=4)
     assert [one.seed(step) for step in (0, 10)] == [derive(3, 0), derive(3, 10)]
     assert {one.seed(step, seeded=True) for step in (0, 10)} == {3}
     assert other.seed(10) == derive(4, 10) and other.seed(10, seeded=True) == 4
@@ -66,7 +93,7 @@ def test_noise_is_of_the_stream_and_the_step_or_of_the_stream_alone(job):
 def test_the_token_that_begins_a_context_is_the_tokenizers_own(job, tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "<|endoftext|>": 7}, unk_token="a"))
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    assert replace(job, tokenizer=tmp_path / "tokenizer.json").bos == 7
+    assert reads(job, tokenizer=tmp_path / "tokenizer.json").bos == 7
 
 
 def test_contexts_are_the_first_of_their_side(job, tmp_path):
@@ -77,7 +104,7 @@ def test_contexts_are_the_first_of_their_side(job, tmp_path):
     ]  # fmt: skip
     write_blocks(tmp_path / "own.json", tables)
     for side, ids in sides.items():
-        reading = replace(job, blocks=tmp_path / "own.json", side=side)
+        reading = told(reads(job, blocks=tmp_path / "own.json"), side=side)
         assert reading.training_contexts().tolist() == sides["train"]
         for count in range(1, len(ids) + 1):
             assert reading.contexts(count).tolist() == ids[:count]
@@ -104,18 +131,14 @@ def reading(tmp_path):
     ids = np.asarray([[0, 1, 2], [0, 2, 2], [0, 2, 1], [0, 1, 1]], np.uint16)
     table = with_manifest(pa.table({"input_ids": as_lists(ids)}), {"documents": 4, "tokens": 8})
     write_blocks(tmp_path / "own.json", [("held_out", table)])
-    job = Measuring(
-        checkpoints=tmp_path / "student.json", blocks=tmp_path / "own.json", side="held_out", teacher=None, tokenizer=None,
-        after=[], family=model, compute={"device": "cpu", "precision": "fp32"}, labels={"seed": 0}, stream=5,
-        batch_stream=6, code="c", output=tmp_path / "out.nc",
-    )  # fmt: skip
-    return job, every
+    own = files(tmp_path, checkpoints=tmp_path / "student.json", blocks=tmp_path / "own.json")
+    return Measuring(SETTINGS, own, training_seed=3, distribution="text", code="c"), every
 
 
 def test_the_teacher_is_its_last_checkpoint(reading, tmp_path):
     job, every = reading
     plain = job.batches("draws", count=2, batch_size=2, scored=1)
-    taught = replace(job, teacher=tmp_path / "teacher.json").batches("draws", count=2, batch_size=2, scored=1)
+    taught = reads(job, teacher=tmp_path / "teacher.json").batches("draws", count=2, batch_size=2, scored=1)
     for one, other in zip(plain, taught, strict=True):
         assert torch.equal(one.contexts, other.contexts) and torch.equal(one.positions, other.positions)
         torch.testing.assert_close(other.targets, model(**FACTS).predictions(every[3], one))
@@ -123,7 +146,7 @@ def test_the_teacher_is_its_last_checkpoint(reading, tmp_path):
 
 @pytest.mark.parametrize(
     "other",
-    [{"stream": 8}, {"batch_stream": 8}, {"code": "d"}, {"compute": {"device": "cpu", "precision": "tf32"}}],
+    [{"stream": 8}, {"batch_stream": 8}, {"code": "d"}, {"compute": replace(ON_CPU, precision="tf32")}],
 )
 def test_what_was_measured_under_another_stream_or_code_is_measured_again(reading, other):
     job, every = reading
@@ -134,7 +157,8 @@ def test_what_was_measured_under_another_stream_or_code_is_measured_again(readin
         assert torch.equal(weights["embed.W_E"], every[step]["embed.W_E"])
         return xr.Dataset({"seed_of_noise": float(job.seed(step) % 1000)})
 
-    for one, steps in ((job, [0, 1]), (job, []), (replace(job, **other), [0, 1])):
+    changed = replace(job, **other) if "code" in other else told(job, **other)
+    for one, steps in ((job, [0, 1]), (job, []), (changed, [0, 1])):
         seen.clear()
         one.write(measure, sampling={"draws": 3})
         assert seen == steps
@@ -150,14 +174,28 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
         seen.append(step)
         return xr.Dataset({"number": float(job.part("heads")["score"])})
 
-    job = replace(job, after=[tmp_path / "parts/tokens/seed0.from0.nc", part])
+    job = reads(job, after=[tmp_path / "parts/tokens/seed0.from0.nc", part])
     for directory in ("heads", "tokens"):
         (tmp_path / "parts" / directory).mkdir(parents=True)
-    write_dataset(xr.Dataset({"score": 7.0}), job.after[0])
+    write_dataset(xr.Dataset({"score": 7.0}), job.files.after[0])
     for score, steps in ((1.0, [0, 1]), (1.0, []), (2.0, [0, 1])):
         write_dataset(xr.Dataset({"score": score}), part)
         seen.clear()
         job.write(measure, brackets={})
         assert seen == steps
-        assert (xr.load_dataset(job.output)["number"] == score).all()
-    assert "after" not in xr.load_dataset(job.output).attrs
+        assert (xr.load_dataset(job.files.output)["number"] == score).all()
+    assert "after" not in xr.load_dataset(job.files.output).attrs
+
+
+def test_part_has_the_coordinates_of_its_job(reading):
+    """A measure without distributions has no such coordinate."""
+    job, _ = reading
+    for one, dims in (
+        (job, ("seed", "distribution", "step")),
+        (replace(job, distribution=None), ("seed", "step")),
+    ):
+        one.write(lambda weights, _, step: xr.Dataset({"number": float(step)}), sampling={})
+        part = xr.load_dataset(one.files.output)
+        assert part["number"].dims == dims
+        assert part["seed"].values.tolist() == [3] and part["step"].values.tolist() == [0, 1]
+        assert "distribution" not in dims or part["distribution"].values.tolist() == ["text"]

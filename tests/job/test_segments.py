@@ -40,7 +40,7 @@ def run(tmp_path):
         previous = None
         for start, steps in chunks.items():
             segment = Segment(
-                blocks=blocks, previous=previous, model=MODEL.__dict__, stream=5, seed=0, code="c",
+                blocks=blocks, previous=previous, seed=0, code="c",
                 checkpoints=tmp_path / folder / f"from{start}.json",
             )  # fmt: skip
             previous = segment.checkpoints
@@ -60,7 +60,7 @@ def run(tmp_path):
                 )  # fmt: skip
 
             recipe = segment.recipe(learning_rate=learning_rate)
-            train_segment(resume, segment, steps, recipe=recipe, keep_every=keep_every)
+            train_segment(resume, segment, steps, model=MODEL.__dict__, recipe=recipe, keep_every=keep_every)
         return tmp_path / folder, trained
 
     return one
@@ -216,7 +216,7 @@ def test_a_spoilt_state_is_not_used(run):
 
 
 RECIPE = {
-    "tokens": "x", "model": MODEL.__dict__, "stream": 5, "seed": 0, "code": "c", "settings": {"learning_rate": 0.1},
+    "tokens": "x", "seed": 0, "code": "c", "settings": {"learning_rate": 0.1},
 }  # fmt: skip
 
 
@@ -224,15 +224,13 @@ RECIPE = {
     ("field", "other"),
     [
         ("tokens", "y"),
-        ("model", {**MODEL.__dict__, "n_heads": 1}),
-        ("stream", 6),
         ("seed", 1),
         ("code", "d"),
         ("settings", {"learning_rate": 0.2}),
         ("settings", {"learning_rate": 0.1, "warmup": 3}),
     ],
 )
-def test_weights_of_other_data_model_seed_code_or_settings_are_not_used(tmp_path, field, other):
+def test_weights_of_other_data_seed_code_or_settings_are_not_used(tmp_path, field, other):
     def recipe(tokens, settings, **facts):
         blocks = tmp_path / "blocks.json"
         blocks.write_text(json.dumps({"train": {"sha256": tokens}, "held_out": {"sha256": "z"}}))

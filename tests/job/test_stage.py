@@ -1,24 +1,32 @@
-import json
 import runpy
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from copies import copy_project
 
 from rllc.job import stage
+from rllc.job_settings.file import as_text
+from rllc.job_settings.functions import NamedFunction
 from rllc.run import causes
 from rllc.run.fingerprint import fingerprint
-from rllc.run.long_settings import LongSettings
 from rllc.seeds import derive
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from rllc.job.stage import run
+from rllc.job_settings.functions import NamedFunction
+
+@dataclass(frozen=True)
+class Settings:
+    stream: NamedFunction
+    keywords: dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
@@ -26,16 +34,18 @@ class Place:
     teacher: Path | None
     code: str
 
-def main(place: Place, settings: dict, parts: list[Path], seed: int, stream: Callable) -> None:
+def main(settings: Settings, place: Place, parts: list[Path], seed: int, distribution: str | None) -> None:
     """What it does."""
-    if settings.get("fail") == "on a GPU":
+    fail = settings.keywords.get("fail")
+    if fail == "on a GPU":
         import torch
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 45 GiB.\\nframe #0: c10")
-    if settings.get("fail") == "memory":
+    if fail == "memory":
         bytearray(2**62)
-    if settings.get("fail"):
+    if fail:
         raise ValueError("this is wrong: do that")
-    print(repr([place.folder, place.teacher, len(place.code), settings, parts, seed, stream(1)]))
+    made = settings.stream.load()(1)
+    print(repr([place.folder, place.teacher, len(place.code), settings.keywords, parts, seed, distribution, made]))
 
 if __name__ == "__main__":
     run(main)
@@ -60,41 +70,62 @@ def script(tmp_path):
     return call
 
 
-def flags(**settings):
-    return [
-        "--folder", "a b;c'd", "--teacher", "--settings", json.dumps(settings), "--parts", "x", "y z", "--seed", "3",
-        "--stream", "rllc.seeds:derive",
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class Settings:
+    stream: NamedFunction
+    keywords: dict[str, Any]
 
 
-def test_flags_are_read_by_their_annotations(script):
-    done = script(*flags(n=1.5))
-    assert done.returncode == 0, done.stderr
-    expected = [Path("a b;c'd"), None, 16, {"n": 1.5}, [Path("x"), Path("y z")], 3, derive(1)]
-    assert done.stdout.splitlines()[0] == repr(expected)
+@pytest.fixture
+def flags(tmp_path):
+    def given(*more, **keywords):
+        told = tmp_path / "settings.json"
+        told.write_text(as_text(Settings(NamedFunction("rllc.seeds:derive"), keywords)))
+        places = ["--folder", "a b;c'd", "--teacher", "--parts", "x", "y z", "--seed", "3"]
+        return ["--settings", str(told), *places, *more]
+
+    return given
 
 
-def test_long_flags_are_read_from_the_files_that_the_workflow_wrote(script, monkeypatch):
-    monkeypatch.chdir(script.root)
-    settings, parts = {"long": "x" * 10_000}, [f"part {number}" for number in range(1000)]
-    long = LongSettings(writes=True)
+def test_flags_are_read_by_their_annotations_and_settings_from_their_file(script, flags):
+    """A flag that may be empty may be left out."""
+    for more, distribution in (
+        ([], None),
+        (["--distribution", ""], None),
+        (["--distribution", "code"], "code"),
+    ):
+        done = script(*flags(*more, n=1.5))
+        assert done.returncode == 0, done.stderr
+        expected = [
+            Path("a b;c'd"),
+            None,
+            16,
+            {"n": 1.5},
+            [Path("x"), Path("y z")],
+            3,
+            distribution,
+            derive(1),
+        ]
+        assert done.stdout.splitlines()[0] == repr(expected)
+
+
+@pytest.mark.parametrize("text", ['{"stream": "rllc.seeds:derive"}', '{"stream": "rll'])
+def test_settings_that_are_not_those_of_the_script_are_refused_in_words(script, flags, text):
     given = flags()
-    given[given.index("--settings") + 1] = long.flag(json.dumps(settings))
-    given[given.index("--parts") + 1 : given.index("--seed")] = long.files(parts)
+    Path(given[1]).write_text(text)
     done = script(*given)
-    assert done.returncode == 0, done.stderr
-    expected = [Path("a b;c'd"), None, 16, settings, list(map(Path, parts)), 3, derive(1)]
-    assert done.stdout.splitlines()[0] == repr(expected)
+    assert done.returncode != 0 and "Traceback" not in done.stderr
+    assert "settings.json holds no Settings" in done.stderr and "Run snakemake again" in done.stderr
 
 
-def test_errors_are_one_line_with_what_to_do(script):
+def test_errors_are_one_line_with_what_to_do(script, flags):
     done = script(*flags(fail=1))
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "s.py: ValueError: this is wrong: do that"
     assert "Traceback" not in done.stderr
 
 
-def test_lack_of_memory_is_one_line_that_a_cluster_is_known_by(script):
+def test_lack_of_memory_is_one_line_that_a_cluster_is_known_by(script, flags):
     done = script(*flags(fail="memory"))
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -102,7 +133,7 @@ def test_lack_of_memory_is_one_line_that_a_cluster_is_known_by(script):
     assert causes.cause("FAILED", done.stderr) == "memory"
 
 
-def test_what_a_gpu_says_is_one_line_with_what_to_do(script):
+def test_what_a_gpu_says_is_one_line_with_what_to_do(script, flags):
     done = script(*flags(fail="on a GPU"))
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -116,7 +147,7 @@ def test_a_gpu_that_fails_without_a_word_is_said_to_fail():
 
 
 @pytest.mark.parametrize("edited", ["run/fingerprint.py", "seeds.py"])
-def test_a_job_refuses_to_run_other_code_than_it_was_planned_with(script, edited):
+def test_a_job_refuses_to_run_other_code_than_it_was_planned_with(script, flags, edited):
     """Nor other code of a function that a flag names."""
     planned = fingerprint("workflow/scripts/s.py", "rllc.seeds", root=script.root)
     assert script("--code", planned, *flags()).returncode == 0

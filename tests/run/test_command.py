@@ -5,7 +5,8 @@ from rllc.run.command import command
 
 def test_only_what_is_watched_is_shown_while_it_runs():
     plain, watched = command("train", input="blocks"), command("train", watch=True, input="blocks")
-    assert "python workflow/scripts/train.py --blocks {input.blocks:q} --code {params.code:q}" in plain
+    given = "--blocks {input.blocks:q} --code {params.code:q} --settings {params.settings:q} > "
+    assert f"python workflow/scripts/train.py {given}" in plain
     assert "tee" not in plain and plain.endswith("exit 1; }}")
     assert "| tee" in watched
 
@@ -15,7 +16,12 @@ def test_a_watched_job_shows_its_progress_alone_and_its_log_has_both(tmp_path):
     log = tmp_path / "a b.log"
     log.write_text("of an earlier attempt\n")
     program = 'python() { echo "for the log"; echo progress >&2; return $FAILS; }\n'
-    text = command("train", watch=True).replace("{log:q}", f"'{log}'").replace("{params.code:q}", "1")
+    text = (
+        command("train", watch=True)
+        .replace("{log:q}", f"'{log}'")
+        .replace("{params.code:q}", "1")
+        .replace("{params.settings:q}", "s")
+    )
     for fails in (0, 3):
         strict = f"set -euo pipefail\nFAILS={fails}\n{program}{text}"
         done = subprocess.run(["bash", "-c", strict], capture_output=True, text=True, check=False)

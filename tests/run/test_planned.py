@@ -31,12 +31,15 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "old", "new", "changes"),
     [
-        ("workflow/rules/measures.smk", "BATCH_STREAM = ", "BATCH_STREAM = 1 + ", True),
-        ("src/rllc/study/parameters.py", "def as_json", "MORE = 1\n\n\ndef as_json", True),
+        ("workflow/rules/measures.smk", "for row in MEASURES:", "for row in MEASURES[1:]:", True),
+        ("src/rllc/study/parameters.py", "def model", "MORE = 1\n\n\ndef model", True),
+        ("src/rllc/study/claims.py", "def files", "MORE = 1\n\n\ndef files", True),
+        ("src/rllc/job_settings/measures.py", "@dataclass", "MORE = 1\n\n\n@dataclass", True),
+        ("src/rllc/job_settings/file.py", "def as_text", "MORE = 1\n\n\ndef as_text", True),
         ("src/rllc/study/layout.py", "@dataclass", "MORE = 1\n\n\n@dataclass", True),
         ("src/rllc/run/command.py", "def command", "MORE = 1\n\n\ndef command", True),
         ("src/rllc/study/texts.py", "def files", "MORE = 1\n\n\ndef files", True),
-        ("workflow/rules/measures.smk", "BATCH_STREAM = ", "# a comment\n\nBATCH_STREAM = ", False),
+        ("workflow/rules/measures.smk", "for row in", "# a comment\n\nfor row in", False),
         ("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ", False),
     ],
 )

@@ -1,11 +1,13 @@
 """Which claims the config asks for, on which experiments, and by which datasets."""
 
 import json
+from pathlib import Path
 
 from rllc.claims import Experiment
-from rllc.study import defaults, parameters
-from rllc.study.claims import WORKS, files, judged
+from rllc.study import defaults
+from rllc.study.claims import WORKS, files, judge, judged
 from rllc.study.reading import read
+from rllc.study.study import Study
 from rllc.study.tasks import TASKS
 
 
@@ -33,31 +35,46 @@ def test_claims_read_what_all_makes_and_of_the_calibration_what_their_work_names
     assert not {"traces", "training_loss"} & {*read_by_claims}
 
 
+def told(config):
+    """What claims may ask of each experiment."""
+    study = config if isinstance(config, Study) else read(config)
+    return judge(study, {name: {} for name in judged(study)}).experiments
+
+
+def test_works_and_own_files_are_told_apart(config):
+    study = read(config | {"claims": ["sorting", "mine/my_claims.py", "heads"]})
+    files_of = {"language": {"rllc": "results/language/rllc.nc"}}
+    asked = judge(study, files_of)
+    assert asked.works == ["sorting", "heads"] and asked.own == [Path("mine/my_claims.py")]
+    assert asked.datasets == {"language": {"rllc": Path("results/language/rllc.nc")}}
+    assert list(asked.experiments) == ["language"]
+
+
 def test_experiments_are_told_to_claims_as_plain_data(config):
-    told = parameters.claims(read(config))
-    assert json.loads(json.dumps(told)) == told and told["works"] == ["heads", "sorting"]
-    language = Experiment(**told["experiments"]["language"])
+    experiments = told(config)
+    assert json.loads(json.dumps(experiments)) == experiments
+    language = Experiment(**experiments["language"])
     assert (language.text, language.code, language.layers) == ("mixture", "code", 2)
     assert language.steps == 6500 and language.settings["refinement"]["distribution"] == "code"
 
 
 def test_published_scale_measures_the_text_that_claims_call_that_of_training():
     study = read(defaults.load(["config/paper.yaml"]))
-    assert parameters.claims(study)["experiments"]["language"]["text"] == "pile"
+    assert told(study)["language"]["text"] == "pile"
 
 
 def test_text_of_claims_is_the_one_trained_on_wherever_it_stands_among_those_measured(config):
     config["experiments"]["language"]["distributions"] = ["english", "code", "mixture", "one_layer"]
-    assert parameters.claims(read(config))["experiments"]["language"]["text"] == "mixture"
+    assert told(config)["language"]["text"] == "mixture"
 
 
 def test_code_of_claims_is_that_of_other_sections_where_there_is_no_refinement(config):
     config["experiments"]["language"]["refinement"] = None
-    assert parameters.claims(read(config))["experiments"]["language"]["code"] == "code"
+    assert told(config)["language"]["code"] == "code"
 
 
 def test_compared_experiments_are_told_the_shortest_training_of_their_task(config):
     config["experiments"]["sort_1head"] |= {"training": {"steps": 3000}}
-    told = parameters.claims(read(config))["experiments"]
-    assert told["sort_1head"]["shortest"] == told["sort_2head_baseline"]["shortest"] == 3000
-    assert told["sort_2head_baseline"]["steps"] == 4000
+    experiments = told(config)
+    assert experiments["sort_1head"]["shortest"] == experiments["sort_2head_baseline"]["shortest"] == 3000
+    assert experiments["sort_2head_baseline"]["steps"] == 4000

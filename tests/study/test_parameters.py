@@ -1,47 +1,96 @@
-import json
+"""What each script is told, of the default study and of small changes of it."""
+
+import inspect
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from snakemake.io import get_wildcard_names
 
-from rllc.study.parameters import as_json, compute, segment
+from rllc.job_settings.file import as_text, read_settings
+from rllc.study import parameters
+from rllc.study.datasets import datasets, measured
+from rllc.study.measures.table import ANALYSES
+from rllc.study.parameters import compute, import_checkpoints, measure, train
 from rllc.study.reading import read
-
-TEXT = st.text(st.sampled_from('ab{}"\\ ,:$_')) | st.text()
-
-
-@given(st.dictionaries(TEXT, TEXT | st.lists(TEXT) | st.integers()))
-def test_braces_in_texts_are_no_wildcards_of_snakemake(value):
-    assert json.loads(as_json(value)) == value
-    assert get_wildcard_names(as_json(value)) == set()
+from rllc.study.steps import chunks
 
 
-def test_texts_without_braces_stay_as_they_were():
-    value = {"a": ["b", {"c": 1.5}], "d": 'e "f" \\'}
-    assert as_json(value) == json.dumps(value)
+def told(study):
+    """Everything that the jobs of a study are told, but for the files of figures and claims."""
+    for entry in study.distributions.values():
+        if entry.source in ("installed", "files"):
+            yield parameters.read_corpus(entry)
+        elif entry.source == "mixture":
+            yield parameters.mix_corpora(study, entry, {part: f"{part}.json" for part in entry.weights})
+    for name, experiment in study.experiments.items():
+        made = measured(experiment)
+        for start, chunk in chunks(experiment).items():
+            yield train(study, name, 0, start)
+            for each in made.values():
+                yield measure(study, name, each, 0, chunk)
+        for dataset, each in made.items():
+            yield parameters.gather(study, experiment, dataset, each.row, ["a.nc"], {})
+        for row in ANALYSES:
+            if row.name in datasets(experiment):
+                yield parameters.analyse(study, experiment, row, {"llc": "llc.nc"})
+
+
+def test_settings_of_every_job_come_back_from_their_file_as_they_were(config, tmp_path):
+    """As JSON they are the same text again, so that nothing is read as another number."""
+    seen, file = set(), tmp_path / "settings.json"
+    for settings in told(read(config)):
+        file.write_text(as_text(settings))
+        assert as_text(read_settings(file, type(settings))) == as_text(settings)
+        seen.add(type(settings).__name__)
+    assert seen == {"ReadCorpus", "MixCorpora", "Train", "Measure", "Gather", "Analyse"}
+
+
+def test_keywords_are_those_of_the_functions_that_get_them(config):
+    """A misnamed one would end a job after its inputs were made."""
+    for settings in told(read(config)):
+        for name in ("kernel", "analysis"):
+            if hasattr(settings, name):
+                function = getattr(settings, name).load()
+                beside = {"random_seed": 0} if name == "analysis" else {}
+                inspect.signature(function).bind("data", **settings.keywords, **beside)
+
+
+def test_streams_are_of_the_seed_or_the_same_for_all_as_the_measure_says(config):
+    study = read(config)
+    made, chunk = measured(study.experiments["language"]), [0]
+    for each in made.values():
+        streams = {measure(study, "language", each, seed, chunk).stream for seed in (0, 1)}
+        assert len(streams) == (2 if each.row.stream and each.row.stream_of_seed else 1), each.row.name
+        assert (streams == {0}) == (not each.row.stream)
+    assert train(study, "language", 0, 0).stream != train(study, "language", 1, 0).stream
 
 
 def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):
     config["compute"] |= {"device": "cuda", "precision": "bf16", "gpu_jobs": ["train"]}
     study = read(config)
-    assert [compute(study, rule)["device"] for rule in ("train", "heads")] == ["cuda", "cpu"]
-    assert [compute(study, rule)["precision"] for rule in ("train", "heads")] == ["bf16", "fp32"]
+    assert [compute(study, rule).device for rule in ("train", "heads")] == ["cuda", "cpu"]
+    assert [compute(study, rule).precision for rule in ("train", "heads")] == ["bf16", "fp32"]
     config["compute"] |= {"device": "cpu"}
-    assert [compute(read(config), rule)["precision"] for rule in ("train", "heads")] == ["bf16", "tf32"]
+    assert [compute(read(config), rule).precision for rule in ("train", "heads")] == ["bf16", "tf32"]
 
 
-@pytest.mark.parametrize(("schedule", "of"), [("constant", [1150, 6500]), ("linear", [6500, 6500])])
-def test_a_segment_ends_where_the_rate_says(chunked, schedule, of):
+@pytest.mark.parametrize(("schedule", "length"), [("constant", [1150, 6500]), ("linear", [6500, 6500])])
+def test_segment_ends_where_the_rate_says(chunked, schedule, length):
     """Where it is constant a longer training runs no earlier segment again."""
     chunked["experiments"]["language"]["training"]["schedule"] = schedule
     study = read(chunked)
-    parts = [segment(study, "language", start) for start in (0, 1250)]
-    assert [(part["chunk"][-1], part["of"]) for part in parts] == [(1150, of[0]), (6500, of[1])]
-    assert {(part["experiment"], part["context"]) for part in parts} == {("language", 128)}
+    parts = [train(study, "language", 0, start) for start in (0, 1250)]
+    assert [(part.chunk[-1], part.length) for part in parts] == [(1150, length[0]), (6500, length[1])]
+    assert {(part.experiment, part.context) for part in parts} == {("language", 128)}
 
 
-def test_a_segment_of_imported_checkpoints_trains_nothing(config, tmp_path):
+def test_how_often_a_state_is_kept_is_no_setting_of_a_training(config):
+    """No weight depends on it, so it makes no training stale."""
+    before = as_text(train(read(config), "language", 0, 0))
+    config["experiments"]["language"]["training"]["keep_state_every"] += 1
+    assert as_text(train(read(config), "language", 0, 0)) == before
+
+
+def test_chunk_of_imported_checkpoints_is_those_of_the_folder(config, tmp_path):
     for step in (0, 7):
         (tmp_path / f"step_{step}.pt").touch()
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
@@ -49,4 +98,6 @@ def test_a_segment_of_imported_checkpoints_trains_nothing(config, tmp_path):
         "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None, "classification": None,
         "hessian_rank": None,
     }  # fmt: skip
-    assert segment(read(config), "theirs", 0) == {"experiment": "theirs", "chunk": [0, 7], "context": 128}
+    found = import_checkpoints(read(config), "theirs", 0, 0)
+    assert (found.folder, found.chunk) == (Path(tmp_path), [0, 7])
+    assert found.model["family"] == "attention_only"

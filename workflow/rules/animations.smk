@@ -23,16 +23,11 @@ rule animate:
         **fixed(megabytes=1500),
     params:
         code=lambda w: code("animate", entry(w).draws),
-        function=lambda w: entry(w).draws,
-        names=lambda w: as_json({"datasets": list(drawn(w))}),
-        options=lambda w: as_json(declared(w).options),
-        rate=lambda w: declared(w).rate,
-        datasets=listed("datasets"),
+        settings=told(lambda w: Animate(**drawing(w, drawn(w)), rate=declared(w).rate)),
     message:
         "animating {wildcards.animation}"
     shell:
         command(
             "animate",
-            params="function names options rate datasets",
             output="gif",
         )

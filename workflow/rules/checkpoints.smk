@@ -30,14 +30,9 @@ rule train:
         **forecasted("train"),
     params:
         code=code_of_experiment("train", training_functions),
-        family=family,
-        generator=training_generator,
-        model=model_of,
-        initial=lambda wildcards: as_json(experiment(wildcards).initial.model_dump()),
-        training=lambda wildcards: as_json(parameters.training(experiment(wildcards))),
-        steps=segment,
-        compute=compute("train"),
-        stream=stream("training"),
+        settings=told(
+            lambda w: parameters.train(STUDY, w.experiment, int(w.seed), int(w.start))
+        ),
         keep_every=state_kept_every,
     message:
         "training {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
@@ -46,7 +41,7 @@ rule train:
             "train",
             input="blocks previous",
             wildcards="seed",
-            params="family generator model initial training compute steps stream keep_every",
+            params="keep_every",
             output="checkpoints",
             watch=True,
         )
@@ -55,7 +50,7 @@ rule train:
 rule training_loss:
     """The loss of every update, of all seeds."""
     input:
-        checkpoints=last_checkpoints,
+        checkpoints=lambda wildcards: list(last_checkpoints(wildcards).values()),
     output:
         output=AT.dataset(name=TRAINING_LOSS),
     log:
@@ -71,14 +66,14 @@ rule training_loss:
         **fixed(megabytes=1000),
     params:
         code=code("training_loss"),
-        seeds=seeds_and_unit,
+        settings=told(
+            lambda w: TrainingLoss(last_checkpoints(w), TASKS[experiment(w).task].unit)
+        ),
     message:
         "training loss of {wildcards.experiment}"
     shell:
         command(
             "training_loss",
-            input="checkpoints",
-            params="seeds",
             output="output",
         )
 
@@ -101,15 +96,16 @@ rule import_checkpoints:
     params:
         code=code("import_checkpoints"),
         contents=lambda wildcards: CONTENTS.digest(imported(wildcards)),
-        folder=lambda wildcards: str(imported_from(wildcards)),
-        model=model_of,
-        steps=segment,
+        settings=told(
+            lambda w: parameters.import_checkpoints(
+                STUDY, w.experiment, int(w.seed), int(w.start)
+            )
+        ),
     message:
         "importing {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
     shell:
         command(
             "import_checkpoints",
             wildcards="seed",
-            params="folder model steps",
             output="checkpoints",
         )

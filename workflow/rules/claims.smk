@@ -8,15 +8,13 @@ THEIRS = sorted(
     (ROOT / "src/rllc/claims/data").glob("*.csv")
 )  # curves of the claimants
 
+CLAIMS_PAGE = NamedFunction("rllc.figures.claims_page:claims_page")
+
 
 rule judge:
     """Every claim on every experiment that it is about."""
     input:
-        datasets=[
-            AT.dataset(name, each)
-            for name, listed in JUDGED.items()
-            for each in listed
-        ],
+        datasets=[file for each in JUDGED.values() for file in each.values()],
         own=claims.files(STUDY),
     output:
         output=AT.claims(),
@@ -31,17 +29,13 @@ rule judge:
         **fixed(megabytes=2000, minutes=30),
     params:
         code=code("judge"),
-        claims=as_json(parameters.claims(STUDY)),
-        names=as_json({"datasets": JUDGED}),
+        settings=told(claims.judge(STUDY, JUDGED)),
         digests=CONTENTS.digest([*claims.files(STUDY), *THEIRS]),
-        datasets=listed("datasets"),
-        own=listed("own"),
     message:
         "judging the claims"
     shell:
         command(
             "judge",
-            params="claims names datasets own",
             output="output",
         )
 
@@ -67,16 +61,12 @@ rule claims_page:
     resources:
         **fixed(megabytes=1000),
     params:
-        code=code("write_page", "rllc.figures.claims_page:claims_page"),
-        function="rllc.figures.claims_page:claims_page",
-        names=as_json({"datasets": ["claims"]}),
-        options=as_json({}),
-        datasets=listed("claims"),
+        code=code("write_page", CLAIMS_PAGE),
+        settings=told(Draw(CLAIMS_PAGE, {"claims": AT.claims()}, {})),
     message:
         "writing claims.html"
     shell:
         command(
             "write_page",
-            params="function names options datasets",
             output="page",
         )

@@ -1,4 +1,4 @@
-"""What all rules share: the checked config, paths, fingerprints, threads, and jobs' resources."""
+"""What all rules share: the checked config, paths, fingerprints, settings of jobs, threads, and resources."""
 
 import sys
 from functools import cache, partial
@@ -20,13 +20,18 @@ from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
 from rllc.run.environment import forget_secrets, prepare
-from rllc.run.fingerprint import fingerprint
+from rllc.run.fingerprint import Source
 from rllc.run.held_out import scarce
-from rllc.run.long_settings import LongSettings
 from rllc.run.options import options
 from rllc.run.presence import missing_files
+from rllc.run.settings_files import SettingsFiles
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
+from rllc.job_settings.checkpoints import TrainingLoss
+from rllc.job_settings.figures import Animate, Draw
+from rllc.job_settings.functions import NamedFunction
+from rllc.job_settings.text import SummariseCorpora
+from rllc.job_settings.validation import Validate
 from rllc.seeds import derive
 from rllc.study import claims, parameters
 from rllc.study.datasets import (
@@ -34,16 +39,13 @@ from rllc.study.datasets import (
     TRAINING_LOSS,
     contexts,
     datasets,
-    distributions,
     is_text,
     measured,
     traced,
     trained_on,
     used_texts,
     validated,
-    words,
 )
-from rllc.study.families import family_of
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
@@ -51,8 +53,7 @@ from rllc.study.limits import minutes, on_gpu
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.steps import chunks, steps
-from rllc.study.study import work
-from rllc.study.tasks import GENERATORS, TASKS, settings as generator_settings
+from rllc.study.tasks import GENERATORS, TASKS
 
 ROOT = Path(workflow.basedir)
 
@@ -71,6 +72,7 @@ except (ConfigError, planned.Changed) as error:
     raise WorkflowError(str(error)) from None
 
 CODES = PLAN["codes"] if PLAN else {}
+SOURCE = Source(ROOT)
 
 # With --sdm conda; otherwise the running one. Snakemake takes braces in a path for wildcards.
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"
@@ -84,7 +86,7 @@ if problems:
 
 AT = Layout(STUDY.results)
 CONTENTS = Contents()  # of the user's own files
-LONG = LongSettings(writes=not workflow.is_main_process)
+SETTINGS = SettingsFiles(writes=not workflow.is_main_process)
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}
 CHUNKS = {name: chunks(entry) for name, entry in EXPERIMENTS.items()}
@@ -93,7 +95,10 @@ DATASETS = [
     AT.dataset(name, dataset) for name, listed in LISTED.items() for dataset in listed
 ]
 TEXTS = [name for name, entry in STUDY.distributions.items() if is_text(entry)]
-JUDGED = claims.judged(STUDY)
+JUDGED = {
+    name: {dataset: AT.dataset(name, dataset) for dataset in listed}
+    for name, listed in claims.judged(STUDY).items()
+}
 DATASETS += [AT.corpora()] if used_texts(STUDY) else []
 DATASETS += [AT.claims(), AT.claims_page()] if JUDGED else []
 VALIDATED = validated(STUDY)
@@ -139,29 +144,19 @@ def code(script, *functions):
     modules = [function.partition(":")[0] for function in functions if function]
     key = " ".join((script, *modules))
     if key not in CODES:
-        CODES[key] = fingerprint(f"workflow/scripts/{script}.py", *modules, root=ROOT)
+        CODES[key] = SOURCE.fingerprint(f"workflow/scripts/{script}.py", *modules)
     return CODES[key]
 
 
-def as_json(value):
-    """A setting as JSON; where that is too long for a command line, the file a job reads it from."""
-    return LONG.flag(parameters.as_json(value))
-
-
-def listed(name):
-    """The files of an input as a parameter, by the same rule. It is derived, so it starts no job again."""
-    return lambda wildcards, input: LONG.files(
-        [input[name]] if isinstance(input[name], str) else input[name]
-    )
+def told(settings):
+    """The file of what a job is told: of a function of the wildcards, or the same for all."""
+    if callable(settings):
+        return lambda wildcards: SETTINGS.name(settings(wildcards))
+    return SETTINGS.name(settings)
 
 
 def experiment(wildcards):
     return EXPERIMENTS[wildcards.experiment]
-
-
-def stream(purpose):
-    """The random stream of one seed's work, by what it is for."""
-    return lambda wildcards: derive(STUDY.seed, int(wildcards.seed), purpose)
 
 
 def fixed(megabytes=2000, minutes=10):
@@ -183,11 +178,6 @@ def forecasted(rule_name):
         ),
         "gpu": int(on_gpu(STUDY, rule_name)),
     }
-
-
-def compute(rule_name):
-    """Device, precision and threads of a rule."""
-    return as_json(parameters.compute(STUDY, rule_name))
 
 
 def about_to_run():

@@ -8,10 +8,14 @@ A text that is made again and is the same to the byte makes nothing below it sta
 """
 
 from rllc.study.local import tokenizer_files
-from rllc.study.texts import files, normalised, source, versions
+from rllc.study.texts import files, normalised
 
 READ_WITH = used_texts(STUDY)  # text -> the tokenizer it is read with
-CORPORA = list(READ_WITH)
+CORPORA = {name: AT.corpus().format(distribution=name) for name in READ_WITH}
+BLOCKS = {
+    name: AT.blocks().format(distribution=name, tokenizer=tokens)
+    for name, tokens in READ_WITH.items()
+}
 MIXED = [
     name for name, entry in STUDY.distributions.items() if entry.source == "mixture"
 ]
@@ -20,6 +24,14 @@ READ = [
     for name, entry in STUDY.distributions.items()
     if entry.source in ("installed", "files", "hub")
 ]
+
+
+def mixed(wildcards):
+    """The corpora of a mixture, by the order of their shares."""
+    return {
+        name: AT.corpus().format(distribution=name)
+        for name in normalised(distribution(wildcards).weights)
+    }
 
 
 rule read_corpus:
@@ -44,15 +56,12 @@ rule read_corpus:
     params:
         code=code("read_corpus"),
         contents=lambda wildcards: CONTENTS.digest(files(distribution(wildcards))),
-        source=lambda wildcards: as_json(source(distribution(wildcards))),
-        held_out=lambda wildcards: distribution(wildcards).held_out,
-        versions=lambda wildcards: as_json(versions(distribution(wildcards))),
+        settings=told(lambda wildcards: parameters.read_corpus(distribution(wildcards))),
     message:
         "reading {wildcards.distribution}"
     shell:
         command(
             "read_corpus",
-            params="source held_out versions",
             output="corpus",
             watch=True,
         )
@@ -61,10 +70,7 @@ rule read_corpus:
 rule mix_corpora:
     """Several distributions, interleaved by share of characters."""
     input:
-        parts=lambda wildcards: expand(
-            AT.corpus(),
-            distribution=list(normalised(distribution(wildcards).weights)),
-        ),
+        parts=lambda wildcards: list(mixed(wildcards).values()),
     output:
         corpus=AT.corpus(),
     log:
@@ -79,15 +85,16 @@ rule mix_corpora:
         **forecasted("mix_corpora"),
     params:
         code=code("mix_corpora"),
-        weights=lambda wildcards: as_json(normalised(distribution(wildcards).weights)),
-        stream=derive(STUDY.seed, "mixture"),
-        parts=listed("parts"),
+        settings=told(
+            lambda wildcards: parameters.mix_corpora(
+                STUDY, distribution(wildcards), mixed(wildcards)
+            )
+        ),
     message:
         "mixing {wildcards.distribution}"
     shell:
         command(
             "mix_corpora",
-            params="weights stream parts",
             output="corpus",
         )
 
@@ -116,15 +123,13 @@ rule make_tokenizer:
         contents=lambda wildcards: CONTENTS.digest(
             tokenizer_files(tokenizer(wildcards))
         ),
-        pretrained=lambda wildcards: tokenizer(wildcards).pretrained or "",
-        vocabulary=lambda wildcards: tokenizer(wildcards).vocabulary,
+        settings=told(lambda wildcards: parameters.make_tokenizer(tokenizer(wildcards))),
     message:
         "making tokenizer {wildcards.tokenizer}"
     shell:
         command(
             "make_tokenizer",
             input="corpus",
-            params="pretrained vocabulary",
             output="output",
         )
 
@@ -153,17 +158,15 @@ rule make_blocks:
         **forecasted("make_blocks"),
     params:
         code=code("make_blocks"),
-        settings=lambda wildcards: as_json(
-            tokenizer(wildcards).model_dump(exclude={"corpus", "pretrained"})
+        settings=told(
+            lambda wildcards: parameters.make_blocks(STUDY, tokenizer(wildcards))
         ),
-        stream=derive(STUDY.seed, "blocks"),
     message:
         "tokenizing {wildcards.distribution}"
     shell:
         command(
             "make_blocks",
             input="corpus tokenizer trained_on",
-            params="settings stream",
             output="blocks",
             watch=True,
         )
@@ -172,11 +175,8 @@ rule make_blocks:
 rule summarise_corpora:
     """How much text there is of every distribution, and how predictable it is."""
     input:
-        corpora=expand(AT.corpus(), distribution=CORPORA),
-        blocks=[
-            AT.blocks().format(distribution=d, tokenizer=t)
-            for d, t in READ_WITH.items()
-        ],
+        corpora=list(CORPORA.values()),
+        blocks=list(BLOCKS.values()),
     output:
         output=AT.corpora(),
     log:
@@ -190,15 +190,15 @@ rule summarise_corpora:
         **fixed(),
     params:
         code=code("summarise_corpora"),
-        labels=as_json(parameters.labels(STUDY, CORPORA)),
-        tokenizers=as_json(READ_WITH),
-        corpora=listed("corpora"),
-        blocks=listed("blocks"),
+        settings=told(
+            SummariseCorpora(
+                parameters.labels(STUDY, CORPORA), CORPORA, READ_WITH, BLOCKS
+            )
+        ),
     message:
         "summarising all distributions of text"
     shell:
         command(
             "summarise_corpora",
-            params="labels tokenizers corpora blocks",
             output="output",
         )

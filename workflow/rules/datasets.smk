@@ -24,17 +24,12 @@ rule gather:
         **fixed(),
     params:
         code=lambda w: code("gather", added_by(w)),
-        labels=label_of,
-        row=variables_of,
-        finish=added_by,
-        whole=as_json({}),
-        parts=listed("parts"),
+        settings=told(lambda w: gathering(w, parts_of(w))),
     message:
         "gathering {wildcards.experiment}/{wildcards.dataset}.nc"
     shell:
         command(
             "gather",
-            params="labels row finish whole parts",
             output="output",
         )
 
@@ -61,23 +56,11 @@ for row in ANALYSES:
             **fixed(megabytes=row.megabytes, minutes=15),
         params:
             code=code("analyse", row.function),
-            analysis=row.function,
-            names=names_for(row),
-            settings=settings_of(row),
-            words=as_json(
-                {
-                    name: variable[:2]
-                    for name, variable in row.variables.items()
-                    if variable.long_name
-                }
-            ),
-            stream=derive(STUDY.seed, row.stream) % 2**32 if row.stream else 0,
-            datasets=listed("datasets"),
+            settings=told(analysing(row)),
         message:
             f"{row.name} of {{wildcards.experiment}}: {row.about}"
         shell:
             command(
                 "analyse",
-                params="analysis names settings words stream datasets",
                 output="output",
             )

@@ -38,6 +38,15 @@ def drawn(wildcards):
     }
 
 
+def drawing(wildcards, datasets):
+    """What draws a figure or an animation of these datasets, and its options."""
+    return {
+        "function": NamedFunction(entry(wildcards).draws),
+        "datasets": datasets,
+        "options": declared(wildcards).options,
+    }
+
+
 def page_inputs(wildcards):
     """Datasets that a page needs, and those it uses where the experiment makes them."""
     name, row = wildcards.experiment, PAGES[wildcards.page]
@@ -70,7 +79,7 @@ def labels_of_whole(wildcards):
     coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
     if made.row.per_distribution:
         coords["distribution"] = made.distributions
-    return as_json(coords)
+    return coords
 
 
 def finished_datasets(name):

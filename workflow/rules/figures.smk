@@ -32,15 +32,11 @@ rule draw:
         **fixed(megabytes=1000),
     params:
         code=lambda wildcards: code("draw", entry(wildcards).draws),
-        function=lambda wildcards: entry(wildcards).draws,
-        names=lambda wildcards: as_json({"datasets": list(drawn(wildcards))}),
-        options=lambda wildcards: as_json(declared(wildcards).options),
-        datasets=listed("datasets"),
+        settings=told(lambda wildcards: Draw(**drawing(wildcards, drawn(wildcards)))),
     message:
         "drawing {wildcards.figure}"
     shell:
         command(
             "draw",
-            params="function names options datasets",
             output="png pdf data caption",
         )

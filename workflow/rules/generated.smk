@@ -20,19 +20,14 @@ rule generate_blocks:
     resources:
         **forecasted("generate_blocks"),
     params:
-        code=lambda w: code("generate_blocks", generator(w)),
-        generator=generator,
-        settings=lambda w: as_json(generator_settings(distribution(w), tokenizer(w))),
-        train=lambda w: (
-            "" if tokenizer(w).train_blocks is None else tokenizer(w).train_blocks
+        code=lambda w: code("generate_blocks", GENERATORS[distribution(w).source]),
+        settings=told(
+            lambda w: parameters.generate_blocks(STUDY, distribution(w), tokenizer(w))
         ),
-        held_out=lambda w: tokenizer(w).held_out_blocks,
-        stream=derive(STUDY.seed, "lists"),  # named after the first such task
     message:
         "making {wildcards.tokenizer}, {wildcards.distribution}"
     shell:
         command(
             "generate_blocks",
-            params="generator settings train held_out stream",
             output="blocks",
         )

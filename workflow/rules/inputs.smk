@@ -19,11 +19,6 @@ def tokenizer(wildcards):
 # --- functions that scripts are told by their path
 
 
-def family(wildcards):
-    """What builds the model of an experiment, `module:function`."""
-    return family_of(experiment(wildcards).model).model
-
-
 def code_of_experiment(script, functions_of):
     """Fingerprint of a script that calls functions by their path, which an experiment chooses."""
     for name in EXPERIMENTS:  # a job of a cluster reads the fingerprints of the plan
@@ -33,32 +28,18 @@ def code_of_experiment(script, functions_of):
 
 def functions_of(row):
     """The functions that a job of a measure calls by their path."""
-    return lambda wildcards: [row.kernel, family(wildcards)]
-
-
-def generator(wildcards):
-    """What makes the data of a generated distribution, `module:function`."""
-    return GENERATORS[distribution(wildcards).source]
+    return lambda wildcards: [row.kernel, parameters.family(experiment(wildcards))]
 
 
 for path in GENERATORS.values():
     code("generate_blocks", path)
 
 
-def training_generator(wildcards):
-    """What makes the minibatches of a training, where they are not read; else nothing."""
-    training, tokens = (
-        experiment(wildcards).training,
-        STUDY.tokenizers[experiment(wildcards).tokenizer],
-    )
-    if training is None or tokens.train_blocks is not None:
-        return ""
-    return GENERATORS[STUDY.distributions[training.distribution].source]
-
-
 def training_functions(wildcards):
     """The functions that a training calls by their path."""
-    return [family(wildcards), training_generator(wildcards)]
+    own = experiment(wildcards)
+    generator = parameters.training_generator(STUDY, own)
+    return [parameters.family(own), *([generator] if generator else [])]
 
 
 # --- checkpoints
@@ -83,19 +64,15 @@ def blocks_for(wildcards, distribution):
 
 
 def last_checkpoints(wildcards):
-    """Manifest of the last chunk of checkpoints of every seed."""
-    return expand(
-        AT.checkpoints(),
-        experiment=wildcards.experiment,
-        seed=experiment(wildcards).seeds,
-        start=list(CHUNKS[wildcards.experiment])[-1],
-    )
-
-
-def seeds_and_unit(wildcards):
-    """The seeds of an experiment, and the unit of its task's losses."""
-    own = experiment(wildcards)
-    return as_json({"seeds": list(own.seeds), "unit": TASKS[own.task].unit})
+    """Seed -> manifest of its last chunk of checkpoints."""
+    return {
+        seed: AT.checkpoints().format(
+            experiment=wildcards.experiment,
+            seed=seed,
+            start=list(CHUNKS[wildcards.experiment])[-1],
+        )
+        for seed in experiment(wildcards).seeds
+    }
 
 
 def imported_from(wildcards):
@@ -113,18 +90,6 @@ def imported(wildcards):
     ]
 
 
-def model_of(wildcards):
-    """The facts of an experiment's model."""
-    return as_json(parameters.model(STUDY, experiment(wildcards)))
-
-
-def segment(wildcards):
-    """The checkpoints of a chunk, and the length of the training that it is of."""
-    return as_json(
-        parameters.segment(STUDY, wildcards.experiment, int(wildcards.start))
-    )
-
-
 def state_kept_every(wildcards, input):
     """Steps from which a killed training resumes: no weight depends on it.
 
@@ -136,29 +101,11 @@ def state_kept_every(wildcards, input):
 # --- measures
 
 
-def steps_of(wildcards):
-    """The checkpoints of a chunk that a measure takes: all, or those that its section lists."""
-    chunk = CHUNKS[wildcards.experiment][int(wildcards.start)]
-    return MEASURED[wildcards.experiment][wildcards.dataset].among(chunk)
-
-
-def settings_of(row):
-    """What a kernel or an analysis is told, as plain data."""
-
-    def settings(wildcards):
-        section, at = row.declared(experiment(wildcards)), []
-        if row in MEASURES:
-            section, at = section[wildcards.dataset], steps_of(wildcards)
-        return as_json(row.settings(work(STUDY, experiment(wildcards), section, at)))
-
-    return settings
-
-
-def stream_of(row):
-    """The measure's random stream: of each seed, or one for all; 0 where nothing is random but the batches."""
-    if not row.stream:
-        return 0
-    return stream(row.stream) if row.stream_of_seed else derive(STUDY.seed, row.stream)
+def measuring(wildcards):
+    """What a job of a measure is told."""
+    name, start = wildcards.experiment, int(wildcards.start)
+    made, chunk = MEASURED[name][wildcards.dataset], CHUNKS[name][start]
+    return parameters.measure(STUDY, name, made, int(wildcards.seed), chunk)
 
 
 def blocks_of(row):
@@ -168,11 +115,6 @@ def blocks_of(row):
     if not row.per_distribution:
         return []
     return lambda w: blocks_for(w, contexts(STUDY, w.distribution))
-
-
-def side_of(row):
-    """Which side of the blocks is read."""
-    return (lambda w: named_contexts(row, w)[1]) if row.contexts else "held_out"
 
 
 def named_contexts(row, wildcards):
@@ -231,16 +173,6 @@ def message_of(row):
     return f"{row.name} ({{wildcards.dataset}}) of {of}{where}, from step {{wildcards.start}}"
 
 
-def labels(*names):
-    """The coordinates that a part gets."""
-    return lambda wildcards: as_json(
-        {
-            name: int(wildcards[name]) if name == "seed" else wildcards[name]
-            for name in names
-        }
-    )
-
-
 # --- datasets
 
 
@@ -264,24 +196,26 @@ def parts_of(wildcards):
 
 
 def read_by(row):
-    """The datasets that an analysis is made of, in one experiment."""
+    """The datasets that an analysis is made of, in one experiment: name -> file."""
 
-    def names(wildcards):
-        listed = LISTED[wildcards.experiment]
-        used = [name for use in row.uses for name in listed if fnmatch(name, use)]
-        return [*row.reads, *used]
+    def read(wildcards):
+        name = wildcards.experiment
+        used = [d for use in row.uses for d in LISTED[name] if fnmatch(d, use)]
+        return {dataset: AT.dataset(name, dataset) for dataset in (*row.reads, *used)}
 
-    return names
+    return read
 
 
 def files_read_by(row):
     """Their files."""
-    return lambda w: [AT.dataset(w.experiment, name) for name in read_by(row)(w)]
+    reads = read_by(row)
+    return lambda wildcards: list(reads(wildcards).values())
 
 
-def names_for(row):
-    """What the analysis calls them, and its settings."""
-    return lambda w: as_json({"datasets": read_by(row)(w), "attribute": row.name})
+def analysing(row):
+    """What a job of an analysis is told."""
+    reads = read_by(row)
+    return lambda w: parameters.analyse(STUDY, experiment(w), row, reads(w))
 
 
 def row_of(wildcards):
@@ -290,37 +224,14 @@ def row_of(wildcards):
     return made and made.row
 
 
-def variables_of(wildcards):
-    """What a dataset's variables are called, and the settings of what is added at the end."""
-    row, finish = row_of(wildcards), finish_of(wildcards)
-    settings = (
-        {finish.name: finish.keywords(experiment(wildcards))}
-        if finish and finish.section
-        else {}
-    )
-    return as_json(
-        {
-            "variables": words(experiment(wildcards), row) if row else {},
-            "traces": row is None,
-            "settings": settings,
-        }
-    )
-
-
-def finish_of(wildcards):
-    """What is added to a dataset when it is gathered; None where nothing is."""
-    row = row_of(wildcards)
-    if row is None or row.finish is None or not row.finish.asked(experiment(wildcards)):
-        return None
-    return row.finish
+def gathering(wildcards, parts, whole=None):
+    """What a job that gathers a dataset of these parts is told."""
+    row, name = row_of(wildcards), wildcards.dataset
+    own = experiment(wildcards)
+    return parameters.gather(STUDY, own, name, row, parts, whole or {})
 
 
 def added_by(wildcards):
-    """The function of what is added to a dataset, "" where nothing is."""
-    return getattr(finish_of(wildcards), "function", "")
-
-
-def label_of(wildcards):
-    """Names in figures of a dataset's distributions, in config order."""
-    held = distributions(experiment(wildcards), wildcards.dataset)
-    return as_json(parameters.labels(STUDY, held))
+    """The function of what is added to a dataset when it is gathered; "" where nothing is."""
+    row, own = row_of(wildcards), experiment(wildcards)
+    return row.finish.function if row and row.finish and row.finish.asked(own) else ""

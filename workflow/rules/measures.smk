@@ -5,8 +5,6 @@ a model's predictions) and makes one part under `<experiment>/parts/`. Heads, ch
 job. Weight refinement is the kind of component, data refinement the distribution.
 """
 
-BATCH_STREAM = derive(STUDY.seed, "batches")
-
 for row in MEASURES:
     cells = ("distribution", "seed") if row.per_distribution else ("seed",)
 
@@ -35,22 +33,15 @@ for row in MEASURES:
             **forecasted(row.name),
         params:
             code=code_of_experiment("measure", functions_of(row)),
-            family=family,
-            kernel=row.kernel,
-            settings=settings_of(row),
-            attribute=row.attribute,
-            steps=steps_of,
-            compute=compute(row.name),
-            labels=labels(*cells),
-            side=side_of(row),
-            stream=stream_of(row),
-            batch_stream=BATCH_STREAM if row.per_distribution else 0,
+            settings=told(measuring),
+            distribution=lambda wildcards: wildcards.get("distribution", ""),
         message:
             message_of(row)
         shell:
             command(
                 "measure",
                 input="checkpoints blocks teacher tokenizer after",
-                params="family kernel settings attribute steps compute labels side stream batch_stream",
+                wildcards="seed",
+                params="distribution",
                 output="output",
             )

@@ -26,17 +26,17 @@ rule page:
         **fixed(megabytes=1000),
     params:
         code=lambda wildcards: code("write_page", PAGES[wildcards.page].draws),
-        function=lambda wildcards: PAGES[wildcards.page].draws,
-        names=lambda wildcards: as_json({"datasets": list(page_inputs(wildcards))}),
-        options=lambda wildcards: as_json(
-            {"title": experiment(wildcards).label or wildcards.experiment}
+        settings=told(
+            lambda wildcards: Draw(
+                NamedFunction(PAGES[wildcards.page].draws),
+                page_inputs(wildcards),
+                {"title": experiment(wildcards).label or wildcards.experiment},
+            )
         ),
-        datasets=listed("datasets"),
     message:
         "writing {wildcards.experiment}/{wildcards.page}.html"
     shell:
         command(
             "write_page",
-            params="function names options datasets",
             output="page",
         )

@@ -20,7 +20,7 @@ use rule gather as gather_partial with:
     log:
         AT.log("gather_partial", "experiment", "dataset"),
     params:
-        whole=labels_of_whole,
+        settings=told(lambda w: gathering(w, finished_parts(w), labels_of_whole(w))),
     message:
         "gathering what is finished of {wildcards.experiment}/{wildcards.dataset}.nc"
 
@@ -36,6 +36,6 @@ use rule draw as draw_partial with:
     log:
         AT.log("draw_partial", "figure"),
     params:
-        names=lambda wildcards: as_json({"datasets": list(finished_inputs(wildcards))}),
+        settings=told(lambda w: Draw(**drawing(w, finished_inputs(w)))),
     message:
         "drawing what is finished of {wildcards.figure}"

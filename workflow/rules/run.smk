@@ -86,7 +86,7 @@ onstart:
         raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == "slurm"
     planned.keep(config, CODES, root=ROOT)
-    LONG.write()
+    SETTINGS.write(job.params.settings for job in jobs if job.output)
     try:
         if on_slurm:
             slurm.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])

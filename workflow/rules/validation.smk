@@ -28,16 +28,17 @@ rule validate:
         **forecasted("validate"),
     params:
         code=code("validate"),
-        setting=lambda wildcards: as_json(
-            getattr(STUDY.validation, wildcards.family).model_dump()
+        settings=told(
+            lambda wildcards: Validate(
+                getattr(STUDY.validation, wildcards.family).model_dump(),
+                derive(STUDY.seed, "validation"),
+            )
         ),
-        stream=derive(STUDY.seed, "validation"),
     message:
         "validating the estimator: {wildcards.family}"
     shell:
         command(
             "validate",
             wildcards="family",
-            params="setting stream",
             output="output",
         )

@@ -4,16 +4,18 @@ from pathlib import Path
 
 from rllc.job.segments import weights_file
 from rllc.job.stage import run
+from rllc.job_settings.checkpoints import ImportCheckpoints
 from rllc.store import manifest
 from rllc.store.checkpoints import save
 from rllc.store.imported import imported_run
 
 
-def main(folder: Path, model: dict, steps: dict, seed: int, checkpoints: Path) -> None:
+def main(settings: ImportCheckpoints, seed: int, checkpoints: Path) -> None:
     """Convert the state dicts of one chunk; nothing is trained, no pickled code is run."""
-    found = imported_run(folder, model=model, steps=steps["chunk"])
+    model = settings.model
+    found = imported_run(settings.folder, model=model, steps=settings.chunk)
     entries = []
-    for step in steps["chunk"]:
+    for step in settings.chunk:
         file = weights_file(checkpoints.parent, step)
         save(found.weights(step), file, {"model": model, "step": step, "seed": seed})
         entries.append(manifest.file_entry(file, step=step))

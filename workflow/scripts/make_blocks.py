@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rllc.job.stage import log, run
+from rllc.job_settings.text import MakeBlocks
 from rllc.store.blocks import held_out, write_blocks
 from rllc.store.documents import read_documents
 from rllc.tasks.arrow import read_manifest
@@ -11,20 +12,19 @@ from rllc.tasks.language import tokenizer as tokenizers
 from rllc.tasks.language.blocks import blocks as cut
 
 
-def main(
-    corpus: Path, tokenizer: Path, trained_on: list[Path], settings: dict, stream: int, blocks: Path
-) -> None:
+def main(settings: MakeBlocks, corpus: Path, tokenizer: Path, trained_on: list[Path], blocks: Path) -> None:
     """Tokenize documents into blocks of one context each; no held-out document was trained on."""
     table = documents.never_trained_on(read_documents(corpus), map(read_documents, trained_on))
-    encoder = tokenizers.load(tokenizer)
-    of = {"context": settings["context"], "vocabulary_size": settings["vocabulary"], "seed": stream}
+    encoder, vocabulary = tokenizers.load(tokenizer), settings.vocabulary
+    limits = {"train": settings.train_blocks, "held_out": settings.held_out_blocks}
+    of = {"context": settings.context, "vocabulary_size": vocabulary, "seed": settings.stream}
     sides = (
-        (side, cut(table, encoder, held_out=side == "held_out", limit=settings[f"{side}_blocks"], **of))
-        for side in ("train", "held_out")
+        (side, cut(table, encoder, held_out=side == "held_out", limit=limit, **of))
+        for side, limit in limits.items()
     )
     about = read_manifest(table)
     text = {"read": about["documents"], "source": about.get("source", "mixture")}
-    write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=settings["vocabulary"], text=text)
+    write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=vocabulary, text=text)
     held = held_out(blocks)
     log.info(
         "%s: documents %d, held out and used %d (%d tokens, different contexts %d)",

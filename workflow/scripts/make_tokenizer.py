@@ -3,17 +3,18 @@
 from pathlib import Path
 
 from rllc.job.stage import run
+from rllc.job_settings.text import MakeTokenizer
 from rllc.store.documents import read_documents
 from rllc.store.whole import whole
 from rllc.tasks.language import tokenizer
 
 
-def main(corpus: Path | None, pretrained: str | None, vocabulary: int, output: Path) -> None:
+def main(settings: MakeTokenizer, corpus: Path | None, output: Path) -> None:
     """Train a byte-level BPE on a corpus' training documents, or take a named tokenizer."""
     if corpus is None:
-        made = tokenizer.pretrained(pretrained)
+        made = tokenizer.pretrained(settings.pretrained)
     else:
-        made = tokenizer.train(read_documents(corpus), vocabulary_size=vocabulary)
+        made = tokenizer.train(read_documents(corpus), vocabulary_size=settings.vocabulary)
     with whole(output) as temporary:
         tokenizer.save(made, temporary)
 

@@ -1,15 +1,15 @@
 """One measure of every checkpoint of a chunk: one seed and, where it has any, one distribution."""
 
-from collections.abc import Callable
-
-from rllc.job.measuring import Measuring
+from rllc.job.measuring import Files, Measuring
 from rllc.job.stage import run
+from rllc.job_settings.measures import Measure
 
 
-def main(job: Measuring, kernel: Callable, settings: dict, attribute: str, steps: list[int]) -> None:
-    """Call the kernel; results record its settings as ``attribute``."""
-    measure = kernel(job, **settings)
-    job.write(measure, steps=steps, **{attribute: settings})
+def main(settings: Measure, files: Files, seed: int, distribution: str | None, code: str) -> None:
+    """Call the kernel; results record its keywords."""
+    job = Measuring(settings, files, seed, distribution, code)
+    measure = settings.kernel.load()(job, **settings.keywords)
+    job.write(measure, steps=settings.steps, **{settings.attribute: settings.keywords})
 
 
 if __name__ == "__main__":

@@ -3,20 +3,22 @@
 from pathlib import Path
 
 from rllc.job.stage import log, run
+from rllc.job_settings.text import ReadCorpus
 from rllc.store.documents import write_documents
 from rllc.tasks.language import documents, sources
 
 FEW = 5  # held-out documents, whose own contents would be what an estimate is of
 
 
-def main(source: dict, held_out: float, versions: dict, corpus: Path) -> None:
+def main(settings: ReadCorpus, corpus: Path) -> None:
     """Read a source of text, split it by document hash, and write it as an Arrow table with a manifest."""
-    kind = source.pop("source")
-    about = {"source": kind, "settings": source}  # no versions: equal text has an equal manifest
-    if versions:
-        log.info("read from %s", ", ".join(f"{name} {version}" for name, version in versions.items()))
+    kind, keywords, held_out = settings.kind, settings.keywords, settings.held_out
+    about = {"source": kind, "settings": keywords}  # no versions: equal text has an equal manifest
+    if settings.versions:
+        read_from = ", ".join(f"{name} {version}" for name, version in settings.versions.items())
+        log.info("read from %s", read_from)
     try:
-        table = documents.collect(sources.read(kind, **source), held_out_fraction=held_out, about=about)
+        table = documents.collect(sources.read(kind, **keywords), held_out_fraction=held_out, about=about)
     except ValueError as error:
         raise ValueError(f"distributions.{corpus.stem}: {error}") from error
     text = documents.manifest(table, **about)

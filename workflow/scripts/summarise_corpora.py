@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rllc.job.stage import run
+from rllc.job_settings.text import SummariseCorpora
 from rllc.store import manifest
 from rllc.store.blocks import read_blocks
 from rllc.store.datasets import write_dataset
@@ -11,19 +12,17 @@ from rllc.store.provenance import attributes, stamp
 from rllc.tasks.language.summary import corpus_summary
 
 
-def main(
-    corpora: list[Path], blocks: list[Path], labels: dict, tokenizers: dict, code: str, output: Path
-) -> None:
+def main(settings: SummariseCorpora, code: str, output: Path) -> None:
     """One dataset over all distributions of text: documents, tokens, entropy, repetition."""
-    documents = {name: read_documents(file) for name, file in zip(labels, corpora, strict=True)}
+    documents = {name: read_documents(file) for name, file in settings.corpora.items()}
     sides = (
-        {name: read_blocks(file, side) for name, file in zip(labels, blocks, strict=True)}
+        {name: read_blocks(file, side) for name, file in settings.blocks.items()}
         for side in ("train", "held_out")
     )
     summary = corpus_summary(documents, *sides)
-    summary = summary.assign_coords(distribution_label=("distribution", list(labels.values())))
-    inputs = {name: manifest.sha256(file) for name, file in zip(labels, corpora, strict=True)}
-    facts = attributes(code=code, tokenizers=tokenizers, inputs=inputs)
+    summary = summary.assign_coords(distribution_label=("distribution", list(settings.labels.values())))
+    inputs = {name: manifest.sha256(file) for name, file in settings.corpora.items()}
+    facts = attributes(code=code, tokenizers=settings.tokenizers, inputs=inputs)
     write_dataset(summary.assign_attrs(facts, **stamp()), output)
 
 

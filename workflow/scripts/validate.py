@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rllc.job.stage import run
+from rllc.job_settings.validation import Validate
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import attributes
 from rllc.validation import networks, wells
@@ -15,10 +16,10 @@ FAMILIES = {
 }
 
 
-def main(family: str, setting: dict, stream: int, code: str, output: Path) -> None:
+def main(settings: Validate, family: str, code: str, output: Path) -> None:
     """Sample every model of the family and write the estimates beside the truths."""
-    found = FAMILIES[family](seed=stream, **setting)
-    facts = attributes(validation=setting, stream=stream, code=code)
+    found = FAMILIES[family](seed=settings.stream, **settings.keywords)
+    facts = attributes(validation=settings.keywords, stream=settings.stream, code=code)
     write_dataset(found.assign_attrs(facts), output)
 
 

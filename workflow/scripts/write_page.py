@@ -1,17 +1,17 @@
 """One page: a static HTML file."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from rllc.job.stage import run
+from rllc.job_settings.figures import Draw
 from rllc.store.named import read_named
 from rllc.store.whole import write_text
 
 
-def main(function: Callable, names: dict, datasets: list[Path], options: dict, code: str, page: Path) -> None:
-    """Call the function that writes the page with the datasets it names."""
-    read, _ = read_named(names["datasets"], datasets)
-    write_text(function(read, **options), page)
+def main(settings: Draw, page: Path) -> None:
+    """Call the function that writes the page with the datasets that it reads."""
+    read, _ = read_named(settings.datasets)
+    write_text(settings.function.load()(read, **settings.options), page)
 
 
 if __name__ == "__main__":

@@ -53,20 +53,18 @@ def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] |
 
 @dataclass(frozen=True)
 class Segment:
-    """Where a segment stands: its data, the segment before it, model and seed, and the manifest it makes."""
+    """Where a segment stands: its data, the segment before it, its seed, and the manifest it makes."""
 
     blocks: Path
     previous: Path | None
-    model: dict
-    stream: int
     seed: int
     code: str
     checkpoints: Path
 
     def recipe(self, **settings: Any) -> str:
-        """Everything that the weights depend on, as one short hash."""
+        """Return everything that the weights depend on as one short hash: data, seed, code and settings."""
         data = side_digest(self.blocks, "train")
-        made_by = [data, self.model, self.stream, self.seed, self.code, settings]
+        made_by = [data, self.seed, self.code, settings]
         return hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -75,12 +73,14 @@ def train_segment(
     segment: Segment,
     steps: list[int],
     *,
+    model: dict[str, Any],
     recipe: str,
     keep_every: int,
 ) -> None:
     """Make the checkpoints of ``steps`` that are missing, then write the manifest of all of them.
 
     train       ``train(checkpoints=, state=)``: a generator of ``Checkpoint`` at these steps, from this state
+    model       its facts, which checkpoints record
     keep_every  a killed segment resumes from at most this many steps ago
     """
     folder, last = segment.checkpoints.parent, steps[-1]
@@ -99,7 +99,7 @@ def train_segment(
         state = newest_state(folder, recipe, at_most=missing[0])
         start = 0 if state is None else int(state["step"])
         kept = set(range(start + keep_every, missing[-1], keep_every))
-        facts = {"recipe": recipe, "model": segment.model, "seed": segment.seed}
+        facts = {"recipe": recipe, "model": model, "seed": segment.seed}
         for checkpoint in train(checkpoints=sorted({*missing, *kept}), state=state):
             now = {**facts, "step": checkpoint.step}
             if checkpoint.step in missing:
@@ -114,7 +114,7 @@ def train_segment(
     losses = manifests.file_entry(losses_file(folder, last), step=last)
     manifests.write(
         segment.checkpoints,
-        model=segment.model,
+        model=model,
         seed=segment.seed,
         checkpoints=entries,
         training_loss=losses,

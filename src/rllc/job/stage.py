@@ -2,9 +2,7 @@
 
 import argparse
 import dataclasses
-import importlib
 import inspect
-import json
 import logging
 import sys
 import time
@@ -14,44 +12,44 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rllc.job_settings.file import read_settings
+from rllc.job_settings.functions import named_in
 from rllc.memory import freed_memory_kept
 from rllc.run.fingerprint import fingerprint
-from rllc.run.long_settings import told, told_files
 
 log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
+OURS = {"code", "settings"}  # flags that are read here
 
 
 def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
-    Path, int and str as they are; ``dict`` as JSON; ``list[Path]`` takes several values; either of these may
-    be ``@<file>``, where it is long (``rllc.run.long_settings``); ``Path | None`` may be empty; ``Callable``
-    is a function of this package, as ``rllc.figures.stages:draw``, whose module is part of the fingerprint. A
-    parameter that is a dataclass takes a flag for each of its fields.
+    Path, int and str as they are; ``list[Path]`` takes several values; ``Path | None`` and ``str | None`` may
+    be empty or left out. A parameter that is a dataclass takes a flag for each of its fields; but the flag
+    ``settings`` names the file that holds it (``rllc.job_settings.file``).
 
-    ``--code`` is the fingerprint that the job was planned with: where the source has changed since, the
-    job refuses to run, so no result is made by other code than it is recorded under. A flag ``code`` of
-    ``main`` gets the fingerprint.
+    ``--code`` is the fingerprint that the job was planned with, of the script and of the functions that its
+    settings name: where the source has changed since, the job refuses to run, so no result is made by other
+    code than it is recorded under. A parameter ``code`` of ``main`` gets the fingerprint.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
     script = Path(sys.argv[0])
     parameters = _hints(main)
     hints = {flag: hint for name, given in parameters.items() for flag, hint in _flags(name, given).items()}
-    parser = argparse.ArgumentParser(prog=script.name, description=inspect.getdoc(main))
-    parser.add_argument("--code", help="fingerprint that the job was planned with; left out: not checked")
-    for flag, hint in hints.items():
-        if flag != "code":
-            parser.add_argument(f"--{flag}", **_reader(hint))
-    given = vars(parser.parse_args())
+    given = vars(_parser(script, main, hints).parse_args())
     try:
-        named = [name for flag, hint in hints.items() if _is_function(hint) for name in given[flag] if name]
-        given["code"] = _same_code(script, given["code"], [name.partition(":")[0] for name in named])
-        values = {flag: _value(hint, given[flag]) for flag, hint in hints.items()}
+        settings = read_settings(Path(given["settings"]), parameters["settings"])
+        found = _same_code(script, given["code"], [function.module for function in named_in(settings)])
+        values = {flag: _value(hint, given[flag]) for flag, hint in hints.items() if flag not in OURS}
+        values |= {"code": found}
+        arguments = {
+            name: _argument(name, hint, values) for name, hint in parameters.items() if name != "settings"
+        }
         started = time.monotonic()
         with freed_memory_kept():
-            main(**{name: _argument(name, hint, values) for name, hint in parameters.items()})
+            main(settings=settings, **arguments)
         took = time.monotonic() - started
         print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # for the log alone: see rllc.run.command
     except (ValueError, OSError, ArithmeticError) as error:
@@ -87,26 +85,36 @@ def _same_code(script: Path, planned: str | None, modules: list[str]) -> str:
     return found
 
 
-def _is_function(hint: Any) -> bool:
-    """Whether a flag names a function: ``Callable``, or ``Callable | None``."""
-    return Callable in (hint, *typing.get_args(hint))
-
-
-def _function(path: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names."""
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 def _hints(main: Callable[..., None]) -> dict[str, Any]:
-    """Parameter -> annotation, in order."""
+    """Return parameter -> annotation, in order."""
     hints = typing.get_type_hints(main)
     return {name: hints[name] for name in inspect.signature(main).parameters}
 
 
 def _flags(name: str, hint: Any) -> dict[str, Any]:
-    """Flag -> annotation of one parameter."""
-    return typing.get_type_hints(hint) if dataclasses.is_dataclass(hint) else {name: hint}
+    """Return flag -> annotation of one parameter."""
+    if name == "settings" or not dataclasses.is_dataclass(hint):
+        return {name: hint}
+    return typing.get_type_hints(hint)
+
+
+def _parser(script: Path, main: Callable[..., None], hints: dict[str, Any]) -> argparse.ArgumentParser:
+    """Return what reads the flags of a script."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(script.name, description=inspect.getdoc(main), formatter_class=form)
+    parser.add_argument("--code", help="fingerprint that the job was planned with; left out: not checked")
+    fields = ", ".join(typing.get_type_hints(hints["settings"]))
+    parser.add_argument("--settings", required=True, metavar="FILE", help=f"JSON file with: {fields}")
+    for flag, hint in hints.items():
+        if flag in OURS:
+            continue
+        if typing.get_origin(hint) is list:
+            parser.add_argument(f"--{flag}", nargs="*", required=True)
+        elif isinstance(hint, types.UnionType):
+            parser.add_argument(f"--{flag}", nargs="*", default=[])
+        else:
+            parser.add_argument(f"--{flag}", required=True)
+    return parser
 
 
 def _argument(name: str, hint: Any, values: dict[str, Any]) -> Any:
@@ -115,21 +123,11 @@ def _argument(name: str, hint: Any, values: dict[str, Any]) -> Any:
     return values[name]
 
 
-def _reader(hint: Any) -> dict[str, Any]:
-    if typing.get_origin(hint) is list:
-        return {"nargs": "*", "required": True}
-    if isinstance(hint, types.UnionType):
-        return {"nargs": "*", "default": []}
-    return {"required": True, "nargs": 1} if hint is Callable else {"required": True}
-
-
 def _value(hint: Any, given: Any) -> Any:
     if typing.get_origin(hint) is list:
         (item,) = typing.get_args(hint)
-        return [_value(item, one) for one in told_files(given) if one != ""]
+        return [item(one) for one in given if one != ""]
     if isinstance(hint, types.UnionType):
         kept = [one for one in given if one != ""]
-        return _value(typing.get_args(hint)[0], kept[0]) if kept else None
-    if hint is Callable:
-        return _function(given[0] if isinstance(given, list) else given)
-    return json.loads(told(given)) if hint is dict else hint(given)
+        return typing.get_args(hint)[0](kept[0]) if kept else None
+    return hint(given)

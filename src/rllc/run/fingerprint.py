@@ -11,7 +11,7 @@ import ast
 import hashlib
 import re
 import sys
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 PACKAGE = "rllc"
@@ -22,51 +22,72 @@ LEFT_OUT = {"ctx", "type_comment", "kind"}
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
-    """Hash of ``script`` and of its import closure inside the package.
+    """Hash of ``script`` and of its import closure inside the package, as its files are now.
 
     modules  modules that the script imports by name at run time (``rllc.figures.stages``); a static
              reading cannot see them
     root     the repository
     """
-    base = Path(root).resolve()
-    files = {str(script): base / script}
-    for name in closure(script, *modules, root=base):
-        path = _module_file(base, name)
-        assert path is not None
-        files[name] = path
-    reduced = {name: _reduced(path) for name, path in files.items()}
-    parts = {name: digest for name, (digest, _) in reduced.items()}
-    packages = {module.split(".")[0] for _, imported in reduced.values() for module in imported}
-    pins = _pins(base)
-    versions = {name: pins[name] for package in packages if (name := distribution(package)) in pins}
-    text = repr(sorted(parts.items())) + repr(sorted(versions.items()))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Source(root).fingerprint(script, *modules)
 
 
 def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[str]:
     """Names of the package's modules that ``script`` imports, at any depth, and of their parents."""
-    base = Path(root).resolve()
-    queue = [*modules, *_reduced(base / script)[1]]
-    seen: set[str] = set()
-    modules_found: set[str] = set()
-    while queue:
-        name = queue.pop()
-        if name in seen or name.split(".")[0] != PACKAGE:
-            continue
-        seen.add(name)
-        if path := _module_file(base, name):
-            modules_found.add(name)
-            queue += [*_reduced(path)[1], name.rpartition(".")[0]]
-    return modules_found
+    return set(Source(root).closure(script, *modules))
 
 
-def _module_file(root: Path, name: str) -> Path | None:
-    # Asked thousands of times whenever Snakemake starts: one path, one look where it is a plain module.
-    stem = f"{root}/src/{name.replace('.', '/')}"
-    for path in (Path(f"{stem}.py"), Path(f"{stem}/__init__.py")):
-        if path.is_file():
-            return path
-    return None
+class Source:
+    """The source under ``root``, each file as it is when it is first asked for.
+
+    A plan asks for a hundred fingerprints, which have most of their files in common.
+    """
+
+    def __init__(self, root: str | Path):
+        self._root = Path(root).resolve()
+        self._files: dict[str, Path | None] = {}
+        self._read: dict[Path, tuple[str, tuple[str, ...]]] = {}
+
+    def fingerprint(self, script: str | Path, *modules: str) -> str:
+        """Return what the function ``fingerprint`` does."""
+        files = {str(script): self._root / script, **self.closure(script, *modules)}
+        reduced = {name: self._reduced(path) for name, path in files.items()}
+        parts = {name: digest for name, (digest, _) in reduced.items()}
+        packages = {module.split(".")[0] for _, imported in reduced.values() for module in imported}
+        named = {distribution(package) for package in packages}
+        versions = {name: version for name, version in self._pins.items() if name in named}
+        text = repr(sorted(parts.items())) + repr(sorted(versions.items()))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def closure(self, script: str | Path, *modules: str) -> dict[str, Path]:
+        """Return the modules that ``script`` imports, at any depth, and their parents: name -> file."""
+        queue = [*modules, *self._reduced(self._root / script)[1]]
+        seen: set[str] = set()
+        found: dict[str, Path] = {}
+        while queue:
+            name = queue.pop()
+            if name in seen or name.split(".")[0] != PACKAGE:
+                continue
+            seen.add(name)
+            if path := self._file(name):
+                found[name] = path
+                queue += [*self._reduced(path)[1], name.rpartition(".")[0]]
+        return found
+
+    @cached_property
+    def _pins(self) -> dict[str, str]:
+        return _pins(self._root)
+
+    def _file(self, module: str) -> Path | None:
+        if module not in self._files:
+            stem = f"{self._root}/src/{module.replace('.', '/')}"
+            here = (Path(f"{stem}.py"), Path(f"{stem}/__init__.py"))
+            self._files[module] = next((path for path in here if path.is_file()), None)
+        return self._files[module]
+
+    def _reduced(self, path: Path) -> tuple[str, tuple[str, ...]]:
+        if path not in self._read:
+            self._read[path] = _reduced(path)
+        return self._read[path]
 
 
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:

@@ -22,11 +22,12 @@ FOLDER = Path(".snakemake/rllc")
 # What turns a config into the command lines of jobs.
 MODULES = (
     "rllc.run.command",
-    "rllc.run.long_settings",
+    "rllc.run.settings_files",
     "rllc.study.layout",
     "rllc.study.parameters",
     "rllc.study.datasets",
     "rllc.study.measures.table",
+    "rllc.study.claims",
     "rllc.study.texts",
 )
 

@@ -1,6 +1,6 @@
-"""Datasets that a script is given as files, and their names apart."""
+"""Datasets that a script is given as files, by name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import xarray as xr
@@ -9,9 +9,8 @@ from rllc.store.datasets import read_dataset
 from rllc.store.manifest import sha256
 
 
-def read_named(names: Iterable[str], paths: Sequence[Path]) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
-    """Every dataset by its name, and the SHA-256 of its file, as ``inputs`` of what is made of them."""
-    given = dict(zip(names, paths, strict=True))
-    return {name: read_dataset(path) for name, path in given.items()}, {
-        name: sha256(path) for name, path in given.items()
+def read_named(files: Mapping[str, Path]) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+    """Return the datasets by name, and the SHA-256 of their files, as ``inputs`` of what is made of them."""
+    return {name: read_dataset(file) for name, file in files.items()}, {
+        name: sha256(file) for name, file in files.items()
     }

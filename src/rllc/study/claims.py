@@ -3,12 +3,21 @@
 No arrays are imported here: the workflow reads this when it is parsed.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from rllc.job_settings.datasets import Judge
 from rllc.study.datasets import TRACES, TRAINING_LOSS, datasets, measured
+from rllc.study.measures.sampling import BASE_SETTING
+from rllc.study.measures.table import ANALYSES
 from rllc.study.section import nearest
-from rllc.study.study import Experiment, Study
+from rllc.study.steps import steps
+from rllc.study.study import Experiment, Study, work
+
+# Analyses that depend on types of heads: claims on them are judged with shuffled types too
+# (rllc.claims.repeat).
+REPEATED = ("classification", "kcomposition", "refinement", "staggered")
 
 
 class Work(NamedTuple):
@@ -49,6 +58,19 @@ def judged(study: Study) -> dict[str, list[str]]:
     return found
 
 
+def judge(study: Study, files_of: Mapping[str, Mapping[str, str]]) -> Judge:
+    """Return which claims are judged, and on what.
+
+    files_of  experiment -> dataset -> its file
+    """
+    return Judge(
+        works=[entry for entry in study.claims if entry in WORKS],
+        own=[Path(file) for file in files(study)],
+        experiments={name: _facts(study, study.experiments[name], name) for name in files_of},
+        datasets={name: {each: Path(file) for each, file in of.items()} for name, of in files_of.items()},
+    )
+
+
 def claim_problems(study: Study) -> Iterator[str]:
     """Yield what is wrong with the names of works.
 
@@ -70,3 +92,33 @@ def _readable(experiment: Experiment, also: set[str]) -> list[str]:
     """Return the datasets of ``all`` that hold curves, and those that a work reads beside them."""
     named = [name for name in datasets(experiment) if name not in (TRACES, TRAINING_LOSS)]
     return [*named, *(name for name in measured(experiment) if name in also and name not in named)]
+
+
+def _facts(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
+    """Return the keywords of ``rllc.claims.Experiment``."""
+    settings = {
+        row.name: row.settings(work(study, experiment, section, []))
+        for row in ANALYSES
+        if (section := row.declared(experiment)) is not None and row.name in REPEATED
+    }
+    milestones = experiment.milestones
+    trained_on = experiment.training.distribution if experiment.training else ""
+    compared = (experiment.refinement, "distribution"), (experiment.classification, "code_distribution")
+    codes = [
+        getattr(section, key)
+        for section, key in (*compared, (experiment.staggered, "distribution"))
+        if section
+    ]
+    alike = [each for each in study.experiments.values() if each.task == experiment.task]
+    return {
+        "name": name,
+        "task": experiment.task,
+        "label": experiment.label or name,
+        "layers": experiment.model.n_layers,
+        "text": trained_on if trained_on in experiment.distributions else experiment.distributions[0],
+        "code": next((each for each in codes if each is not None), None),
+        "setting": milestones.setting if milestones else BASE_SETTING,
+        "steps": steps(experiment)[-1],
+        "shortest": min(steps(each)[-1] for each in alike),
+        "settings": settings,
+    }

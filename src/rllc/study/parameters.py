@@ -1,108 +1,193 @@
-"""What each script is told: sections of the config as plain numbers, in the kernels' own names."""
+"""What each script is told: sections of the config as the classes of ``rllc.job_settings``."""
 
-import json
-import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from rllc.study.claims import WORKS, judged
+from rllc.job_settings.checkpoints import ImportCheckpoints, Train
+from rllc.job_settings.compute import Compute
+from rllc.job_settings.datasets import Analyse, Gather
+from rllc.job_settings.functions import NamedFunction
+from rllc.job_settings.measures import Measure
+from rllc.job_settings.text import GenerateBlocks, MakeBlocks, MakeTokenizer, MixCorpora, ReadCorpus
+from rllc.seeds import derive
+from rllc.study import texts
+from rllc.study.datasets import Dataset, distributions, words
+from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import family_of
-from rllc.study.measures.sampling import BASE_SETTING
-from rllc.study.measures.table import ANALYSES
-from rllc.study.steps import chunks, steps
+from rllc.study.rows import Analysis
+from rllc.study.rows import Measure as Row
+from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study, work
+from rllc.study.tasks import GENERATORS, Distribution, Tokenizer
+from rllc.study.tasks import settings as of_generator
 
-# Analyses that depend on types of heads: claims on them are judged with shuffled types too
-# (rllc.claims.repeat).
-REPEATED = ("classification", "kcomposition", "refinement", "staggered")
-TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
+# --- text and generated data
 
 
-def as_json(value: Any) -> str:
-    """JSON in the order given: order is information (parts of a mixture, distributions of a figure).
+def read_corpus(entry: Installed | Files | Hub) -> ReadCorpus:
+    """Return what the reader of a source is told: every key but the label."""
+    keywords = entry.model_dump(exclude={"source", "held_out", "label"})
+    return ReadCorpus(entry.source, keywords, entry.held_out, texts.versions(entry))
 
-    Braces in texts are escaped: Snakemake takes a word in braces for a wildcard.
-    """
-    return TEXT.sub(lambda text: text[0].replace("{", r"\u007b").replace("}", r"\u007d"), json.dumps(value))
+
+def mix_corpora(study: Study, entry: Mixture, corpora: Mapping[str, str]) -> MixCorpora:
+    """Return the shares of a mixture; ``corpora`` are those of all its parts."""
+    weights = texts.normalised(entry.weights)
+    parts = {name: Path(corpora[name]) for name in weights}
+    return MixCorpora(parts, weights, derive(study.seed, "mixture"))
+
+
+def make_tokenizer(entry: TextTokens) -> MakeTokenizer:
+    """Return how a tokenizer is made."""
+    return MakeTokenizer(entry.pretrained, entry.vocabulary)
+
+
+def make_blocks(study: Study, entry: TextTokens) -> MakeBlocks:
+    """Return how text is cut into blocks."""
+    sizes = entry.context, entry.vocabulary, entry.train_blocks, entry.held_out_blocks
+    return MakeBlocks(*sizes, derive(study.seed, "blocks"))
+
+
+def generate_blocks(study: Study, entry: Distribution, tokens: Tokenizer) -> GenerateBlocks:
+    """Return how the data of a generated task are made."""
+    stream = derive(study.seed, "lists")  # named after the first such task
+    generator = NamedFunction(GENERATORS[entry.source])
+    return GenerateBlocks(
+        generator, of_generator(entry, tokens), tokens.train_blocks, tokens.held_out_blocks, stream
+    )
+
+
+# --- checkpoints
+
+
+def family(experiment: Experiment) -> NamedFunction:
+    """Return what builds the model of an experiment."""
+    return NamedFunction(family_of(experiment.model).model)
 
 
 def model(study: Study, experiment: Experiment) -> dict[str, Any]:
-    """The family of a model, and the facts that it is built from."""
+    """Return the family of a model, and the facts that it is built from."""
     facts = family_of(experiment.model).facts(experiment.model, study.tokenizers[experiment.tokenizer])
     return {**experiment.model.model_dump(), **facts}
 
 
-def training(experiment: Experiment) -> dict[str, Any]:
-    """Arguments of ``rllc.models.training.train``, and the batch size: what the weights depend on."""
-    return experiment.own_training.model_dump(exclude={"distribution", "steps", "keep_state_every"})
+def training_generator(study: Study, experiment: Experiment) -> NamedFunction | None:
+    """Return what makes the minibatches of a training; None where they are read, or nothing is trained."""
+    training, tokens = experiment.training, study.tokenizers[experiment.tokenizer]
+    if training is None or tokens.train_blocks is not None:
+        return None
+    return NamedFunction(GENERATORS[study.distributions[training.distribution].source])
 
 
-def segment(study: Study, name: str, start: int) -> dict[str, Any]:
-    """Which steps one segment of a training keeps, of how many, and the length of a context.
-
-    ``of`` is the length of the whole training where its schedule depends on it. Where the rate is constant it
-    is the segment's last step, so that a longer training runs no earlier segment again.
-    """
+def train(study: Study, name: str, seed: int, start: int) -> Train:
+    """Return what one segment of a training is told; its weights depend on all of it."""
     experiment = study.experiments[name]
-    training, chunk = experiment.training, chunks(experiment)[start]
-    facts = {"experiment": name, "chunk": chunk, "context": study.tokenizers[experiment.tokenizer].context}
-    if training is None:
-        return facts
-    return {**facts, "of": chunk[-1] if training.schedule == "constant" else training.steps}
+    training, initial = experiment.own_training, experiment.initial
+    assert initial is not None  # reading the config asks for it where something is trained
+    chunk = chunks(experiment)[start]
+    return Train(
+        experiment=name,
+        family=family(experiment),
+        generator=training_generator(study, experiment),
+        model=model(study, experiment),
+        initial=initial.model_dump(),
+        training=training.model_dump(exclude={"distribution", "steps", "keep_state_every"}),
+        compute=compute(study, "train"),
+        chunk=chunk,
+        length=chunk[-1] if training.schedule == "constant" else training.steps,
+        context=study.tokenizers[experiment.tokenizer].context,
+        stream=derive(study.seed, seed, "training"),
+    )
 
 
-def claims(study: Study) -> dict[str, Any]:
-    """Which claims are judged: works, and what claims may ask of each experiment beside its curves."""
-    return {
-        "works": [entry for entry in study.claims if entry in WORKS],
-        "experiments": {name: _of_claims(study, study.experiments[name], name) for name in judged(study)},
-    }
+def import_checkpoints(study: Study, name: str, seed: int, start: int) -> ImportCheckpoints:
+    """Return which checkpoints of others are imported."""
+    experiment = study.experiments[name]
+    assert experiment.checkpoints.source == "import"
+    folder = experiment.checkpoints.folder(seed)
+    return ImportCheckpoints(folder, model(study, experiment), chunks(experiment)[start])
 
 
-def _of_claims(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
-    """The keywords of ``rllc.claims.Experiment``."""
-    settings = {
-        row.name: row.settings(work(study, experiment, section, []))
-        for row in ANALYSES
-        if (section := row.declared(experiment)) is not None and row.name in REPEATED
-    }
-    milestones = experiment.milestones
-    trained_on = experiment.training.distribution if experiment.training else ""
-    compared = (experiment.refinement, "distribution"), (experiment.classification, "code_distribution")
-    codes = [
-        getattr(section, key)
-        for section, key in (*compared, (experiment.staggered, "distribution"))
-        if section
-    ]
-    alike = [each for each in study.experiments.values() if each.task == experiment.task]
-    return {
-        "name": name,
-        "task": experiment.task,
-        "label": experiment.label or name,
-        "layers": experiment.model.n_layers,
-        "text": trained_on if trained_on in experiment.distributions else experiment.distributions[0],
-        "code": next((each for each in codes if each is not None), None),
-        "setting": milestones.setting if milestones else BASE_SETTING,
-        "steps": steps(experiment)[-1],
-        "shortest": min(steps(each)[-1] for each in alike),
-        "settings": settings,
-    }
+# --- measures and datasets
 
 
-def compute(study: Study, rule: str) -> dict[str, Any]:
-    """Where and how precisely a rule computes; with ``cuda``, only those of ``gpu_jobs`` leave the CPU.
+def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int]) -> Measure:
+    """Return what one job of a measure is told: of one seed, at the checkpoints that the dataset has."""
+    experiment, row, steps = study.experiments[name], made.row, made.among(chunk)
+    of_seed = (seed,) if row.stream_of_seed else ()
+    return Measure(
+        family=family(experiment),
+        kernel=NamedFunction(row.kernel),
+        keywords=row.settings(work(study, experiment, made.section, steps)),
+        attribute=row.attribute,
+        steps=steps,
+        compute=compute(study, row.name),
+        side=row.contexts(experiment, made.section)[1] if row.contexts else "held_out",
+        stream=derive(study.seed, *of_seed, row.stream) if row.stream else 0,
+        batch_stream=derive(study.seed, "batches") if row.per_distribution else 0,
+    )
+
+
+def gather(
+    study: Study,
+    experiment: Experiment,
+    dataset: str,
+    row: Row | None,
+    parts: list[str],
+    whole: Mapping[str, list[Any]],
+) -> Gather:
+    """Return how a dataset is gathered.
+
+    row    of the measure that makes it; None of traces, which several make
+    whole  labels of the whole dataset, where parts may be missing; empty: no part is
+    """
+    finish = row.finish if row and row.finish and row.finish.asked(experiment) else None
+    return Gather(
+        parts=[Path(part) for part in parts],
+        labels=labels(study, distributions(experiment, dataset)),
+        variables={
+            variable: (each.long_name, each.unit, list(each.dims), each.optional)
+            for variable, each in (words(experiment, row) if row else {}).items()
+        },
+        traces=row is None,
+        finish=NamedFunction(finish.function) if finish else None,
+        keywords={finish.name: finish.keywords(experiment)} if finish and finish.section else {},
+        whole=dict(whole),
+    )
+
+
+def analyse(study: Study, experiment: Experiment, row: Analysis, datasets: Mapping[str, str]) -> Analyse:
+    """Return how a dataset is made of others."""
+    section = row.declared(experiment)
+    assert section is not None
+    return Analyse(
+        analysis=NamedFunction(row.function),
+        datasets={name: Path(file) for name, file in datasets.items()},
+        keywords=row.settings(work(study, experiment, section, [])),
+        attribute=row.name,
+        words={name: variable[:2] for name, variable in row.variables.items() if variable.long_name},
+        stream=derive(study.seed, row.stream) % 2**32 if row.stream else 0,
+    )
+
+
+def compute(study: Study, rule: str) -> Compute:
+    """Return where and how precisely a rule computes.
+
+    With ``cuda``, only the rules of ``gpu_jobs`` leave the CPU.
 
     bf16 is of training alone: what is measured beside it is multiplied as TF32.
     """
     section = study.compute
     here = section.device == "cuda" and rule not in section.gpu_jobs
     lowest = section.precision if rule == "train" or section.precision != "bf16" else "tf32"
-    return {
-        "device": "cpu" if here else section.device,
-        "precision": "fp32" if here else lowest,
-        "threads": section.threads,
-    }
+    return Compute(
+        device="cpu" if here else section.device,
+        precision="fp32" if here else lowest,
+        threads=section.threads,
+    )
 
 
 def labels(study: Study, names: list[str]) -> dict[str, str]:
-    """Distribution -> its name in figures, in config order."""
+    """Return distribution -> its name in figures, in config order."""
     return {name: study.distributions[name].label for name in names}

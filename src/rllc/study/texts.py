@@ -6,7 +6,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import Any
 
 from rllc.study.distributions import Files, Hub, Installed
 from rllc.study.inputs import as_input
@@ -15,11 +14,6 @@ from rllc.study.local import data_set_files
 STDLIB = "stdlib"  # as a package: the standard library
 DOCUMENT = 5.0e3  # bytes of a document of the hub
 LONG = 20  # times as long documents may be in a local data set, of which some are read
-
-
-def source(entry: Installed | Files | Hub) -> dict[str, Any]:
-    """Arguments of the reader: every key but the split and the label."""
-    return entry.model_dump(exclude={"held_out", "label"})
 
 
 def files(entry: Installed | Files | Hub) -> list[str]:

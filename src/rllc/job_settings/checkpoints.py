@@ -1,0 +1,54 @@
+"""Trainings, and checkpoints that others trained."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rllc.job_settings.compute import Compute
+from rllc.job_settings.functions import NamedFunction
+
+
+@dataclass(frozen=True)
+class Train:
+    """One segment of a training.
+
+    experiment  its name
+    family      what builds the model, of the facts ``model``
+    generator   what makes minibatches, where they are not read from blocks
+    initial     keywords of the family's initial weights
+    training    keywords of ``rllc.models.training.train``, and ``batch_size``
+    chunk       steps whose checkpoints are kept
+    length      steps of the training; where its rate is constant the last of the chunk, so that a longer
+                training runs no earlier segment again
+    context     tokens of a context
+    stream      of the seed
+    """
+
+    experiment: str
+    family: NamedFunction
+    generator: NamedFunction | None
+    model: dict[str, Any]
+    initial: dict[str, Any]
+    training: dict[str, Any]
+    compute: Compute
+    chunk: list[int]
+    length: int
+    context: int
+    stream: int
+
+
+@dataclass(frozen=True)
+class TrainingLoss:
+    """Seed -> the manifest of its last chunk of checkpoints, and the unit of the losses."""
+
+    checkpoints: dict[int, Path]
+    unit: str
+
+
+@dataclass(frozen=True)
+class ImportCheckpoints:
+    """One chunk of the steps in a folder of state dicts, and the facts of their model."""
+
+    folder: Path
+    model: dict[str, Any]
+    chunk: list[int]

@@ -1,0 +1,64 @@
+"""Datasets: of parts, and of other datasets."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rllc.job_settings.functions import NamedFunction
+
+
+@dataclass(frozen=True)
+class Gather:
+    """One dataset of its parts.
+
+    parts      all of them, or those that are finished
+    labels     distribution -> its name in figures, in config order
+    variables  name -> long name, unit, dims and when it is there; none: they stay as they are
+    traces     keep the losses of every draw alone
+    finish     makes what is added to the whole dataset; None: nothing is
+    keywords   of ``finish``, by the section that they are of
+    whole      labels of the whole dataset, where parts may be missing; none: no part is
+    """
+
+    parts: list[Path]
+    labels: dict[str, str]
+    variables: dict[str, tuple[str, str, list[str], str]]
+    traces: bool
+    finish: NamedFunction | None
+    keywords: dict[str, dict[str, Any]]
+    whole: dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Analyse:
+    """A dataset that is made of others of its experiment.
+
+    analysis   makes it
+    datasets   that it is made of
+    keywords   of the analysis, which each has of its own
+    attribute  name under which results record them
+    words      long name and unit of the variables that the analysis does not describe itself
+    """
+
+    analysis: NamedFunction
+    datasets: dict[str, Path]
+    keywords: dict[str, Any]
+    attribute: str
+    words: dict[str, tuple[str, str]]
+    stream: int
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The claims of works, and of the user's own files, on experiments.
+
+    works        by name
+    own          files of claims
+    experiments  name -> keywords of ``rllc.claims.Experiment``
+    datasets     experiment -> its datasets
+    """
+
+    works: list[str]
+    own: list[Path]
+    experiments: dict[str, dict[str, Any]]
+    datasets: dict[str, dict[str, Path]]

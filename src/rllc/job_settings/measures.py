@@ -1,0 +1,32 @@
+"""Measures of the checkpoints of a chunk."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rllc.job_settings.compute import Compute
+from rllc.job_settings.functions import NamedFunction
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of one seed and chunk.
+
+    family        what builds the model, and the teacher
+    kernel        what measures
+    keywords      of the kernel, which each has of its own
+    attribute     name under which results record them
+    steps         the checkpoints of the chunk that it takes
+    side          of the tokens that it reads: held_out, or train, the contexts that are trained on
+    stream        random stream of the measure; per checkpoint, ``Measuring.seed(step)``
+    batch_stream  random stream of the minibatches: the same for all seeds and steps
+    """
+
+    family: NamedFunction
+    kernel: NamedFunction
+    keywords: dict[str, Any]
+    attribute: str
+    steps: list[int]
+    compute: Compute
+    side: str
+    stream: int
+    batch_stream: int

@@ -1,0 +1,40 @@
+"""Files of the settings of jobs: ``.snakemake/rllc/settings/<digest>.json``.
+
+A job is told the file rather than its settings: the system refuses an argument of more than 128 KiB, and a
+file keeps the types of what it holds. Since the digest is that of the contents, Snakemake sees by the name
+alone that settings changed. The main process writes the files of a run's jobs when the run starts, since
+commands that only read the plan write nothing; a job of a cluster writes its own where it is missing.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rllc.job_settings.file import as_text, digest
+from rllc.run.atomic_write import atomic_write
+from rllc.run.planned import FOLDER
+
+
+class SettingsFiles:
+    """The settings of one process' jobs.
+
+    writes  whether files are written as soon as they are named: a job does, the main process does not
+    """
+
+    def __init__(self, *, writes: bool):
+        self._writes = writes
+        self._settings: dict[str, object] = {}
+
+    def name(self, settings: object) -> str:
+        """Return the file of these settings, relative to the repository."""
+        file = f"{FOLDER}/settings/{digest(settings)}.json"
+        self._settings[file] = settings
+        if self._writes:
+            self.write([file])
+        return file
+
+    def write(self, files: Iterable[str]) -> None:
+        """Write those of the files that are not there, or are not whole."""
+        for file in sorted(set(files)):
+            path, text = Path(file), as_text(self._settings[file])
+            if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+                atomic_write(path, text)
