@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from refused import refused
 
 from rllc.study import defaults
-from rllc.study.reading import ConfigError, read
+from rllc.study.reading import read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,24 +28,23 @@ def test_sentences_of_ones_own_are_read():
 
 
 @pytest.mark.parametrize(
-    ("language", "said"),
+    ("language", "key"),
     [
-        (own(["a (b."], ["a (b (c))."]), r"sentences.unnested: the round brackets of 'a \(b.' are absent or not"),
-        (own(["a b)(."], ["a (b (c))."]), "are absent or not balanced"),
-        (own(["a (b)."], ["a (b)."]), r"sentences.nested: .* are not nested; correct it"),
-        (own(["a (b (c))."], ["a (b (c))."]), r"sentences.unnested: .* are nested; correct it"),
-        ({"tokens": None, "classification": None}, "brackets: it reads what tokens.nc says .*; give tokens"),
-        ({"head_types": None, "refinement": None, "classification": None}, "brackets: .*; give head_types"),
-        ({"metrics": None, "stages": None}, "icl: the score is that of metrics; give metrics with icl_early"),
-        ({"icl": {"contexts": 10, "batch_size": 4}}, "icl.*contexts 10 is no multiple of batch_size 4"),
-        ({"icl": None}, "staggered: it is of icl, head_types and sampling.heads; give all three"),
-        ({"staggered": {"distribution": "english"}}, "staggered.distribution: no distribution of icl.nc is"),
-        ({"brackets": {"words_of": "headers", "examples": 4, "batch_size": 2}}, "words_of: no distribution"),
-        ({"brackets": {"words_of": "one_layer", "examples": 4, "batch_size": 2}}, "is a model's predictions"),
+        (own(["a (b."], ["a (b (c))."]), "brackets.sentences.unnested"),
+        (own(["a b)(."], ["a (b (c))."]), "brackets.sentences.unnested"),
+        (own(["a (b)."], ["a (b)."]), "brackets.sentences.nested"),
+        (own(["a (b (c))."], ["a (b (c))."]), "brackets.sentences.unnested"),
+        ({"tokens": None, "classification": None}, "brackets"),
+        ({"head_types": None, "refinement": None, "classification": None}, "brackets"),
+        ({"metrics": None, "stages": None}, "icl"),
+        ({"icl": {"contexts": 10, "batch_size": 4}}, "icl"),
+        ({"icl": None}, "staggered"),
+        ({"staggered": {"distribution": "english"}}, "staggered.distribution"),
+        ({"brackets": {"words_of": "headers", "examples": 4, "batch_size": 2}}, "brackets.words_of"),
+        ({"brackets": {"words_of": "one_layer", "examples": 4, "batch_size": 2}}, "brackets.words_of"),
         ({"brackets": {"words_of": "english", "examples": 4, "batch_size": 2, "checkpoints": [7]}},
-         "brackets.checkpoints: step 7 is not measured; the nearest"),
+         "brackets.checkpoints"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_measured_is_refused_with_the_cure(language, said):
-    with pytest.raises(ConfigError, match=said):
-        read(changed(**language))
+def test_what_cannot_be_measured_is_refused_by_its_key(language, key):
+    assert f"experiments.language.{key}" in [found for found, _ in refused(changed(**language))]

@@ -34,17 +34,24 @@ def put(config, place, value):
     return config
 
 
-def refusal(config):
+def refused(config):
     with pytest.raises(ConfigError) as caught:
         read(config)
-    return str(caught.value)
+    return caught.value
 
 
-@pytest.mark.parametrize(("place", "value", "words"), CASES)
-def test_what_is_wrong_is_refused_by_name(place, value, words):
-    said = refusal(put(DEFAULT, place, value))
-    assert words in said
-    assert said.startswith("the config cannot be used:\n  - ") and len(said.splitlines()) < 30
+def refusal(config):
+    return str(refused(config))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_wrong_is_refused_by_its_key_and_kind(case):
+    place, value, kind, *elsewhere = case
+    error = refused(put(DEFAULT, place, value))
+    key = elsewhere[0] if elsewhere else str(place)
+    assert (key, kind) in [(problem.key, problem.kind) for problem in error.problems]
+    assert str(error).startswith("the config cannot be used:\n  - ") and len(str(error).splitlines()) < 30
+    assert all(problem.key and problem != f"{problem.key}: " for problem in error.problems)
 
 
 def leaves(value, place=()):
@@ -111,9 +118,10 @@ def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
         config = EVERY_KEY
         for place in group:
             config = put(config, [*place], wrong)
-        said = refusal(config) if group else ""
-        named = [".".join(place) for place in group if not re.search(rf"  - {'.'.join(place)}[.:]", said)]
-        assert named == []
+        keys = [f"{problem.key}." for problem in refused(config).problems] if group else []
+        assert [
+            ".".join(p) for p in group if not any(key.startswith(f"{'.'.join(p)}.") for key in keys)
+        ] == []
 
 
 def tables(value, place=()):
@@ -148,7 +156,8 @@ def kinds_of_tables():
 @pytest.mark.parametrize("place", kinds_of_tables(), ids=".".join)
 def test_every_section_is_a_table_and_refuses_a_key_that_it_does_not_know(place):
     for wrong in "abc", 3, True, ["a"], [{}]:
-        assert f"  - {'.'.join(place)}" in refusal(put(EVERY_KEY, [*place], wrong))
+        keys = [problem.key for problem in refused(put(EVERY_KEY, [*place], wrong)).problems]
+        assert any(key.startswith(".".join(place)) for key in keys)
     section = reduce(getitem, place, EVERY_KEY)
     if section and place[-1] not in ENTRIES:
         known = next(iter(section))
@@ -266,8 +275,8 @@ def test_tables_in_themselves_and_lists_of_lists_of_the_same_come_to_an_end():
     loop["b"] = loop
     for _ in range(20):
         many = [many] * 9
-    assert "tables lie more than 30 deep, or in themselves" in refusal(put(DEFAULT, "experiments.a", loop))
-    assert "config: more than 200,000 values" in refusal(put(DEFAULT, "figures.a", many))
+    for place, value in (("experiments.a", loop), ("figures.a", many)):
+        assert {problem.kind for problem in refused(put(DEFAULT, place, value)).problems} == {"unstorable"}
 
 
 def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
@@ -281,7 +290,6 @@ def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
 
 def test_of_a_value_and_what_it_holds_the_inner_problem_is_said():
     """A path is one text or several: what is wrong in the second of several is no matter of the first kind."""
-    said = refusal(put(EVERY_KEY, ["distributions", "my_text", "path"], ["README.md", 3]))
-    assert [line for line in said.splitlines() if "my_text" in line] == [
-        "  - distributions.my_text.path.1: input should be a valid string (given: 3)"
-    ]
+    problems = refused(put(EVERY_KEY, ["distributions", "my_text", "path"], ["README.md", 3])).problems
+    mine = [(problem.key, problem.kind) for problem in problems if "my_text" in problem.key]
+    assert mine == [("distributions.my_text.path.1", "string_type")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from refused import refused
 
 from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
@@ -41,16 +42,14 @@ def test_the_configs_that_come_with_the_project_are_valid(overlay):
 
 def test_a_missing_key_is_named(config):
     del config["experiments"]["language"]["sampling"]["heads"]["n_beta"]
-    with pytest.raises(ConfigError, match=r"experiments\.language\.sampling\.heads\.n_beta: missing"):
-        read(config)
+    assert refused(config) == [("experiments.language.sampling.heads.n_beta", "missing")]
 
 
 def test_all_problems_are_listed_at_once(config):
     put(config, "experiments.language.metrics.icl_late", [110, 500])
     put(config, "experiments.language.checkpoints.chunks", [5])
-    with pytest.raises(ConfigError) as caught:
-        read(config)
-    assert str(caught.value).count("\n  - ") == 2
+    own = "experiments.language"
+    assert {key for key, _ in refused(config)} == {f"{own}.metrics.icl_late", f"{own}.checkpoints.chunks"}
 
 
 def test_experiments_are_not_called_like_folders_of_the_study(config):
@@ -68,10 +67,7 @@ def test_experiments_are_not_called_like_folders_of_the_study(config):
     assert {Path(pattern).parts[1] for pattern in patterns} == set(FOLDERS)
     for name in FOLDERS:
         config["experiments"][name] = copy.deepcopy(config["experiments"]["language_1layer"])
-    with pytest.raises(ConfigError) as caught:
-        read(config)
-    for name in FOLDERS:
-        assert f"experiments.{name}: '{name}' is a folder of the study" in str(caught.value)
+    assert {(f"experiments.{name}", "contradiction") for name in FOLDERS} <= set(refused(config))
 
 
 def test_parts_are_one_per_seed_chunk_and_distribution_where_there_are_any():

@@ -4,7 +4,8 @@ import platform
 import pytest
 
 from rllc.study.distributions import Files, Installed
-from rllc.study.texts import files, normalised, source, versions
+from rllc.study.parameters import read_corpus
+from rllc.study.texts import files, normalised, versions
 
 
 def own(*patterns):
@@ -85,7 +86,9 @@ def test_a_link_to_another_folder_is_followed(folder):
 
 def test_a_reader_is_told_every_key_but_the_split_and_the_label():
     entry = Files(source="files", path="a.txt", label="x", held_out=0.2, field="text")
-    assert source(entry) == {"source": "files", "path": "a.txt", "field": "text", "where": None}
+    told = read_corpus(entry)
+    assert told.keywords == {"path": "a.txt", "field": "text", "where": None}
+    assert (told.kind, told.held_out) == ("files", 0.2)
 
 
 def test_versions_are_those_of_python_and_the_packages():

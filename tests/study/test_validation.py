@@ -1,24 +1,13 @@
-import copy
 from pathlib import Path
-
-import pytest
 
 from rllc.study import defaults
 from rllc.study.datasets import validated
-from rllc.study.reading import ConfigError, read
+from rllc.study.reading import read
 from rllc.study.validation import POTENTIAL_NAMES
 from rllc.validation.truths.potentials import POTENTIALS
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = defaults.load(root=ROOT)
-
-
-def refused(message, change):
-    config = copy.deepcopy(DEFAULT)
-    change(config)
-    with pytest.raises(ConfigError) as caught:
-        read(config)
-    assert message in str(caught.value)
 
 
 def test_every_family_is_configured_and_a_study_may_have_none():

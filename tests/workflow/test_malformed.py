@@ -16,8 +16,8 @@ def test_braces_in_texts_do_not_end_the_planning(fresh):
 @pytest.mark.parametrize(
     ("overlay", "words"),
     [
-        ("seed: 1\nfigures: {}\nseed: 2\n", "seed: on line 1 and again on line 3; make one of them"),
-        ("experiments: [language]", "experiments: give a table of keys and values"),
+        ("seed: 1\nfigures: {}\nseed: 2\n", "seed: on line 1 and again on line 3"),
+        ("experiments: [language]", "experiments: "),
     ],
 )
 def test_a_refusal_is_one_message(fresh, overlay, words):

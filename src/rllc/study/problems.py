@@ -1,14 +1,15 @@
 """What is wrong with single values of the config, in words: key, what was given, what would do."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from rllc.study.families import FAMILIES
 from rllc.study.inputs import is_utf8
-from rllc.study.section import nearest
+from rllc.study.section import Problem, nearest
 from rllc.study.tasks import TASKS, TOKENS
 
 LARGEST = 2**63 - 1  # integer that arrays hold
@@ -55,14 +56,19 @@ def unstorable(config: Any) -> Iterator[str]:
             yield f"{place}: {value} is beyond 64 bits; give at most {LARGEST}"
 
 
-def explained(error: ValidationError) -> list[str]:
-    """A sentence per problem; what several types of one value say is one."""
-    table: dict[str, list[str]] = {}
+def explained(error: ValidationError) -> list[Problem]:
+    """Return what pydantic finds wrong, in its own words, with a hint where it helps; one problem per key."""
+    table: dict[str, list[tuple[str, str]]] = {}
     for problem in error.errors():
-        place, text = _explain(problem)
-        table.setdefault(place, []).append(text)
+        place, kind, text = _explained(problem)
+        table.setdefault(place, []).append((kind, text))
     within = [place for place in table if not any(other.startswith(f"{place}.") for other in table)]
-    return [f"{place}: {_joined(table[place])}" for place in within]
+    return [
+        Problem(
+            f"{place}: {'; or: '.join(dict.fromkeys(text for _, text in table[place]))}", table[place][0][0]
+        )
+        for place in within
+    ]
 
 
 def _place(loc: tuple[str | int, ...]) -> str:
@@ -76,35 +82,36 @@ def _place(loc: tuple[str | int, ...]) -> str:
     return ".".join(part for part in kept if part != "[key]") or "config"
 
 
-def _explain(problem: Any) -> tuple[str, str]:
+def _explained(problem: ErrorDetails) -> tuple[str, str, str]:
+    """Return key, kind and text of one of pydantic's problems."""
     place, kind, given = _place(problem["loc"]), problem["type"], problem["input"]
     text = problem["msg"].removeprefix("Value error, ")
+    context = problem.get("ctx", {})
     if kind == "union_tag_invalid":
-        tag, known = problem["ctx"]["tag"], re.findall(r"'(\w+)'", problem["ctx"]["expected_tags"])
-        what = problem["ctx"]["discriminator"].strip("'_()")
-        return f"{place}.{what}", f"there is no {what} '{tag}'{nearest(tag, known)}"
-    if kind == "missing":
-        return place, "missing; give it a value (config/README.md says what it means)"
+        what = context["discriminator"].strip("'_()")
+        known = re.findall(r"'(\w+)'", context["expected_tags"])
+        return (
+            f"{place}.{what}",
+            kind,
+            f"there is no {what} '{context['tag']}'{nearest(context['tag'], known)}",
+        )
+    if isinstance(given, str | int | float | bool):
+        text += f" (given: {given!r})"
+    return place, kind, text + _hint(kind, given, context)
+
+
+def _hint(kind: str, given: Any, context: Mapping[str, Any]) -> str:
+    """Return what helps beside pydantic's words; "" where they say enough."""
     if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):
-        return place, (
-            f"YAML reads {given} as text; write it with a decimal point and a signed exponent, such as "
+        return (
+            f": YAML reads {given} as text; write it with a decimal point and a signed exponent, such as "
             "1.0e-3 or 3.0e+3"
         )
+    if kind == "missing":
+        return ": give it a value (config/README.md says what it means)"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
-        text = "give a table of keys and values"
+        return ": give a table of keys and values"
     if kind == "literal_error" and isinstance(given, str):
-        near = nearest(given, re.findall(r"'([^']*)'", problem["ctx"]["expected"]))
-        text += near if near.startswith("; did you mean") else ""
-    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
-    return place, f"{text[0].lower() + text[1:]}{shown}"
-
-
-def _joined(texts: list[str]) -> str:
-    """What each of several types wants, in one sentence; what one of them finds wrong says more."""
-    wants = "input should be "
-    if found := [text for text in texts if not text.startswith(wants)]:
-        return "; ".join(dict.fromkeys(found))
-    found = re.search(r" \(given: .*\)$", texts[0], re.S)
-    given = found[0] if found else ""
-    kinds = dict.fromkeys(text.removeprefix(wants).removesuffix(given) for text in texts)
-    return f"{wants}{' or '.join(kinds)}{given}"
+        near = nearest(given, re.findall(r"'([^']*)'", context["expected"]))
+        return near if near.startswith("; did you mean") else ""
+    return ""

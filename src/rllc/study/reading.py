@@ -16,7 +16,7 @@ from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.overlays import resolved, with_own_figures
 from rllc.study.problems import explained, unstorable
-from rllc.study.section import ConfigError
+from rllc.study.section import ConfigError, Problem
 from rllc.study.study import Figure, Study
 from rllc.study.tasks import TASKS
 
@@ -34,16 +34,15 @@ def read(config: dict[str, Any], *, checked: bool = False) -> Study:
     Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
     refers to nothing.
     """
-    if problems := [*unstorable(config)]:
+    if problems := [Problem(each, "unstorable") for each in unstorable(config)]:
         raise ConfigError(*problems)
     try:
         study = Study.model_validate(with_own_figures(resolved(config), config))
     except ValidationError as error:
         raise ConfigError(*explained(error)) from None
     study = study.model_copy(update={"figures": dict(_wanted(study))})
-    problems = [] if checked else list(_dangling(study))
-    if problems:
-        raise ConfigError(*problems)
+    if found := [] if checked else list(_dangling(study)):
+        raise ConfigError(*found)
     return study
 
 

@@ -8,10 +8,32 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 
+class Problem(str):
+    """One thing that is wrong with the config: ``<key>: <what is wrong, and what would do>``.
+
+    kind  the type of pydantic's error; unknown_key, unknown_name or unstorable; contradiction of what other
+          checks find
+    """
+
+    kind: str
+
+    def __new__(cls, sentence: str, kind: str = "contradiction") -> "Problem":
+        """Return the sentence with its kind."""
+        made = super().__new__(cls, sentence)
+        made.kind = kind
+        return made
+
+    @property
+    def key(self) -> str:
+        """Return the key that it is about, with those above it: ``compute.threads``."""
+        return self.partition(": ")[0]
+
+
 class ConfigError(ValueError):
     """The config cannot be used; the message says which keys, why, and what would do."""
 
     def __init__(self, *problems: str):
+        self.problems = [each if isinstance(each, Problem) else Problem(each) for each in problems]
         super().__init__("the config cannot be used:\n" + "\n".join(f"  - {each}" for each in problems))
 
 

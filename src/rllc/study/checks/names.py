@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from rllc.study.families import family_of
-from rllc.study.section import nearest
+from rllc.study.section import Problem, nearest
 from rllc.study.setup import Setup
 
 
@@ -11,7 +11,7 @@ def refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[st
     """A problem where the table has no such name."""
     table = list(table)
     if name not in table:
-        yield f"{place}: no {what} is called '{name}'{nearest(name, table)}"
+        yield Problem(f"{place}: no {what} is called '{name}'{nearest(name, table)}", "unknown_name")
 
 
 def in_model(place: str, component: str, experiment: Setup) -> Iterator[str]:
