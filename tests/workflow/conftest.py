@@ -13,6 +13,7 @@ from pathlib import Path
 
 import copies
 import forked
+import forked_jobs
 import pytest
 
 OVERLAY = "config/ci.yaml"
@@ -46,7 +47,8 @@ class Checkout:
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the real thing; its output is in the error where it fails."""
         given = ("--cores", "2", "--configfile", OVERLAY, *arguments)
-        done = forked.snakemake(*given, folder=self.root, environment=self.environment())
+        environment = forked_jobs.environment(self.environment())
+        done = forked.snakemake(*given, folder=self.root, environment=environment)
         if check and done.returncode:
             raise AssertionError(f"snakemake failed:\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}")
         return done

@@ -8,7 +8,7 @@ A text that is made again and is the same to the byte makes nothing below it sta
 """
 
 from rllc.study.local import tokenizer_files
-from rllc.study.texts import files, normalised
+from rllc.study.texts import files
 
 READ_WITH = used_texts(STUDY)  # text -> the tokenizer it is read with
 CORPORA = {name: AT.corpus().format(distribution=name) for name in READ_WITH}
@@ -24,14 +24,6 @@ READ = [
     for name, entry in STUDY.distributions.items()
     if entry.source in ("installed", "files", "hub")
 ]
-
-
-def mixed(wildcards):
-    """The corpora of a mixture, by the order of their shares."""
-    return {
-        name: AT.corpus().format(distribution=name)
-        for name in normalised(distribution(wildcards).weights)
-    }
 
 
 rule read_corpus:

@@ -3,6 +3,8 @@
 from fnmatch import fnmatch
 from types import SimpleNamespace
 
+from rllc.study.texts import normalised
+
 # --- text
 
 
@@ -14,6 +16,14 @@ def distribution(wildcards):
 def tokenizer(wildcards):
     """The config entry of a tokenizer."""
     return STUDY.tokenizers[wildcards.tokenizer]
+
+
+def mixed(wildcards):
+    """The corpora of a mixture, by the order of their shares."""
+    return {
+        name: AT.corpus().format(distribution=name)
+        for name in normalised(distribution(wildcards).weights)
+    }
 
 
 # --- functions that scripts are told by their path
