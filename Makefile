@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 UNIT := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm" --durations=12
 # What computes or draws nothing: files, configs and runs of Snakemake, the same on every processor.
-WITHOUT_NUMBERS := $(addprefix --ignore=tests/,run store study test_copies.py test_environment.py test_security.py)
+WITHOUT_NUMBERS := $(addprefix --ignore=tests/,run slurm store study test_copies.py test_environment.py test_security.py)
 MACHINES := machine-default machine-avx2 machine-compatible machine-threads
 .PHONY: help env run quick status partial chunks test unit workflow-test test-slurm test-machines $(MACHINES) check docs \
   bench lock clean
@@ -64,7 +64,7 @@ workflow-test: env  ## the DAG, end to end
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m workflow --durations=12 tests/workflow
 
 test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
-	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/slurm
+	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/cluster
 
 test-machines: $(MACHINES)  ## unit tests of numbers and figures with the numbers of other processors, about 3 minutes each of 4
 

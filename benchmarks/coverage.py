@@ -21,10 +21,10 @@ import torch
 from cases import lists, trained
 from minutes import processor
 
+from rllc.estimator.control_variate import coefficients, combined, memory_of
 from rllc.estimator.diagnostics.mixing import ess
+from rllc.estimator.fast_heads import sample_head_pairs, sample_heads
 from rllc.estimator.llc import estimate
-from rllc.estimator.reduced import coefficients, combined, memory_of
-from rllc.estimator.refined import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.transformer import Architecture

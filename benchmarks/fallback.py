@@ -22,8 +22,8 @@ from cases import make, read
 from minutes import processor
 from to_error import timed
 
-from rllc.estimator.reduced import coefficients, looked_at, memory_of, stride_of_look
-from rllc.estimator.refined import sample_head_pairs, sample_heads
+from rllc.estimator.control_variate import coefficients, looked_at, memory_of, stride_of_look
+from rllc.estimator.fast_heads import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.loss import next_token_loss

@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from cases import PUBLISHED, TEXT, markov
 
+from rllc.estimator.fast_heads import estimate_heads, sample_heads
 from rllc.estimator.llc import estimate
-from rllc.estimator.refined import estimate_heads, sample_heads
 from rllc.estimator.samplers.batches import to_device
 from rllc.measures.hessian import hessian_traces
 from rllc.models.components import masks

@@ -20,7 +20,7 @@ import torch
 from cases import PUBLISHED, TEXT
 from minutes import processor
 
-from rllc.estimator.refined import sample_heads
+from rllc.estimator.fast_heads import sample_heads
 from rllc.models.initial import initial_weights
 from rllc.models.onednn import onednn
 from rllc.models.transformer import Architecture

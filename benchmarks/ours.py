@@ -2,7 +2,7 @@
 
 python benchmarks/ours.py CASE --components 0:0,0:1 --chains 4 --draws 20
 
-Heads go through ``estimator.refined.estimate_heads``, everything else through ``estimator.llc.estimate``.
+Heads go through ``estimator.fast_heads.estimate_heads``, everything else through ``estimator.llc.estimate``.
 ``ms_per_draw`` is CPU time per chain and component from one minibatch to the next, the first pair left out;
 ``cpu_s`` that of the whole call.
 """
@@ -17,8 +17,8 @@ import torch
 from cases import read
 
 from rllc.components import kind
+from rllc.estimator.fast_heads import estimate_heads
 from rllc.estimator.llc import estimate_components
-from rllc.estimator.refined import estimate_heads
 from rllc.models.components import masks
 from rllc.models.device import computing
 from rllc.models.loss import next_token_loss

@@ -26,8 +26,8 @@ from cases import BATCHES, make, read, write
 from compare import called
 from minutes import processor
 
-from rllc.estimator.reduced import looked_at, pays, stride_of_look
-from rllc.estimator.refined import sample_head_pairs, sample_heads
+from rllc.estimator.control_variate import looked_at, pays, stride_of_look
+from rllc.estimator.fast_heads import sample_head_pairs, sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample, sample_pairs
 from rllc.models.loss import next_token_loss

@@ -16,7 +16,7 @@ from cases import make, read
 from minutes import processor
 from torch.profiler import ProfilerActivity, profile
 
-from rllc.estimator.refined import sample_heads
+from rllc.estimator.fast_heads import sample_heads
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.sample import sample
 from rllc.models.loss import next_token_loss

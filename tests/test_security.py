@@ -14,8 +14,8 @@ import xarray as xr
 
 from rllc.run.command import command
 from rllc.store import manifest
+from rllc.store.atomic_write import write_text
 from rllc.store.datasets import write_dataset
-from rllc.store.whole import write_text
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
-from rllc.run import slurm, status
+from rllc.run import status
 from rllc.run.dag import dag
+from rllc.slurm import queue
 
 FOLDER = Path(".snakemake")
 
@@ -50,8 +51,8 @@ def _marked(job) -> bool:
 def main() -> None:
     """Print the report; of what Snakemake writes meanwhile, only an error's text."""
     try:
-        on_slurm = {job.comment: (job.number, job.state) for job in slurm.jobs_here(Path.cwd())}
-    except slurm.Unanswered as error:
+        on_slurm = {job.comment: (job.number, job.state) for job in queue.jobs_here(Path.cwd())}
+    except queue.Unanswered as error:
         on_slurm = {}
         print(f"Slurm does not answer ({error}): what is queued or running there is not known.\n")
     locked = any((FOLDER / "locks").glob("*"))

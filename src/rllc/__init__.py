@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rllc.estimator.fast_heads import estimate_heads as estimate_heads
     from rllc.estimator.llc import estimate as estimate
-    from rllc.estimator.refined import estimate_heads as estimate_heads
     from rllc.measures.by_name import measure as measure
     from rllc.measures.data import InMemoryData as InMemoryData
     from rllc.models.attention_only import AttentionOnly as AttentionOnly
@@ -28,7 +28,7 @@ _MODULES = {
     "InMemoryData": "rllc.measures.data",
     "SamplerConfig": "rllc.sampler_config",
     "estimate": "rllc.estimator.llc",
-    "estimate_heads": "rllc.estimator.refined",
+    "estimate_heads": "rllc.estimator.fast_heads",
     "measure": "rllc.measures.by_name",
     "open_results": "rllc.store.datasets",
     "reasons": "rllc.verdicts",

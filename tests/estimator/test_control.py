@@ -8,9 +8,9 @@ import torch
 import xarray as xr
 
 from rllc.estimator.control import with_controls
+from rllc.estimator.fast_heads import estimate_heads
 from rllc.estimator.llc import estimate, estimate_components
-from rllc.estimator.refined import estimate_heads
-from rllc.estimator.rllc import with_control
+from rllc.estimator.with_controls import with_control
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture
 from rllc.sampler_config import SamplerConfig

@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader, TensorDataset
 
+from rllc.estimator.fast_heads import estimate_heads
 from rllc.estimator.llc import estimate
-from rllc.estimator.refined import estimate_heads
 from rllc.models.transformer import Architecture, shapes
 from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch

@@ -17,8 +17,8 @@ from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
 from rllc.store import manifest
+from rllc.store.atomic_write import UnreadableResult
 from rllc.store.checkpoints import load, save
-from rllc.store.whole import UnreadableResult
 from rllc.tasks.batch import Examples
 
 MODEL = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=10)

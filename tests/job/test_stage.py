@@ -11,9 +11,9 @@ from copies import copy_project
 from rllc.job import stage
 from rllc.job_settings.file import as_text
 from rllc.job_settings.functions import NamedFunction
-from rllc.run import causes
 from rllc.run.fingerprint import fingerprint
 from rllc.seeds import derive
+from rllc.slurm import failure_reason
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''
@@ -130,7 +130,7 @@ def test_lack_of_memory_is_one_line_that_a_cluster_is_known_by(script, flags):
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "s.py: MemoryError" in done.stderr.splitlines()[-1]
-    assert causes.cause("FAILED", done.stderr) == "memory"
+    assert failure_reason.cause("FAILED", done.stderr) == "memory"
 
 
 def test_what_a_gpu_says_is_one_line_with_what_to_do(script, flags):

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from planted import induction_model
 
-from rllc.estimator.choice import estimator
+from rllc.estimator.dispatch import estimator
 from rllc.measures import sampling
 from rllc.measures.heads import heads as scores
 from rllc.measures.sampled_components import other

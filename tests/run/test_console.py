@@ -5,7 +5,7 @@ from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from rllc.run import console
-from rllc.run.causes import FINISHED
+from rllc.slurm.failure_reason import FINISHED
 
 INFO = {
     "event": LogEvent.JOB_INFO, "rule_msg": "drawing onset", "rule_name": "draw", "wildcards": {"figure": "onset"},
@@ -125,7 +125,7 @@ def test_a_job_that_is_sent_to_a_cluster_has_a_line_once_the_cluster_has_it():
 
 
 def test_the_log_of_a_job_on_a_cluster_holds_no_command_and_counts_steps_as_snakemake_does():
-    """``rllc.run.causes`` searches it for what Slurm and Python say, which a command could hold by chance."""
+    """``rllc.slurm.failure_reason`` searches it for what Slurm and Python say, which a command could hold by chance."""
     terminal = Terminal(brief=False)
     terminal.logger.error("Error", extra=ERROR | {"jobid": 1})
     terminal.logger.info(None, extra={"event": LogEvent.PROGRESS, "done": 1, "total": 1})

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.seal import seal
+from rllc.checksum import seal
+from rllc.store.atomic_write import UnreadableResult
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.whole import UnreadableResult
 
 DATA = xr.Dataset({"a": ("step", np.arange(3.0))}, coords={"step": [0, 1, 2]})
 ENOTSUPP = 524  # of the kernel, which NFS hands on; no name in Python's errno

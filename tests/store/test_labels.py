@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.estimator import control, reduced, rllc, summary
+from rllc.estimator import control, control_variate, results, with_controls
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.labels import LONGEST, labelled
 from rllc.vocabulary import describe, head_coords, in_full
@@ -55,12 +55,12 @@ def test_name_of_any_length_gives_a_long_name_that_plots_show(length):
     check(labelled(xr.Dataset({"a" * length: ((), 1, {"long_name": "b" * length})})))
 
 
-TABLES = (summary.VARIABLES, reduced.VARIABLES, control.VARIABLES)
+TABLES = (results.VARIABLES, control_variate.VARIABLES, control.VARIABLES)
 
 
 @pytest.mark.parametrize("name", ["llc", "rllc"])
 def test_estimates_have_short_names_of_their_own_that_differ(name):
-    words = {key: value for table in TABLES for key, value in table.items()} | rllc.TRACES
+    words = {key: value for table in TABLES for key, value in table.items()} | with_controls.TRACES
     words = {key.replace("llc", name, 1): value for key, value in words.items()}
     found = labelled(describe(xr.Dataset(dict.fromkeys(words, ((), 0.0))), words))
     check(found)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from rllc.store import manifest
-from rllc.store.whole import UnreadableResult
+from rllc.store.atomic_write import UnreadableResult
 
 
 @pytest.fixture

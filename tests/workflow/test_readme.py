@@ -246,7 +246,7 @@ def test_make_test_runs_all_checks_and_tests_but_those_of_slurm(fresh):
         "-m workflow",
     ):
         assert words in planned, words
-    assert "tests/slurm" not in planned
+    assert "tests/cluster" not in planned
 
 
 def test_make_quick_is_the_small_study_and_a_second_run_does_nothing(checkout):

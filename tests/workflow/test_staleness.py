@@ -49,7 +49,7 @@ def test_a_sampler_edit_samples_again_and_never_trains(checkout, rules):
 
 
 def test_an_edit_of_the_head_path_leaves_the_whole_model_alone(checkout, rules):
-    checkout.edit("src/rllc/estimator/refined.py", "\nimport ", "\nimport math\nimport ")
+    checkout.edit("src/rllc/estimator/fast_heads.py", "\nimport ", "\nimport math\nimport ")
     assert rules(checkout.plan()) == {"sample_heads"} | AFTER_SAMPLING
 
 

@@ -11,8 +11,7 @@ from rllc.run import (
     early_cutoff,
     forecast,
     orphans,
-    planned,
-    slurm,
+    plan,
     targets,
     trash,
 )
@@ -23,7 +22,7 @@ from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import Source
 from rllc.run.held_out import scarce
 from rllc.run.options import options
-from rllc.run.presence import missing_files
+from rllc.run.check_inputs import missing_files
 from rllc.run.settings_files import SettingsFiles
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
@@ -33,6 +32,7 @@ from rllc.job_settings.functions import NamedFunction
 from rllc.job_settings.text import SummariseCorpora
 from rllc.job_settings.validation import Validate
 from rllc.seeds import derive
+from rllc.slurm import queue
 from rllc.study import claims, parameters
 from rllc.study.datasets import (
     TRACES,
@@ -62,13 +62,13 @@ if OPTIONS.repeated:
     raise WorkflowError("\n".join(OPTIONS.repeated))
 
 try:  # a job of a cluster may start long after the main process read the config
-    PLAN = None if workflow.is_main_process else planned.planned(root=ROOT)
+    PLAN = None if workflow.is_main_process else plan.kept(root=ROOT)
     if not PLAN:
         defaults.refuse(workflow.configfiles)
         defaults.read_values(config, workflow.config_settings.config_args)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
     Layout(STUDY.results).refuse_unusable(STUDY.experiments)
-except (ConfigError, planned.Changed) as error:
+except (ConfigError, plan.Changed) as error:
     raise WorkflowError(str(error)) from None
 
 CODES = PLAN["codes"] if PLAN else {}

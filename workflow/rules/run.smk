@@ -85,13 +85,13 @@ onstart:
     if problem:
         raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == "slurm"
-    planned.keep(config, CODES, root=ROOT)
+    plan.keep(config, CODES, root=ROOT)
     SETTINGS.write(job.params.settings for job in jobs if job.output)
     try:
         if on_slurm:
-            slurm.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
+            queue.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
             asked = workflow.executor_settings
-            source = slurm.status_source(
+            source = queue.status_source(
                 asked.status_command, asked.init_seconds_before_status_checks
             )
             logger.info(source.sentence)
@@ -102,7 +102,7 @@ onstart:
                 f"({', '.join(sorted(of_the_study))}): run it again, and alone"
             )
         if of_the_study:
-            slurm.refuse_orphans(Path.cwd())
+            queue.refuse_orphans(Path.cwd())
         if not workflow.touch:
             move_away(in_the_way(jobs))
         if of_the_study:
@@ -110,8 +110,8 @@ onstart:
             if not workflow.local_exec:
                 orphans.note(jobs, workflow.persistence)
         if on_slurm:  # the plugin is imported by such a run alone
-            from rllc.run.executor import mend
-            from rllc.run.signals import heed_signals
+            from rllc.slurm.executor import mend
+            from rllc.slurm.signals import heed_signals
 
             mend(workflow.scheduler._executor, source)
             heed_signals()
@@ -119,7 +119,7 @@ onstart:
             # Jobs here wait for cores. For its limit of submissions per second the scheduler would look at every
             # waiting job each second, while all cores are busy: 1 to 2 % of a core.
             workflow.scheduler.job_rate_limiter = None
-    except slurm.SlurmError as error:
+    except queue.SlurmError as error:
         raise WorkflowError(str(error)) from None
     announce(whole_table=on_slurm)
     seconds = {
@@ -145,10 +145,10 @@ onerror:
     try:
         if orphans.ours():
             if workflow.executor_plugin.name == "slurm":
-                for done in slurm.cancel(Path.cwd()):
+                for done in queue.cancel(Path.cwd()):
                     logger.info(done)
             orphans.hand_over(workflow.persistence)
-    except slurm.SlurmError as error:  # what they make may outlive this run
+    except queue.SlurmError as error:  # what they make may outlive this run
         logger.warning(str(error))
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from rllc.job.stage import run
 from rllc.job_settings.text import MakeTokenizer
+from rllc.store.atomic_write import whole
 from rllc.store.documents import read_documents
-from rllc.store.whole import whole
 from rllc.tasks.language import tokenizer
 
 

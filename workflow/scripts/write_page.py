@@ -4,8 +4,8 @@ from pathlib import Path
 
 from rllc.job.stage import run
 from rllc.job_settings.figures import Draw
+from rllc.store.atomic_write import write_text
 from rllc.store.named import read_named
-from rllc.store.whole import write_text
 
 
 def main(settings: Draw, page: Path) -> None:

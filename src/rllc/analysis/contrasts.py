@@ -4,10 +4,11 @@ What two estimates share cancels in their difference, and only in an error that 
 
 - **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
   ``seeded`` at every step. It is paired chain by chain.
-- **A control** with independent pairs (``rllc.estimator.reduced``) takes out of every chain what it shares
-  with its own gradient-off run. Chains so reduced are compared where there are any (``by_chain``); the error
-  of the control's mean and coupling is one for all chains of an estimate, and is added, as if two estimates'
-  had nothing in common. On two distributions the normals are the same, so the error is rather too large.
+- **A control** with independent pairs (``rllc.estimator.control_variate``) takes out of every chain what it
+  shares with its own gradient-off run. Chains so reduced are compared where there are any (``by_chain``); the
+  error of the control's mean and coupling is one for all chains of an estimate, and is added, as if two
+  estimates' had nothing in common. On two distributions the normals are the same, so the error is rather too
+  large.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
   them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
   difference would move with others is seen only draw by draw, in traces (``batch_variance``).

@@ -9,13 +9,13 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.control import check_center
+from rllc.estimator.results import Prepared, estimated
 from rllc.estimator.samplers.admissible import Loss, center_loss, check_mean, check_tensors
 from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.chains import Traces
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.estimator.samplers.deterministic import check_deterministic
 from rllc.estimator.samplers.sample import sample, sample_pairs
-from rllc.estimator.summary import Prepared, estimated
 from rllc.models.weights import Masks, Weights
 from rllc.sampler_config import DIVERGENCE_FACTOR, SamplerConfig, shown, truth
 

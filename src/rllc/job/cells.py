@@ -12,8 +12,8 @@ from typing import Any
 import xarray as xr
 from tqdm import tqdm
 
+from rllc.store.atomic_write import UnreadableResult
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.whole import UnreadableResult
 
 log = logging.getLogger(__name__)
 # The name of a cell, and of one that a killed job was writing. Other files in the folder are somebody else's.

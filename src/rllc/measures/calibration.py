@@ -1,7 +1,7 @@
 """What calibrates the sampler: a grid of settings with its controls, and the curvature at the centre.
 
-The sweep is given an estimator (``estimator.choice.estimator``), so that heads and the whole model differ in
-nothing here.
+The sweep is given an estimator (``estimator.dispatch.estimator``), so that heads and the whole model differ
+in nothing here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from rllc.estimator.choice import estimator
 from rllc.estimator.diagnostics.verdict import judge_against_controls
-from rllc.estimator.rllc import Estimate
+from rllc.estimator.dispatch import estimator
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss
+from rllc.estimator.with_controls import Estimate
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian import hessian_traces
 from rllc.models.model import Model

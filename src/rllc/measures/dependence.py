@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.choice import estimator
+from rllc.estimator.dispatch import estimator
 from rllc.estimator.samplers.admissible import Loss
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model

@@ -4,8 +4,8 @@ from typing import Any
 
 import xarray as xr
 
-from rllc.estimator.choice import estimator
-from rllc.estimator.rllc import Estimate, by_head
+from rllc.estimator.dispatch import estimator
+from rllc.estimator.with_controls import Estimate, by_head
 from rllc.measures.data import Data, Measurement
 from rllc.measures.sampling import sampled
 from rllc.models.model import Model

@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from rllc.estimator.llc import estimate_components
-from rllc.estimator.rllc import Estimate, step_at, with_control
+from rllc.estimator.with_controls import Estimate, step_at, with_control
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
 from rllc.models.weights import Weights

@@ -1,6 +1,6 @@
 """Write a file of the workflow's own, as a note or a plan, whole or not at all.
 
-Jobs write results by ``rllc.store.whole``, which this process may not import.
+Jobs write results by ``rllc.store.atomic_write``, which this process may not import.
 """
 
 import os

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rllc.run.atomic_write import atomic_write
-from rllc.run.planned import FOLDER
+from rllc.run.plan import FOLDER
 
 CACHE = FOLDER / "contents.json"
 SETTLED = 2_000_000_000  # nanoseconds: a file that changed more recently may change again within one tick

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from rllc.run.planned import FOLDER
+from rllc.run.plan import FOLDER
 from rllc.run.writable import closed
 
 SECRET = r"(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rllc.run.atomic_write import atomic_write
-from rllc.run.planned import FOLDER
+from rllc.run.plan import FOLDER
 
 NOTES = FOLDER / "expected"
 FIELDS = ("rule", "input", "params", "code", "software_stack_hash", "record_format_version")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rllc.job_settings.file import as_text, digest
 from rllc.run.atomic_write import atomic_write
-from rllc.run.planned import FOLDER
+from rllc.run.plan import FOLDER
 
 
 class SettingsFiles:

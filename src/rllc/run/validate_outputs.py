@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from rllc.seal import LENGTH, MARK
+from rllc.checksum import LENGTH, MARK
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # The last bytes of a complete file, by its ending.

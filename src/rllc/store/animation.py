@@ -14,7 +14,7 @@ from PIL import Image
 
 from rllc.figures.drawing import Animation
 from rllc.figures.style import RC
-from rllc.store.whole import whole
+from rllc.store.atomic_write import whole
 
 log = logging.getLogger("rllc")
 # Levels of grey that the palette has to hold: a tint would look like a weak value of a circuit.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rllc.store import manifest as manifests
-from rllc.store.whole import whole
+from rllc.store.atomic_write import whole
 from rllc.tasks.arrow import as_array, as_lists, read_manifest, read_table, write_table
 from rllc.tasks.batch import Examples
 

@@ -13,7 +13,7 @@ from safetensors.torch import save as bytes_from_tensors
 from torch import Tensor
 
 from rllc.models.weights import check_weights
-from rllc.store.whole import whole
+from rllc.store.atomic_write import whole
 
 HEADER, CONTENT = "rllc", "tensors_sha256"
 

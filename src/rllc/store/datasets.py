@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from rllc.seal import seal, unsealed
+from rllc.checksum import seal, unsealed
+from rllc.store.atomic_write import UnreadableResult, whole
 from rllc.store.labels import labelled
-from rllc.store.whole import UnreadableResult, whole
 
 # HDF5 asks for a lock, which many shared file systems refuse. Files appear whole (``whole``) and need none.
 os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from rllc.store import manifest as manifests
-from rllc.store.whole import whole
+from rllc.store.atomic_write import whole
 from rllc.tasks.arrow import read_table, write_table
 
 

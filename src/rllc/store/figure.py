@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 
 from rllc.figures.drawing import Drawing, Finding, save
+from rllc.store.atomic_write import whole, write_text
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import stamp
-from rllc.store.whole import whole, write_text
 from rllc.verdicts import verdict_attributes
 from rllc.vocabulary import describe, status_attributes
 

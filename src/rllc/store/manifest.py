@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rllc.store.whole import UnreadableResult, write_text
+from rllc.store.atomic_write import UnreadableResult, write_text
 
 
 def sha256(path: Path) -> str:

@@ -74,7 +74,7 @@ def judge(study: Study, files_of: Mapping[str, Mapping[str, str]]) -> Judge:
 def claim_problems(study: Study) -> Iterator[str]:
     """Yield what is wrong with the names of works.
 
-    Whether files are there is asked by ``rllc.run.presence``.
+    Whether files are there is asked by ``rllc.run.check_inputs``.
     """
     for entry in study.claims:
         if entry in WORKS:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rllc.estimator.llc import estimate
-from rllc.estimator.rllc import with_control
+from rllc.estimator.with_controls import with_control
 from rllc.sampler_config import SamplerConfig
 from rllc.validation.truths import quadratic as truths
 from rllc.verdicts import reasons

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rllc.estimator import llc, summary
+from rllc.estimator import llc, results
 from rllc.estimator.samplers import chains, sample, sgld
 from rllc.estimator.samplers.coordinates import coordinates
 from rllc.sampler_config import SamplerConfig
@@ -224,12 +224,12 @@ def spoil_gradient(patch):
 
 
 def spoil_burn_in(patch):
-    sound = summary.summarise
+    sound = results.summarise
 
     def shorter(traces, *, setting, **given):
         return sound(traces, setting=replace(setting, burn_in=setting.burn_in - 1), **given)
 
-    patch.setattr(summary, "summarise", shorter)
+    patch.setattr(results, "summarise", shorter)
 
 
 SPOILED = {

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from rllc.run.slurm import (
+from rllc.slurm.queue import (
     Job,
     SlurmError,
     Unanswered,

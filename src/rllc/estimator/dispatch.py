@@ -8,10 +8,10 @@ from typing import Any
 
 import xarray as xr
 
+from rllc.estimator.fast_heads import estimate_heads
 from rllc.estimator.llc import estimate_components
-from rllc.estimator.refined import estimate_heads
-from rllc.estimator.rllc import Estimate
 from rllc.estimator.samplers.admissible import Loss
+from rllc.estimator.with_controls import Estimate
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture
 from rllc.models.weights import Weights

@@ -8,7 +8,7 @@ only while its word is the one there: of several submissions, the last counts. T
 nothing has to be removed by a job that is killed: Slurm says whether it lives. (A lock of the kernel would
 not do: `flock` is local to the node, or missing, on many of them.)
 
-As a program, before the job: ``python -m rllc.run.claim FOLDER WORD``.
+As a program, before the job: ``python -m rllc.slurm.output_lock FOLDER WORD``.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rllc.run.atomic_write import atomic_write
-from rllc.run.slurm import ENDED, Unanswered, answer
+from rllc.slurm.queue import ENDED, Unanswered, answer
 
 FOLDER = Path(".snakemake/rllc/claims")
 CURRENT = "current"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rllc.run import causes
+from rllc.slurm import failure_reason
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from rllc.run import causes
     ],
 )
 def test_the_cause_is_in_the_state_or_in_the_log(state, log, expected):
-    assert causes.cause(state, log) == expected
+    assert failure_reason.cause(state, log) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_the_cause_is_in_the_state_or_in_the_log(state, log, expected):
     ],
 )
 def test_it_says_what_was_asked_for_and_what_to_raise(cause, expected):
-    said = causes.sentence("7", "train", cause, "NodeDown", {"mem_mb": 900, "runtime": 10}, "")
+    said = failure_reason.sentence("7", "train", cause, "NodeDown", {"mem_mb": 900, "runtime": 10}, "")
     assert re.search(expected, said)
 
 
 def test_of_a_long_log_the_end_is_searched(tmp_path):
     log = tmp_path / "7.log"
-    assert causes.ended(log) == ""
+    assert failure_reason.ended(log) == ""
     log.write_bytes(b"\xff first\n" + b"." * 2**16 + b"\nlast")
-    assert causes.ended(log) == "." * (2**16 - 5) + "\nlast"
+    assert failure_reason.ended(log) == "." * (2**16 - 5) + "\nlast"
     log.write_bytes(b"\xff first")
-    assert causes.ended(log) == "\ufffd first"
+    assert failure_reason.ended(log) == "\ufffd first"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_of_a_long_log_the_end_is_searched(tmp_path):
     ],
 )
 def test_what_may_pass_is_tried_again(error, expected):
-    assert causes.passing(error) is expected
+    assert failure_reason.passing(error) is expected
 
 
 def test_what_a_silent_job_leaves_in_the_log_of_slurm_is_said():
     log = "Reason: Forced execution\nnothing is in its log: it was killed, or the disk is full\nFilesystem  Size"
-    said = causes.sentence("7", "train", "FAILED", "NonZeroExitCode", {}, log)
+    said = failure_reason.sentence("7", "train", "FAILED", "NonZeroExitCode", {}, log)
     assert said == "Slurm job 7 ended as FAILED; nothing is in its log: it was killed, or the disk is full. "
 
 
@@ -108,7 +108,7 @@ def test_what_libraries_say_without_memory_is_known(imports, work):
     code = TOO_LARGE.format(imports=imports, work=work)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
-    assert causes.cause("FAILED", done.stdout + done.stderr) == "memory"
+    assert failure_reason.cause("FAILED", done.stdout + done.stderr) == "memory"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is of Linux")
@@ -123,4 +123,4 @@ def test_end_of_a_log_says_that_a_tokenizer_had_no_memory():
     environment = {**os.environ, "RUST_BACKTRACE": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode != 0
-    assert causes.cause("FAILED", "\n".join(done.stderr.splitlines()[-3:])) == "memory"
+    assert failure_reason.cause("FAILED", "\n".join(done.stderr.splitlines()[-3:])) == "memory"

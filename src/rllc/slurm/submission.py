@@ -20,9 +20,9 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from rllc.run import causes, claim
-from rllc.run.signals import interrupt_children
-from rllc.run.slurm import Unanswered, states
+from rllc.slurm import failure_reason, output_lock
+from rllc.slurm.queue import Unanswered, states
+from rllc.slurm.signals import interrupt_children
 
 PATIENCE = 24 * 3600  # seconds for which a submission is tried again
 LONGEST = 600  # seconds between two tries, at most
@@ -49,9 +49,9 @@ class Submission(plugin.Executor):
         self, job: JobExecutorInterface
     ) -> str:
         """What a job does first: it claims its output, or does not begin."""
-        claims = claim.folder(job.output)
-        word = claim.submit(claims)
-        return shlex.join([self.get_python_executable(), "-m", claim.__name__, str(claims), word])
+        claims = output_lock.folder(job.output)
+        word = output_lock.submit(claims)
+        return shlex.join([self.get_python_executable(), "-m", output_lock.__name__, str(claims), word])
 
     def _submit_job(self, job: JobExecutorInterface) -> None:
         """At once, or after a pause where it failed for a cause that may pass."""
@@ -74,7 +74,7 @@ class Submission(plugin.Executor):
         waited = time.monotonic() - self._refused.setdefault(job, time.monotonic())
         said = re.search("The error message was '(.*?)'[.]\n", msg, re.DOTALL)
         error = " ".join((said[1] if said else msg).split())
-        if not causes.passing(error) or waited > PATIENCE:
+        if not failure_reason.passing(error) or waited > PATIENCE:
             del self._refused[job]
             super()._report_job_error_threadsafe(job_info, msg)
             return
@@ -137,7 +137,7 @@ class Submission(plugin.Executor):
     def shutdown(self) -> None:
         """As the plugin's; a job that Slurm was given without saying so does not begin any more."""
         super().shutdown()
-        claim.withdraw()
+        output_lock.withdraw()
 
 
 def number(info: SubmittedJobInfo) -> str:

@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 from rllc.estimator.control import known_at_center, with_controls
+from rllc.estimator.control_variate import looked_at, reduced
 from rllc.estimator.diagnostics import geweke, heidelberger_welch, raftery_lewis
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.drift import drift, growth
@@ -17,7 +18,6 @@ from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.relaxation import relaxed
 from rllc.estimator.diagnostics.status import OK, chain_status
 from rllc.estimator.diagnostics.verdict import judge
-from rllc.estimator.reduced import looked_at, reduced
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
 from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces

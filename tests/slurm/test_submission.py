@@ -7,9 +7,9 @@ import pytest
 import snakemake_executor_plugin_slurm as plugin
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
-from rllc.run import claim, submission
-from rllc.run.slurm import Job, Unanswered
-from rllc.run.submission import Submission, comment
+from rllc.slurm import output_lock, submission
+from rllc.slurm.queue import Job, Unanswered
+from rllc.slurm.submission import Submission, comment
 
 PASSES = "The error message was 'sbatch: error: Socket timed out'.\n"
 
@@ -110,12 +110,12 @@ def test_every_submission_claims_the_output_anew_and_none_begins_after_the_run(r
     run.made.get_python_executable = lambda: "a python"
     monkeypatch.setattr(plugin.Executor, "shutdown", lambda _: None)
     prefix = run.made.get_job_exec_prefix(run.job)
-    claims = claim.folder(run.job.output)
-    word = (claims / claim.CURRENT).read_text()
-    assert prefix == f"'a python' -m rllc.run.claim {claims} {word}"
+    claims = output_lock.folder(run.job.output)
+    word = (claims / output_lock.CURRENT).read_text()
+    assert prefix == f"'a python' -m rllc.slurm.output_lock {claims} {word}"
     assert run.made.get_job_exec_prefix(run.job) != prefix
     run.made.shutdown()
-    assert not (claims / claim.CURRENT).exists()
+    assert not (claims / output_lock.CURRENT).exists()
 
 
 def test_what_is_put_off_is_called_in_a_thread_of_submission_unless_the_run_ends(run, monkeypatch):

@@ -6,8 +6,8 @@ import torch
 import xarray as xr
 from scipy.stats import norm, t
 
+from rllc.estimator.control_variate import coefficients, combined, looked_at, memory_of, shared_variance
 from rllc.estimator.llc import estimate
-from rllc.estimator.reduced import coefficients, combined, looked_at, memory_of, shared_variance
 from rllc.estimator.samplers.pairs import rises
 from rllc.sampler_config import SamplerConfig
 from rllc.validation.truths.quadratic import variances

@@ -4,7 +4,7 @@ The plugin (2.8.0) forgets every job under way where `squeue` fails five times i
 asks a database that is not there where `scontrol` fails once, and waits for ever for a job that Slurm no
 longer knows. Settings of the profile cure the first alone, and a program in `squeue`'s place sees neither
 outputs nor logs; so what asks for the states of jobs is replaced here, submission is surrounded
-(``rllc.run.submission``), and the rest is the plugin's. ``mend`` refuses other versions of it.
+(``rllc.slurm.submission``), and the rest is the plugin's. ``mend`` refuses other versions of it.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ import snakemake_executor_plugin_slurm as plugin
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from rllc.run import causes, claim
-from rllc.run.slurm import ENDED, Job, SlurmError, StatusSource, Unanswered, states
-from rllc.run.submission import Submission, comment, number
 from rllc.run.writable import closed
+from rllc.slurm import failure_reason, output_lock
+from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, states
+from rllc.slurm.submission import Submission, comment, number
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
 LONGEST = 180  # seconds between two questions to Slurm, at most, as the plugin's
@@ -108,7 +108,7 @@ class Executor(Submission):
             self._doubted.pop(info.job, None)
             self._say_held(job)
             return False
-        elif job is None and causes.FINISHED in causes.ended(log) and _made(info):
+        elif job is None and failure_reason.FINISHED in failure_reason.ended(log) and _made(info):
             self.logger.info(
                 f"Slurm no longer knows job {info.external_jobid}, but it came to its end and made its files."
             )
@@ -120,7 +120,7 @@ class Executor(Submission):
         return True
 
     def _succeed(self, info: SubmittedJobInfo, log: Path) -> None:
-        claim.drop(claim.folder(info.job.output))
+        output_lock.drop(output_lock.folder(info.job.output))
         self.report_job_success(info)
         if not self.workflow.executor_settings.keep_successful_logs:
             log.unlink(missing_ok=True)
@@ -133,10 +133,12 @@ class Executor(Submission):
                 "lost its state, or this process stood still for longer than Slurm remembers. "
             )
         else:
-            ended = causes.ended(log)
-            cause = causes.cause(job.state, ended)
-            cured = cause in (*causes.ASKED, "CANCELLED")  # by asking for more, or by the user
-            said = causes.sentence(job.number, info.job.name, cause, job.reason, info.job.resources, ended)
+            ended = failure_reason.ended(log)
+            cause = failure_reason.cause(job.state, ended)
+            cured = cause in (*failure_reason.ASKED, "CANCELLED")  # by asking for more, or by the user
+            said = failure_reason.sentence(
+                job.number, info.job.name, cause, job.reason, info.job.resources, ended
+            )
         if not cured:
             self._pauses[info.job] = self._interval * 3 ** (info.job.attempt - 1)
         self.report_job_error(info, msg=said, aux_logs=[str(log)])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.store.atomic_write import UnreadableResult, whole, write_text
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.labels import labelled
-from rllc.store.whole import UnreadableResult, whole, write_text
 
 DATA = xr.Dataset({"a": ("step", np.arange(3.0))}, coords={"step": [0, 1, 2]})
 
@@ -78,7 +78,7 @@ WRITER = """
 import resource, signal, sys, time
 from pathlib import Path
 from rllc.store.labels import labelled
-from rllc.store.whole import whole
+from rllc.store.atomic_write import whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 if sys.argv[2] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))

@@ -6,7 +6,7 @@ import sys
 import psutil
 import pytest
 
-from rllc.run.signals import heed_signals, interrupt_children
+from rllc.slurm.signals import heed_signals, interrupt_children
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_the_first_signal_is_a_ctrl_c_and_others_do_not_disturb_the_end(number):
 
 ANOTHER_THREAD = """
 import signal, sys, threading, time
-from rllc.run.signals import heed_signals
+from rllc.slurm.signals import heed_signals
 
 heed_signals()
 other = threading.Thread(target=time.sleep, args=(60,), daemon=True)

@@ -21,12 +21,12 @@ from rllc.estimator.kernels.cross_entropy import Targets, loss_of, targets_of
 from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
 from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_read
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
+from rllc.estimator.results import Prepared, estimated
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
 from rllc.estimator.samplers.batches import kind_of, to_device
 from rllc.estimator.samplers.by_name import advance_of, reads_gradient
 from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
 from rllc.estimator.samplers.pairs import Pairs, rises
-from rllc.estimator.summary import Prepared, estimated
 from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
 from rllc.models.transformer import Architecture, attention_inputs, embed, shapes

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
-from rllc.run import claim, executor
-from rllc.run.causes import FINISHED
-from rllc.run.executor import Executor
-from rllc.run.slurm import SlurmError, StatusSource
-from rllc.run.submission import comment
+from rllc.slurm import executor, output_lock
+from rllc.slurm.executor import Executor
+from rllc.slurm.failure_reason import FINISHED
+from rllc.slurm.queue import SlurmError, StatusSource
+from rllc.slurm.submission import comment
 
 SOURCE = StatusSource(("squeue",), "")
 
@@ -102,8 +102,8 @@ def test_jobs_are_reported_as_they_end_and_asked_for_ever_less_often(watch):
     for expected in (30, 40, *range(50, 180, 10), 180, 180):
         assert watch.passes() == ["7", "8"]
         assert watch.executor.next_seconds_between_status_checks == expected
-    claims = claim.folder(watch.jobs["7"].job.output)
-    claim.submit(claims)
+    claims = output_lock.folder(watch.jobs["7"].job.output)
+    output_lock.submit(claims)
     watch.squeue(a="COMPLETED", b="RUNNING")
     assert watch.passes() == ["8"]
     assert watch.executor.next_seconds_between_status_checks == 20

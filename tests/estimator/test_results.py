@@ -9,8 +9,8 @@ from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.mixing import ess, rhat
 from rllc.estimator.diagnostics.verdict import LIMITS
 from rllc.estimator.llc import estimate
+from rllc.estimator.results import VARIABLES, summarise
 from rllc.estimator.samplers.chains import Traces
-from rllc.estimator.summary import VARIABLES, summarise
 from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import reasons
 

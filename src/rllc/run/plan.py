@@ -56,7 +56,7 @@ def _text(config: dict[str, Any], codes: dict[str, str], root: Path) -> str:
     return json.dumps(plan, default=str, sort_keys=True)
 
 
-def planned(*, root: Path) -> dict[str, Any] | None:
+def kept(*, root: Path) -> dict[str, Any] | None:
     """What the run that this job belongs to was planned with; None where the job was not told.
 
     Raises Changed where the rules, or what makes command lines of the config, have changed since.

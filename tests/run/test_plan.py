@@ -1,7 +1,7 @@
 import pytest
 from copies import copy_project
 
-from rllc.run import planned
+from rllc.run import plan
 
 
 @pytest.fixture
@@ -9,23 +9,23 @@ def project(tmp_path, monkeypatch):
     """The rules and the planning modules, in a copy; the environment as it is before a run."""
     copy_project(tmp_path, only=["Snakefile", "workflow", "src", "envs"])
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(planned.VARIABLE, raising=False)
+    monkeypatch.delenv(plan.VARIABLE, raising=False)
     return tmp_path
 
 
 def test_a_job_gets_the_config_and_the_codes_of_its_plan(project):
     config = {"seed": 0, "figures": {"a": None}, "rate": 1e-3}
-    file = planned.keep(config, {"train": "abc"}, root=project)
-    assert planned.keep(config, {"train": "abc"}, root=project) == file
-    plan = planned.planned(root=project)
-    assert (plan["config"], plan["codes"]) == (config, {"train": "abc"})
-    assert planned.keep({**config, "seed": 1}, {}, root=project) != file
+    file = plan.keep(config, {"train": "abc"}, root=project)
+    assert plan.keep(config, {"train": "abc"}, root=project) == file
+    kept = plan.kept(root=project)
+    assert (kept["config"], kept["codes"]) == (config, {"train": "abc"})
+    assert plan.keep({**config, "seed": 1}, {}, root=project) != file
 
 
 def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
-    assert planned.planned(root=project) is None
-    monkeypatch.setenv(planned.VARIABLE, str(project / "gone.json"))
-    assert planned.planned(root=project) is None
+    assert plan.kept(root=project) is None
+    monkeypatch.setenv(plan.VARIABLE, str(project / "gone.json"))
+    assert plan.kept(root=project) is None
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
     ],
 )
 def test_a_job_stops_where_its_rule_may_say_something_else_by_now(project, file, old, new, changes):
-    planned.keep({}, {}, root=project)
+    plan.keep({}, {}, root=project)
     path = project / file
     path.write_text(path.read_text().replace(old, new, 1))
     if changes:
-        with pytest.raises(planned.Changed, match=r"changed after this job was planned.*Run snakemake again"):
-            planned.planned(root=project)
+        with pytest.raises(plan.Changed, match=r"changed after this job was planned.*Run snakemake again"):
+            plan.kept(root=project)
     else:
-        assert planned.planned(root=project)
+        assert plan.kept(root=project)

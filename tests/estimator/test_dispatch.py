@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.estimator import choice
-from rllc.estimator.choice import estimator
+from rllc.estimator import dispatch
+from rllc.estimator.dispatch import estimator
 from rllc.estimator.llc import estimate
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
@@ -20,8 +20,8 @@ SETTING = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=
 @pytest.mark.parametrize("labels", [["0:0", "0:1"], ["0:0+0:1"], ["full", "0:0"]])
 @pytest.mark.parametrize("changes", [{}, {"sampler": "rmsprop"}])
 def test_components_of_any_kind_and_sampler_are_those_of_the_generic_path(labels, changes, monkeypatch):
-    fast, heads = [], choice.estimate_heads
-    monkeypatch.setattr(choice, "estimate_heads", lambda *a, **given: fast.append(1) or heads(*a, **given))
+    fast, heads = [], dispatch.estimate_heads
+    monkeypatch.setattr(dispatch, "estimate_heads", lambda *a, **given: fast.append(1) or heads(*a, **given))
     architecture = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=6, d_vocab=11)
     random = torch.Generator().manual_seed(0)
     weights = {n: torch.randn(s, generator=random).double() for n, s in shapes(architecture).items()}

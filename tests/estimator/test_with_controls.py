@@ -7,7 +7,7 @@ import torch
 import xarray as xr
 
 from rllc.estimator.llc import estimate_components
-from rllc.estimator.rllc import by_head, with_control
+from rllc.estimator.with_controls import by_head, with_control
 from rllc.sampler_config import SamplerConfig
 from rllc.verdicts import reasons
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.estimator import reduced, refined
+from rllc.estimator import control_variate, fast_heads
+from rllc.estimator.fast_heads import estimate_heads
 from rllc.estimator.kernels import attention
 from rllc.estimator.llc import estimate
-from rllc.estimator.refined import estimate_heads
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
 from rllc.models.device import products
@@ -85,15 +85,15 @@ def test_pairs_of_heads_are_those_of_the_generic_path(n_layers, further):
     changes = {"n_beta": 10.0, "localization": 200.0, "chains": 4, "draws": 6, "burn_in": 2, "pairs": 4}
     fast, slow = both(architecture, language(architecture), dtype=torch.float64, pair_batches=more, **changes)
     assert (fast.coupling > 0).all()
-    for name in reduced.VARIABLES:
+    for name in control_variate.VARIABLES:
         np.testing.assert_allclose(fast[name], slow[name], rtol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_tokens_that_occur_often_are_looked_up(n_layers, monkeypatch):
     seen = []
-    original = refined.what_heads_read
-    monkeypatch.setattr(refined, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
+    original = fast_heads.what_heads_read
+    monkeypatch.setattr(fast_heads, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
     architecture = dataclasses.replace(SMALL, n_layers=n_layers, d_vocab=2)
     assert_same(
         *both(architecture, language(architecture, batch_size=12), dtype=torch.float64), tolerance=1e-8
@@ -115,7 +115,7 @@ def test_chains_together_are_chains_one_by_one(n_layers, max_memory):
     architecture = dataclasses.replace(SMALL, n_layers=n_layers)
     weights, heads = model(architecture, dtype=torch.float64), head_labels(n_layers, 2)
     one, all_ = (
-        refined.sample_heads(
+        fast_heads.sample_heads(
             weights, architecture, language(architecture), heads=heads, together=together,
             max_memory=max_memory, setting=replace(SETTING, chains=3),
         )
@@ -221,8 +221,8 @@ def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(thinning,
     given, how = (model(SMALL), SMALL, language(SMALL, count=9)), {"init_batches": language(SMALL, count=1)}
     on = estimate_heads(*given, setting=setting, **how)
     alone = estimate_heads(*given, setting=replace(setting, gradient=False), **how)
-    passes, forward = [], refined.forward_at_center
-    monkeypatch.setattr(refined, "forward_at_center", lambda *a: passes.append(1) or forward(*a))
+    passes, forward = [], fast_heads.forward_at_center
+    monkeypatch.setattr(fast_heads, "forward_at_center", lambda *a: passes.append(1) or forward(*a))
     control = estimate_heads(*given, setting=replace(setting, chains=1), **how, control_of=on)
     assert len(passes) == 5 - 2  # draws kept
     assert control.loss.isel(draw=slice(2)).isnull().all()

@@ -6,7 +6,7 @@ import os
 import pytest
 from refused import refused
 
-from rllc.run.presence import missing_files
+from rllc.run.check_inputs import missing_files
 from rllc.study.local import tokenizer_files
 from rllc.study.reading import read
 from rllc.study.texts import files
