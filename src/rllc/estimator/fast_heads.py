@@ -25,7 +25,7 @@ from rllc.estimator.results import Prepared, estimated
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
 from rllc.estimator.samplers.batches import kind_of, to_device
 from rllc.estimator.samplers.by_name import advance_of, reads_gradient
-from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.chains import ChainBatch, Step, Traces, chains_at, run_chains
 from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
@@ -131,7 +131,7 @@ def sample_heads(
     model = _folded(weights, architecture)
     how = {"chains": range(setting.chains), "setting": setting}
     group = [
-        walkers_at(gather(weights, *_place(head)), component=head, row=row, **how)
+        chains_at(gather(weights, *_place(head)), component=head, row=row, **how)
         for row, head in enumerate(heads)
     ]
     traces = Traces.unknown(len(heads), setting.chains, setting.draws, device=device)
@@ -140,25 +140,25 @@ def sample_heads(
 
     first = 0 if at_center is None else setting.burn_in * setting.thinning
 
-    def visit(move: Move) -> tuple[Any, Tensor | None]:
-        if not move.read and (not move.drawn or at_center is not None):
+    def load_batch(step: Step) -> tuple[Any, Tensor | None]:
+        if not step.read and (not step.records or at_center is not None):
             return None, None
-        batch = to_device(batches[move.number % len(batches)], device)
-        if move.number == first:
+        batch = to_device(batches[step.number % len(batches)], device)
+        if step.number == first:
             _check_batch(batch, architecture)
         seen, center_loss = _look(model, batch, limits)
-        if move.number == first:  # later ones are looked at in the end, so that no host waits for a draw
+        if step.number == first:  # later ones are looked at in the end, so that no host waits for a draw
             check_at_center(center_loss)
             if at_center is not None:
-                check_center(center_loss, at_center[move.draw])
+                check_center(center_loss, at_center[step.draw])
         return seen, center_loss if at_center is None or setting.centred else None
 
-    def evaluate(walkers: Walkers, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
-        return _evaluate(model, limits, walkers.component, walkers.positions, seen, gradient=gradient)
+    def evaluate(chain_batch: ChainBatch, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        return _evaluate(model, limits, chain_batch.component, chain_batch.positions, seen, gradient=gradient)
 
     with _products(device):
-        walk(
-            [group], traces, advance=advance_of(setting), visit=visit, evaluate=evaluate,
+        run_chains(
+            [group], traces, advance=advance_of(setting), load_batch=load_batch, evaluate=evaluate,
             setting=setting, gradient=reads_gradient(setting), control=at_center is not None,
         )  # fmt: skip
     check_at_center(traces.at_center)

@@ -116,7 +116,7 @@ def test_acceptance_in_single_precision_at_the_size_of_a_published_head():
         for slope, value in ((first, 3.1), (second, 3.24)):
             state = State(
                 positions, center.to(dtype), torch.tensor([value]).to(dtype), 1e-3 * slope[None],
-                iter([noise[None]]), torch.tensor(3.0), drawn=True, leaving=True,
+                iter([noise[None]]), torch.tensor(3.0), records=True, records_next=True,
             )  # fmt: skip
             accepted, memory = advance(setting, state, memory)
         probabilities[dtype] = float(accepted)

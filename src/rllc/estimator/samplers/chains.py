@@ -44,7 +44,7 @@ class Traces(NamedTuple):
 
 
 @dataclass
-class Walkers:
+class ChainBatch:
     """Chains of one component that are advanced together: positions [chain, n] around the center [n]."""
 
     component: str
@@ -57,16 +57,16 @@ class Walkers:
 
 
 class State(NamedTuple):
-    """What a sampler sees before a move, all of it for the chains [chain] of some walkers.
+    """What a sampler sees before a move, all of it for the chains [chain] of a batch.
 
     positions  [chain, n], to be moved in place
     center     [n]
     loss       [chain], of the batch at the positions, ``centred`` tilted; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
-    at_center  loss at the centre on the same batch; None where neither ``drawn`` nor ``leaving``
-    drawn      the positions are a draw: the move before led to it
-    leaving    the move to come leads to a draw
+    at_center  loss at the centre on the same batch; None where neither ``records`` nor ``records_next``
+    records    the positions are a draw: the move before led to it
+    records_next  the move to come leads to a draw
     """
 
     positions: Tensor
@@ -75,8 +75,8 @@ class State(NamedTuple):
     gradient: Tensor | None
     noise: Iterator[Tensor]
     at_center: Tensor | None
-    drawn: bool
-    leaving: bool
+    records: bool
+    records_next: bool
 
 
 # (the state, what the sampler remembers: None at first) ->
@@ -84,34 +84,34 @@ class State(NamedTuple):
 Advance = Callable[[State, Any], tuple[Tensor | None, Any]]
 
 
-class Move(NamedTuple):
-    """A move of all chains, on the minibatch of its number. The last is only looked at, and not made.
+class Step(NamedTuple):
+    """A step of all chains, on the minibatch of its number. At the last one nothing moves: losses are read.
 
     number, draw     counted from 0; ``draw`` is the draw at it or, where it lies between two, the one before
-    drawn, leaving   as in ``State``
+    records, records_next  as in ``State``
     read             the loss at the chains' positions is read
     """
 
     number: int
     draw: int
-    drawn: bool
-    leaving: bool
+    records: bool
+    records_next: bool
     read: bool
 
 
-# move -> (what ``Evaluate`` needs of its minibatch, the loss at the centre there or None where it has no use)
-Visit = Callable[[Move], tuple[Any, Tensor | None]]
-# (chains, what ``Visit`` gave, whether gradients are asked for) ->
+# step -> (what ``Evaluate`` needs of its minibatch, the loss at the centre there or None where it has no use)
+LoadBatch = Callable[[Step], tuple[Any, Tensor | None]]
+# (chains, what ``LoadBatch`` gave, whether gradients are asked for) ->
 # (losses [chain], gradients [chain, n] or None)
-Evaluate = Callable[[Walkers, Any, bool], tuple[Tensor, Tensor | None]]
+Evaluate = Callable[[ChainBatch, Any, bool], tuple[Tensor, Tensor | None]]
 
 
-def walk(
-    groups: Iterable[Sequence[Walkers]],
+def run_chains(
+    groups: Iterable[Sequence[ChainBatch]],
     traces: Traces,
     *,
     advance: Advance,
-    visit: Visit,
+    load_batch: LoadBatch,
     evaluate: Evaluate,
     setting: SamplerConfig,
     gradient: bool,
@@ -120,67 +120,69 @@ def walk(
     """``traces``, filled by chains that start where they are and are moved by ``advance``.
 
     groups    chains that go through the minibatches together, one group after the other
-    visit     called once per move and group
+    load_batch  called once per step and group
     gradient  whether ``advance`` is given gradients
     control   losses of the burn-in are computed only where the gradient is: nobody reads them
     """
-    moves = _moves(setting, gradient=gradient, unread=setting.burn_in if control else 0)
+    steps = _steps(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
-        for move in moves:
-            seen, center_loss = visit(move)
+        for step in steps:
+            seen, center_loss = load_batch(step)
             slopes_at_center: dict[int, Tensor] = {}
-            if move.drawn and center_loss is not None:
-                traces.at_center[move.draw] = center_loss
-            for walkers in group:
-                at, losses, slopes = (walkers.row, walkers.chains, move.draw), None, None
-                if move.read:
-                    losses, slopes = evaluate(walkers, seen, gradient and move.number < setting.moves)
-                if losses is not None and move.drawn:
+            if step.records and center_loss is not None:
+                traces.at_center[step.draw] = center_loss
+            for chain_batch in group:
+                at, losses, slopes = (chain_batch.row, chain_batch.chains, step.draw), None, None
+                if step.read:
+                    losses, slopes = evaluate(chain_batch, seen, gradient and step.number < setting.moves)
+                if losses is not None and step.records:
                     traces.loss[at] = losses
-                if move.number == setting.moves:
+                if step.number == setting.moves:
                     continue
                 if setting.centred:
-                    if walkers.row not in slopes_at_center:
-                        resting = replace(walkers, positions=walkers.center[None].clone())
+                    if chain_batch.row not in slopes_at_center:
+                        resting = replace(chain_batch, positions=chain_batch.center[None].clone())
                         _, slope = evaluate(resting, seen, True)
                         assert slope is not None
-                        slopes_at_center[walkers.row] = slope[0]
+                        slopes_at_center[chain_batch.row] = slope[0]
                     assert losses is not None and slopes is not None
-                    losses, slopes = _tilted(walkers, losses, slopes, slopes_at_center[walkers.row])
+                    losses, slopes = _tilted(chain_batch, losses, slopes, slopes_at_center[chain_batch.row])
                 state = State(
-                    walkers.positions, walkers.center, losses, slopes, walkers.noise, center_loss,
-                    drawn=move.drawn, leaving=move.leaving,
+                    chain_batch.positions, chain_batch.center, losses, slopes, chain_batch.noise, center_loss,
+                    records=step.records, records_next=step.records_next,
                 )  # fmt: skip
-                accepted, walkers.memory = advance(state, walkers.memory)
+                accepted, chain_batch.memory = advance(state, chain_batch.memory)
                 if accepted is not None:
                     traces.acceptance[at] = accepted
     return traces
 
 
-def _tilted(walkers: Walkers, losses: Tensor, slopes: Tensor, at_center: Tensor) -> tuple[Tensor, Tensor]:
+def _tilted(
+    chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, at_center: Tensor
+) -> tuple[Tensor, Tensor]:
     """The loss L(w) - g.(w - w*) and its gradient, with g = ``at_center`` [n] that at w*: w* is critical."""
-    offset = walkers.positions - walkers.center
+    offset = chain_batch.positions - chain_batch.center
     return losses - vecdot(offset, at_center), slopes - at_center
 
 
-def _moves(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Move]:
+def _steps(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Step]:
     """From the first draw to the last; nobody reads the losses of the first ``unread`` draws."""
-    moves = []
+    steps = []
     for number in range(setting.moves + 1):
         draw, skipped = divmod(number, setting.thinning)
-        drawn, leaving = not skipped, (number + 1) % setting.thinning == 0
-        moves.append(Move(number, draw, drawn, leaving, gradient or (drawn and draw >= unread)))
-    return moves
+        records, records_next = not skipped, (number + 1) % setting.thinning == 0
+        steps.append(Step(number, draw, records, records_next, gradient or (records and draw >= unread)))
+    return steps
 
 
-def walkers_at(
+def chains_at(
     center: Tensor, *, component: str, row: int, chains: Sequence[int], setting: SamplerConfig
-) -> Walkers:
+) -> ChainBatch:
     """Consecutive chains of a component at its center [n], with their noise."""
     streams = [noise_stream(setting.seed, component, chain, center.device) for chain in chains]
     noise = normals(streams, center, moves=setting.moves)
     where = slice(chains[0], chains[-1] + 1)
-    return Walkers(component, row, where, center, center.repeat(len(chains), 1), noise)
+    return ChainBatch(component, row, where, center, center.repeat(len(chains), 1), noise)
 
 
 def noise_stream(seed: int, component: str, chain: int, device: torch.device) -> torch.Generator:

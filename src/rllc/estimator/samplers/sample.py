@@ -9,7 +9,7 @@ from torch import Tensor
 from rllc.estimator.samplers.admissible import Loss, blamed, center_loss
 from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.by_name import advance_of, reads_gradient
-from rllc.estimator.samplers.chains import Move, Traces, Walkers, walk, walkers_at
+from rllc.estimator.samplers.chains import ChainBatch, Step, Traces, chains_at, run_chains
 from rllc.estimator.samplers.coordinates import Coordinates
 from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.models.device import tuned
@@ -49,25 +49,25 @@ def sample(
         indices = (draw * setting.thinning % len(batches) for draw in range(setting.draws))
         known = dict(zip(indices, at_center.to(device), strict=True))
 
-    def visit(move: Move) -> tuple[Any, Tensor | None]:
-        index = move.number % len(batches)
-        wanted = index not in known and (move.drawn or (gradient and move.leaving))
-        batch = to_device(batches[index], device) if move.read or wanted else None
+    def load_batch(step: Step) -> tuple[Any, Tensor | None]:
+        index = step.number % len(batches)
+        wanted = index not in known and (step.records or (gradient and step.records_next))
+        batch = to_device(batches[index], device) if step.read or wanted else None
         if wanted:
             known[index] = center_loss(loss, weights, batch, name=f"batches[{index}]").double()
         return batch, known.get(index)
 
-    def evaluate(walkers: Walkers, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def evaluate(chain_batch: ChainBatch, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
         return losses_and_gradients(
-            loss, weights, components[walkers.component], walkers.positions, batch,
-            component=walkers.component, gradient=gradient, vectorize=vectorize,
+            loss, weights, components[chain_batch.component], chain_batch.positions, batch,
+            component=chain_batch.component, gradient=gradient, vectorize=vectorize,
         )  # fmt: skip
 
-    return walk(
+    return run_chains(
         _groups(weights, components, setting, vectorize, max_memory),
         Traces.unknown(len(components), setting.chains, setting.draws, device=device),
         advance=advance_of(setting),
-        visit=visit,
+        load_batch=load_batch,
         evaluate=evaluate,
         setting=setting,
         gradient=gradient,
@@ -150,7 +150,7 @@ def _groups(
     setting: SamplerConfig,
     vectorize: bool,
     max_memory: int | None,
-) -> Iterator[list[Walkers]]:
+) -> Iterator[list[ChainBatch]]:
     """All chains, in groups whose vectors fit in ``max_memory`` (one chain at least), at the centre."""
     waiting = [(row, chain) for row in range(len(components)) for chain in range(setting.chains)]
     names = list(components)
@@ -163,12 +163,12 @@ def _groups(
                 break
             count += 1
         group, waiting = waiting[:count], waiting[count:]
-        walkers = []
+        chain_batches = []
         for row in sorted({row for row, _ in group}):
             mine = [chain for r, chain in group if r == row]
             center = components[names[row]].gather(weights)
-            walkers += [
-                walkers_at(center, component=names[row], row=row, chains=chains, setting=setting)
+            chain_batches += [
+                chains_at(center, component=names[row], row=row, chains=chains, setting=setting)
                 for chains in ([mine] if vectorize else [[chain] for chain in mine])
             ]
-        yield walkers
+        yield chain_batches

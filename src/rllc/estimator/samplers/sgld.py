@@ -42,7 +42,7 @@ def advance(
     """
     n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
     accepted = pull = energy = None
-    if state.gradient is not None and (state.drawn or state.leaving):
+    if state.gradient is not None and (state.records or state.records_next):
         assert state.loss is not None and state.at_center is not None
         offset = state.positions - state.center
         # vecdot sums pairwise: |offset|^2 is far larger than its change by a move, a plain sum is too rough
@@ -51,7 +51,7 @@ def advance(
             + localization / 2 * vecdot(offset, offset).double()
         )
         pull = offset.mul_(localization).add_(state.gradient, alpha=n_beta)
-        if state.drawn and departure is not None:
+        if state.records and departure is not None:
             accepted = acceptance(
                 old_pull=departure.pull, new_pull=pull, noise=departure.noise,
                 energy_rise=energy - departure.energy, step_size=step_size,
@@ -61,7 +61,7 @@ def advance(
         state.positions, center=state.center, gradient=state.gradient, noise=noise,
         n_beta=n_beta, localization=localization, step_size=step_size,
     )  # fmt: skip
-    if state.leaving and pull is not None and energy is not None:
+    if state.records_next and pull is not None and energy is not None:
         return accepted, Departure(pull, noise, energy)
     return accepted, None
 
