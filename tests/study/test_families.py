@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rllc.study import defaults
-from rllc.study.families import ABILITIES, FAMILIES, family_of, lacking
+from rllc.study.families import CAPABILITIES, FAMILIES, family_of, missing_capabilities
 from rllc.study.parameters import model as facts_of
 from rllc.study.reading import read
 from rllc.study.tasks import GENERATORS, TASKS, settings
@@ -35,16 +35,18 @@ def test_the_number_of_weights_is_that_of_the_model(config, mixed):
 
 def test_what_a_family_lacks_is_said_in_words(config, monkeypatch):
     model = read(config).experiments["language"].model
-    assert lacking(model, ABILITIES) == []
-    monkeypatch.setitem(FAMILIES, "attention_only", family_of(model)._replace(offers=frozenset({"heads"})))
-    assert lacking(model, ("heads", "circuits")) == [
+    assert missing_capabilities(model, CAPABILITIES) == []
+    monkeypatch.setitem(
+        FAMILIES, "attention_only", family_of(model)._replace(capabilities=frozenset({"heads"}))
+    )
+    assert missing_capabilities(model, ("heads", "circuits")) == [
         "a model of the family attention_only has no QK and OV circuits"
     ]
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_families_ask_and_offer_what_there_is_a_word_for(name):
-    assert FAMILIES[name].offers <= set(ABILITIES)
+    assert FAMILIES[name].capabilities <= set(CAPABILITIES)
     assert FAMILIES[name].section.model_fields["family"].annotation.__args__ == (name,)
 
 

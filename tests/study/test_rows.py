@@ -162,7 +162,7 @@ def test_jobs_of_measures_differ_in_these_ways_alone():
     assert {row.name for row in MEASURES if "tokenizer" in row.reads} == {
         "fisher", "heads", "tokens", "brackets", "ngrams", "token_losses",
     }  # fmt: skip
-    assert {row.name: row.asks for row in MEASURES if row.asks} == {
+    assert {row.name: row.requires for row in MEASURES if row.requires} == {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
         **dict.fromkeys(("heads", "tokens", "brackets"), ("heads", "attention")),
         **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),

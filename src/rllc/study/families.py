@@ -18,8 +18,8 @@ PASS = 1.25e-3  # CPU seconds of a layer's forward pass beside its products: sta
 ELEMENT = 4.0e-9  # ... and what they move, per element of the residual stream
 IN_CONTEXT_PASS = 3.5e-4  # as PASS, of a layer of vectors, which nothing is looked up for
 
-# What measures and others may ask of a family beyond the functions of Model -> why it cannot be done without.
-ABILITIES = {
+# Optional capabilities of a model family -> the end of the error where one is missing.
+CAPABILITIES = {
     "heads": "has no attention heads",
     "attention": "has no attention patterns over tokens",
     "circuits": "has no QK and OV circuits",
@@ -58,11 +58,11 @@ class Family(NamedTuple):
     outputs           numbers in one prediction
     heads             number of attention heads
     forward           CPU seconds of a forward pass; backward takes twice that
-    offers            abilities
+    capabilities      what it can do beside the functions of ``Model``: keys of ``CAPABILITIES``
     reads             what it can be given: ``tokens``, ``vectors``
-    misfits           what does not fit between model and tokens, each ``key: why``
-    unlawful          what does not fit between model and law of the initial weights, each ``key: why``
-    misnamed          what is wrong with the label of a component; None: nothing
+    check_tokenizer   what does not fit between model and tokens, each ``key: why``
+    check_initial     what does not fit between model and law of the initial weights, each ``key: why``
+    check_component   what is wrong with the label of a component; None: nothing
     """
 
     section: type[Section]
@@ -73,11 +73,11 @@ class Family(NamedTuple):
     outputs: Callable[[Any, Any], int]
     forward: Callable[[Any, Any, Load], float]
     heads: Callable[[Any], int] = lambda model: 0
-    offers: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)
-    misfits: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
-    unlawful: Callable[[Any, Any], Iterable[str]] = lambda model, initial: ()
-    misnamed: Callable[[Any, str], str | None] = _only_full
+    check_tokenizer: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
+    check_initial: Callable[[Any, Any], Iterable[str]] = lambda model, initial: ()
+    check_component: Callable[[Any, str], str | None] = _only_full
 
 
 class AttentionOnly(Section):
@@ -166,7 +166,7 @@ def _odd(model: AttentionOnly, initial: AttentionOnlyInitial) -> Iterator[str]:
         yield f"position_init: sines and cosines need an even d_model, not {model.d_model}"
 
 
-def _misnamed(model: AttentionOnly, component: str) -> str | None:
+def _no_component(model: AttentionOnly, component: str) -> str | None:
     try:
         components.check(component, n_layers=model.n_layers, n_heads=model.n_heads)
     except ValueError as error:
@@ -196,10 +196,10 @@ FAMILIES: dict[str, Family] = {
         outputs=lambda model, tokens: tokens.vocabulary,
         forward=_forward,
         heads=lambda model: model.n_layers * model.n_heads,
-        offers=frozenset(ABILITIES),
-        misfits=_too_long,
-        unlawful=_odd,
-        misnamed=_misnamed,
+        capabilities=frozenset(CAPABILITIES),
+        check_tokenizer=_too_long,
+        check_initial=_odd,
+        check_component=_no_component,
     ),
     "in_context": Family(
         InContext,
@@ -209,7 +209,7 @@ FAMILIES: dict[str, Family] = {
         weights=_in_context_weights,
         outputs=lambda model, tokens: 1,
         forward=_in_context_forward,
-        offers=frozenset({"positions"}),
+        capabilities=frozenset({"positions"}),
         reads=("vectors",),
     ),
 }
@@ -232,7 +232,7 @@ def family_of(model: ModelSection) -> Family:
     return FAMILIES[model.family]
 
 
-def lacking(model: ModelSection, asks: Iterable[str]) -> list[str]:
+def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[str]:
     """Why a model cannot give what is asked of it, a sentence each; none where it can."""
-    absent = [ability for ability in asks if ability not in family_of(model).offers]
-    return [f"a model of the family {model.family} {ABILITIES[ability]}" for ability in absent]
+    absent = [capability for capability in requires if capability not in family_of(model).capabilities]
+    return [f"a model of the family {model.family} {CAPABILITIES[capability]}" for capability in absent]

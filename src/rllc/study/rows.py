@@ -140,7 +140,7 @@ class Measure:
     datasets   pattern of the names of its datasets, where they are not the row's name
     settings   keywords of the kernel, on which its results depend: plain data
     checks     what is wrong with the section in this experiment, sentence by sentence
-    asks       abilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
+    requires   capabilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
                kernel may read ``model.architecture``
     reads      inputs beside checkpoints and blocks: ``tokenizer``
     after      measures without distributions whose part of the same seed and the last checkpoints it reads,
@@ -169,7 +169,7 @@ class Measure:
     datasets: str = ""
     settings: Callable[[Work[Any]], dict[str, Any]] = _as_written
     checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
-    asks: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     after_where: Callable[[Any], bool] = lambda section: True

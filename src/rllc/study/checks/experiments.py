@@ -7,7 +7,7 @@ from typing import Any
 from rllc.study.checks.measures import measure_problems
 from rllc.study.checks.names import refer
 from rllc.study.distributions import Predictions
-from rllc.study.families import family_of, lacking
+from rllc.study.families import family_of, missing_capabilities
 from rllc.study.study import Experiment, Study
 from rllc.study.tasks import TASKS
 
@@ -27,7 +27,7 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
                 yield f"{place}.distributions: the teacher of '{distribution}' reads another tokenizer"
             elif teacher and teacher.model.family != experiment.model.family:
                 yield f"{place}.distributions: the teacher of '{distribution}' is of another family of models"
-            for reason in lacking(teacher.model, ("predictions",)) if teacher else ():
+            for reason in missing_capabilities(teacher.model, ("predictions",)) if teacher else ():
                 yield f"{place}.distributions: '{distribution}' has no teacher: {reason}"
     chunks = experiment.checkpoints.chunks
     if chunks != sorted(set(chunks)) or chunks[:1] != [0]:
@@ -35,7 +35,7 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
     if experiment.checkpoints.source == "train":
         yield from _trained(study, place, experiment)
     else:
-        for reason in lacking(experiment.model, ("import",)):
+        for reason in missing_capabilities(experiment.model, ("import",)):
             yield f"{place}.checkpoints.source: {reason}"
         if len(experiment.seeds) > 1 and "{seed}" not in experiment.checkpoints.path:
             yield f"{place}.checkpoints.path: all seeds would read one folder; put `{{seed}}` into it"
@@ -54,7 +54,7 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
             f"{experiment.task} makes {task.makes}"
         )
     elif tokenizer:
-        for problem in family.misfits(experiment.model, tokenizer):
+        for problem in family.check_tokenizer(experiment.model, tokenizer):
             yield f"{place}.model.{problem} (tokenizer '{experiment.tokenizer}')"
     for distribution in experiment.distributions:
         entry = study.distributions.get(distribution)
@@ -82,7 +82,7 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
             f"{place}.training.batch_size: {training.batch_size} of at most {tokens.train_blocks} contexts; "
             "lower it, or raise the tokenizer's train_blocks"
         )
-    for problem in family_of(experiment.model).unlawful(experiment.model, experiment.initial):
+    for problem in family_of(experiment.model).check_initial(experiment.model, experiment.initial):
         yield f"{place}.initial.{problem}"
     for step in checkpoints.extra:
         if step > training.steps:

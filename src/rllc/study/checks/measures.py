@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.datasets import Dataset, measured
-from rllc.study.families import lacking
+from rllc.study.families import missing_capabilities
 from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.section import Section
@@ -21,7 +21,7 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
     datasets = measured(experiment)
     for name, dataset in datasets.items():
         where = f"{place}.{_section(name, dataset)}"
-        if reasons := lacking(experiment.model, dataset.row.asks):
+        if reasons := missing_capabilities(experiment.model, dataset.row.requires):
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
         yield from (

@@ -16,5 +16,5 @@ def refer(place: str, name: str, table: Iterable[str], what: str) -> Iterator[st
 
 def in_model(place: str, component: str, experiment: Setup) -> Iterator[str]:
     """A problem where the label is of no component, or of none in the model."""
-    if problem := family_of(experiment.model).misnamed(experiment.model, component):
+    if problem := family_of(experiment.model).check_component(experiment.model, component):
         yield f"{place}: {problem}"

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from rllc.study.cost import START, Cost
-from rllc.study.families import lacking
+from rllc.study.families import missing_capabilities
 from rllc.study.rows import Measure, Variable, Work
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Step
@@ -99,9 +99,9 @@ def _passes(number: int) -> Callable[[Work[_OnContexts]], Cost]:
 
 def _checks(place: str, work: Work[Metrics]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    asks = {"accuracy": ("tokens", section.accuracy), "icl_early": ("positions", section.icl_early)}
-    for name, (ability, asked) in asks.items():
-        for reason in lacking(experiment.model, (ability,)) if asked else ():
+    requires = {"accuracy": ("tokens", section.accuracy), "icl_early": ("positions", section.icl_early)}
+    for name, (capability, asked) in requires.items():
+        for reason in missing_capabilities(experiment.model, (capability,)) if asked else ():
             yield f"{place}.{name}: {reason}"
     if section.accuracy:
         taught = [d for d in experiment.distributions if work.is_taught(d)]
@@ -175,7 +175,7 @@ ROWS = (
         },
         cost=_passes(3),
         checks=_ngrams_checks,
-        asks=("positions", "tokens"),
+        requires=("positions", "tokens"),
         reads=("tokenizer",),
     ),
     Measure(
@@ -198,6 +198,6 @@ ROWS = (
             "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
         },
         cost=_passes(2),
-        asks=("positions", "tokens"),
+        requires=("positions", "tokens"),
     ),
 )

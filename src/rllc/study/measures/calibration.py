@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from rllc.study.checks.names import in_model
 from rllc.study.cost import HEAD, START, Cost
-from rllc.study.families import lacking
+from rllc.study.families import missing_capabilities
 from rllc.study.measures import sampling
 from rllc.study.measures.recommendation import GRID, KINDS, Rule
 from rllc.study.rows import Analysis, Finish, Measure, Variable, Work
@@ -181,7 +181,7 @@ def _dependence_cost(work: Work[Dependence]) -> Cost:
 
 
 def _sweep_checks(place: str, work: Work[Calibration]) -> Iterator[str]:
-    for reason in lacking(work.experiment.model, ("heads",)) if work.section.heads else ():
+    for reason in missing_capabilities(work.experiment.model, ("heads",)) if work.section.heads else ():
         yield f"{place}.heads: {reason}; set it to null"
     for kind in KINDS:
         sweep = getattr(work.section, kind)
@@ -198,7 +198,7 @@ def _dependence_checks(place: str, work: Work[Dependence]) -> Iterator[str]:
                 f"{place}: it varies plain SGLD without thinning; sampling.{kind} has sampler "
                 f"{base.sampler} and thinning {base.thinning}. Set `dependence: null`, or change these"
             )
-    for reason in lacking(experiment.model, ("positions",)) if section.likelihood else ():
+    for reason in missing_capabilities(experiment.model, ("positions",)) if section.likelihood else ():
         yield f"{place}.likelihood: {reason}"
     for component in section.components:
         yield from _head_or_full(f"{place}.components", component, experiment, *KINDS)

@@ -138,7 +138,7 @@ ROWS = (
             "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method"))
         },
         cost=_ablation_cost,
-        asks=("heads",),
+        requires=("heads",),
         stream="ablation",
         figures={
             "rllc_fig17_ablations": FigureRow(
@@ -165,7 +165,7 @@ ROWS = (
         },
         cost=_heads_cost,
         checks=_heads_checks,
-        asks=("heads", "attention"),
+        requires=("heads", "attention"),
         reads=("tokenizer",),
         per_distribution=False,
         stream="patterns",
@@ -240,7 +240,7 @@ ROWS = (
         settings=_circuits_settings,
         cost=_circuits_cost,
         checks=_circuits_checks,
-        asks=("heads", "circuits"),
+        requires=("heads", "circuits"),
         per_distribution=False,
         gpu=False,
     ),

@@ -79,7 +79,7 @@ ROWS = (
         },
         settings=lambda work: work.section.model_dump(include={"contexts", "batch_size"}),
         cost=_cost,
-        asks=("positions", "tokens"),
+        requires=("positions", "tokens"),
         reads=("tokenizer",),
         contexts=_contexts,
         per_distribution=False,

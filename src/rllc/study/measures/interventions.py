@@ -168,7 +168,7 @@ ROWS = (
         settings=_brackets_settings,
         cost=_brackets_cost,
         checks=_brackets_checks,
-        asks=("heads", "attention"),
+        requires=("heads", "attention"),
         reads=("tokenizer",),
         after=("heads", "tokens"),
         contexts=_contexts,
@@ -197,7 +197,7 @@ ROWS = (
         settings=_icl_settings,
         cost=_icl_cost,
         checks=_icl_checks,
-        asks=("heads", "positions", "tokens"),
+        requires=("heads", "positions", "tokens"),
         after=("heads",),
         figures={
             "rllc_fig10_staggered_induction": FigureRow(

@@ -270,7 +270,7 @@ ROWS = (
         "sampled_heads",
         _variables("rllc", "head"),
         priority=6,
-        asks=("heads",),
+        requires=("heads",),
     ),
     _row("full", "LLC of the whole model, with the control", "sampling", _variables("llc"), priority=5),
     _row(
