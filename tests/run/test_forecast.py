@@ -6,6 +6,7 @@ import pytest
 from rllc.run import forecast
 from rllc.study import cost, cost_of_inputs, limits, steps
 from rllc.study.datasets import measured, validated
+from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
 from rllc.study.study import work
 
@@ -37,8 +38,17 @@ def test_a_gpu_is_asked_for_and_counted_where_the_config_gives_one(chunked):
     assert rows["train"].cpu_hours == pytest.approx(4 * rows["train"].gpu_hours)
     assert rows["draw"].gpu_hours == 0
     assert "GPU hours" in forecast.forecast(study, JOBS)
-    assert limits.on_gpu(study, "train")
-    assert not limits.on_gpu(study, "gather")
+    assert study.compute.on_gpu("train")
+    assert not study.compute.on_gpu("gather")
+
+
+def test_gpu_is_given_to_every_rule_that_can_use_one_or_to_those_that_the_config_lists(config):
+    config["compute"] |= {"device": "cuda"}
+    every, listed = read(config), read(config | {"compute": config["compute"] | {"gpu_jobs": ["hessian"]}})
+    for row in MEASURES:
+        assert every.compute.on_gpu(row.name) == row.gpu
+        assert listed.compute.on_gpu(row.name) == (row.name == "hessian")
+    assert every.compute.on_gpu("train") and not listed.compute.on_gpu("train")
 
 
 def test_a_job_submitted_again_gets_more_time_up_to_the_longest_allowed(config):

@@ -49,7 +49,7 @@ from rllc.study.datasets import (
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
-from rllc.study.limits import minutes, on_gpu
+from rllc.study.limits import minutes
 from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.steps import chunks, steps
@@ -176,7 +176,7 @@ def forecasted(rule_name):
         "runtime": lambda wildcards, attempt: minutes(
             cost_of(wildcards), STUDY, rule_name, attempt
         ),
-        "gpu": int(on_gpu(STUDY, rule_name)),
+        "gpu": int(STUDY.compute.on_gpu(rule_name)),
     }
 
 

@@ -6,20 +6,17 @@ from rllc.study.study import Study
 GPU = 50.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
 
 
-def on_gpu(study: Study, rule: str) -> bool:
-    """Whether the config gives a rule a GPU."""
-    return study.compute.device == "cuda" and rule in study.compute.gpu_jobs
-
-
 def seconds(cost: Cost, study: Study, rule: str) -> float:
     """Return the wall time of a job on what it is given."""
-    return cost.cpu_seconds / (GPU if on_gpu(study, rule) else study.compute.threads)
+    return cost.cpu_seconds / (GPU if study.compute.on_gpu(rule) else study.compute.threads)
 
 
 def hours(cost: Cost, study: Study, rule: str) -> tuple[float, float]:
     """Return ``(CPU hours, GPU hours)``: a job with a GPU keeps its threads beside it."""
     gpu = seconds(cost, study, rule) / 3600
-    return (gpu * study.compute.threads, gpu) if on_gpu(study, rule) else (cost.cpu_seconds / 3600, 0.0)
+    return (
+        (gpu * study.compute.threads, gpu) if study.compute.on_gpu(rule) else (cost.cpu_seconds / 3600, 0.0)
+    )
 
 
 def minutes(cost: Cost, study: Study, rule: str, attempt: int = 1) -> int:

@@ -179,7 +179,7 @@ def compute(study: Study, rule: str) -> Compute:
     bf16 is of training alone: what is measured beside it is multiplied as TF32.
     """
     section = study.compute
-    here = section.device == "cuda" and rule not in section.gpu_jobs
+    here = section.device == "cuda" and not section.on_gpu(rule)
     lowest = section.precision if rule == "train" or section.precision != "bf16" else "tf32"
     return Compute(
         device="cpu" if here else section.device,

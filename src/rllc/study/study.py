@@ -37,11 +37,11 @@ OURS = (
 )  # fmt: skip
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr")
 
-# Rules that may ask for a GPU.
+GPU_JOBS = ("train", *(row.name for row in MEASURES if row.gpu))  # rules that can use a GPU
 if TYPE_CHECKING:
     GpuJob = str
 else:
-    GpuJob = Literal[("train", *(row.name for row in MEASURES if row.gpu))]
+    GpuJob = Literal[GPU_JOBS]
 S = TypeVar("S", bound=Section)
 Options = dict[str, Any]  # the drawing function says what each is
 
@@ -121,8 +121,14 @@ class Compute(Section):
         "of matrix products on a GPU; state is always fp32; bf16 is of training alone: measures take tf32"
     )
     threads: Count = key("threads of a job")
-    gpu_jobs: Distinct[GpuJob] = key("rules that ask Slurm for a GPU")
+    gpu_jobs: Distinct[GpuJob] | None = key(
+        "rules that ask Slurm for a GPU; null: all that can use one", default=None
+    )
     longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
+
+    def on_gpu(self, rule: str) -> bool:
+        """Return whether the config gives a rule a GPU."""
+        return self.device == "cuda" and rule in (GPU_JOBS if self.gpu_jobs is None else self.gpu_jobs)
 
 
 class Figure(Section):
