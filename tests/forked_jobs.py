@@ -76,23 +76,35 @@ def _started() -> str:
 
 
 def _ask(arguments: list[str]) -> NoReturn:
-    """Have the server run a script; end as it ends. Be ``python`` where the server is not for it."""
-    name = os.environ.get(SOCKET, "")
-    if arguments and SCRIPT.fullmatch(arguments[0]) and Path(name).is_socket():
+    """Have the server run a script; end as it ends. Be ``python`` where the server is not for it, or not there."""
+    if arguments and SCRIPT.fullmatch(arguments[0]):
         with socket.socket(socket.AF_UNIX) as server:
-            server.connect(name)
-            os.umask(umask := os.umask(0))
-            asked = json.dumps([arguments, str(Path.cwd()), dict(os.environ), umask]).encode()
-            socket.send_fds(server, [len(asked).to_bytes(8, "little")], [0, 1, 2])
-            server.sendall(asked)
-            answer = server.recv(16).decode()
+            try:
+                server.connect(os.environ.get(SOCKET, ""))
+                answer = _answer(server, arguments)
+            except OSError:
+                answer = ""
         if answer:
-            code = int(answer)
-            if code < 0:
-                signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
-                os.kill(os.getpid(), -code)
-            os._exit(code)
+            _end_as(int(answer))
     os.execvp("python", ["python", *arguments])
+
+
+def _answer(server: socket.socket, arguments: list[str]) -> str:
+    """Return the exit code of a script that the server ran; "" where it runs none."""
+    os.umask(umask := os.umask(0))
+    asked = json.dumps([arguments, str(Path.cwd()), dict(os.environ), umask]).encode()
+    socket.send_fds(server, [len(asked).to_bytes(8, "little")], [0, 1, 2])
+    server.sendall(asked)
+    return server.recv(16).decode()
+
+
+def _end_as(code: int) -> NoReturn:
+    """End with an exit code, or by the signal that a negative one names."""
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
 def _serve(place: str) -> None:
