@@ -14,7 +14,7 @@ from rllc.study.steps import chunks, steps
 from rllc.study.study import work
 from rllc.tasks.regression.sequences import draw
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILES = [ROOT / "config/regression.yaml", ROOT / "config/regression_published.yaml"]
 
 

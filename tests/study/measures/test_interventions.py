@@ -8,7 +8,7 @@ from refused import refused
 from rllc.study import defaults
 from rllc.study.reading import read
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def changed(**language):
