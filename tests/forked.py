@@ -1,4 +1,4 @@
-"""Snakemake in a fork of a process that has imported it: the real program, without the second that its import takes.
+"""Snakemake, or a plan of it, in a fork of a process that has imported it: without the second that its import takes.
 
 A run shares nothing with others but what was imported before. It has a working directory, an environment, arguments
 and standard streams of its own, as ``python -m snakemake`` has.
@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,9 +25,28 @@ def snakemake(
 
     environment  its variables; None: those of this process
     """
+    return _called("snakemake", arguments, folder, environment)
+
+
+def plan(
+    folder: Path, overlays: Sequence[str], targets: Sequence[str], environment: Mapping[str, str]
+) -> list[tuple[str, dict[str, str]]]:
+    """Return the jobs that a run in a checkout would start: rule and wildcards, in order."""
+    done = _called("plan", [json.dumps([overlays, targets])], folder, environment)
+    found = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
+    if not found:
+        raise AssertionError(f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+    return [(rule, wildcards) for rule, wildcards in json.loads(found[0].removeprefix("PLAN "))]
+
+
+def _called(
+    program: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None
+) -> subprocess.CompletedProcess[str]:
+    """Have the server run a program in a fork."""
     with tempfile.TemporaryDirectory() as place:
         streams = [f"{place}/{name}" for name in ("stdout", "stderr")]
         asked = [
+            program,
             list(arguments),
             str(folder),
             dict(os.environ if environment is None else environment),
@@ -38,7 +57,7 @@ def snakemake(
         print(json.dumps(asked), file=server.stdin, flush=True)
         code = int(server.stdout.readline())
         written = (Path(stream).read_text(encoding="utf-8", errors="replace") for stream in streams)
-        return subprocess.CompletedProcess(["snakemake", *arguments], code, *written)
+        return subprocess.CompletedProcess([program, *arguments], code, *written)
 
 
 @cache
@@ -51,8 +70,10 @@ def _server() -> subprocess.Popen[str]:
     return server
 
 
-def _run(arguments: list[str], folder: str, environment: dict[str, str], streams: list[str]) -> None:
-    """Be ``python -m snakemake``, in a fork. Raises SystemExit as it does."""
+def _run(
+    program: str, arguments: list[str], folder: str, environment: dict[str, str], streams: list[str]
+) -> None:
+    """Be ``python -m snakemake``, or print a plan, in a fork. Raises SystemExit as the former does."""
     from snakemake import cli
 
     os.setsid()
@@ -64,9 +85,19 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], streams
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.path[0] = folder
     sys.path[1:1] = environment.get("PYTHONPATH", "").split(os.pathsep) if "PYTHONPATH" in environment else []
-    sys.argv = [str(Path(cli.__file__).with_name("__main__.py")), *arguments]
+    sys.argv = [str(Path(cli.__file__).with_name("__main__.py"))]
     signal.alarm(TIMEOUT)
-    cli.main(arguments)
+    if program == "snakemake":
+        sys.argv += arguments
+        cli.main(arguments)
+        return
+    sys.path.insert(0, str(Path("src").resolve()))
+    from rllc.run.dag import dag
+
+    with dag(*json.loads(arguments[0])) as planned:
+        jobs = planned.needrun_jobs(exclude_finished=False)
+        found = sorted(((job.rule.name, dict(job.wildcards_dict)) for job in jobs), key=str)
+    print("PLAN " + json.dumps(found), flush=True)
 
 
 def _serve() -> None:

@@ -1,12 +1,10 @@
 """The CI study through `snakemake --profile slurm`: the same numbers, nothing wasted."""
 
 import hashlib
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 import xarray as xr
 
@@ -47,17 +45,8 @@ def fewer(root):
 
 def planned(login, study):
     """Jobs that a run would start: the comment that Slurm is given -> (rule, wildcards)."""
-    program = login.ROOT / "tests/workflow/plan_of.py"
-    done = subprocess.run(
-        [sys.executable, str(program)], input=json.dumps([str(study.root), [*study.overlays], []]) + "\n",
-        env=login.environment(), capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("PLAN ")]
-    return {
-        comment(rule, w): (rule, w)
-        for rule, w in json.loads(line.removeprefix("PLAN "))
-        if rule not in LOCAL_RULES
-    }
+    jobs = forked.plan(study.root, [*study.overlays], [], login.environment())
+    return {comment(rule, w): (rule, w) for rule, w in jobs if rule not in LOCAL_RULES}
 
 
 def comment(rule, wildcards):

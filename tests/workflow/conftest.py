@@ -1,14 +1,10 @@
 """A checkout of its own for every test that edits one, with the CI study already run in it."""
 
 import fcntl
-import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from functools import cache
-from itertools import takewhile
 from pathlib import Path
 
 import copies
@@ -55,12 +51,7 @@ class Checkout:
 
     def plan(self, *targets: str, overlays: tuple[str, ...] = ()) -> list[tuple[str, dict[str, str]]]:
         """The jobs that a run would start: (rule, wildcards)."""
-        asked = json.dumps([str(self.root), [OVERLAY, *overlays], targets])
-        print(asked, file=planner().stdin, flush=True)
-        said = list(takewhile(lambda line: line != "END\n", planner().stdout))
-        lines = [line for line in said if line.startswith("PLAN ")]
-        assert lines, "".join(said)[-6000:]
-        return [(rule, wildcards) for rule, wildcards in json.loads(lines[0].removeprefix("PLAN "))]
+        return forked.plan(self.root, [OVERLAY, *overlays], targets, self.environment())
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace the first occurrence of a text that must be there."""
@@ -85,15 +76,6 @@ class Checkout:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return file
-
-
-@cache
-def planner() -> subprocess.Popen[str]:
-    """Ends with this process, which closes its input."""
-    return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("plan_of.py"))], env=Checkout.environment(), text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
