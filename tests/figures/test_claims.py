@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from rllc.figures.claims import ROWS, claims
 from rllc.figures.claims_page import claims_page
@@ -37,6 +38,23 @@ def test_claims_that_fail_in_a_seed_are_listed_with_bound_and_values(table):
     for n, verdict in enumerate(table["verdict"].values):
         first = str(table["text"].values[n])[:30]
         assert (first in shown) == (verdict in ("does not", "half"))
+
+
+def test_values_of_many_seeds_stand_in_lines_beside_their_bound(table, misplaced):
+    """Long ones of five seeds ran out of the figure, which pushed all columns over each other."""
+    many = xr.concat([table.isel(seed=0)] * 5, "seed").assign_coords(seed=range(5))
+    many = many.assign(
+        text=table["text"], verdict=table["verdict"].copy(data=["does not"] * table.sizes["claim"])
+    )
+    for name in ("family", "label", "unit", "at_least", "at_most"):
+        many[name] = table[name]
+    many["at_least"][:], many["at_most"][:] = -0.95, 0.95
+    many["value"] = many["value"] * 0 - 0.98942 - many["seed"] * 1e-3
+    many["value_se"] = many["value"] * 0 + 0.00101
+    many["value"], many["value_se"] = many["value"].fillna(-0.98765), many["value_se"].fillna(0.00111)
+    drawing = claims({"claims": many})
+    assert misplaced(drawing) == []
+    assert len([text for text in texts(drawing) if text.count("±") == 2]) >= 2
 
 
 def test_more_failing_claims_than_are_legible_are_cut_and_counted(sorting):

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -39,7 +39,20 @@ OPTIONAL = (
 )
 ROWS = 22  # claims that do not hold: more would not be legible
 WIDTH, LINE, GAP = 10.5, 0.175, 0.5  # inches; lines between two rows
-LETTERS = 74  # of a claim's text on one line
+LETTERS, OF_VALUES = 74, 44  # on one line: of a claim's text, of its values
+
+
+class Row(NamedTuple):
+    """A claim that is listed, in lines: its text, what its number is, and the number by seed."""
+
+    text: list[str]
+    label: list[str]
+    values: list[str]
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines the row takes."""
+        return max(len(self.text) + len(self.label), len(self.values))
 
 
 @style.styled
@@ -126,20 +139,26 @@ def _bars(ax: Axes, data: xr.Dataset, families: Sequence[str]) -> None:
     ax.grid(False, axis="y")
 
 
-def _in_lines(claim: xr.Dataset) -> tuple[list[str], list[str]]:
-    """Return the claim and what its number is, each in lines."""
+def _in_lines(claim: xr.Dataset) -> Row:
+    """Return the claim as a row."""
     text, label = (str(claim[name].item()) for name in ("text", "label"))
-    return textwrap.wrap(text, LETTERS) or [""], textwrap.wrap(label, LETTERS + 8)
+    return Row(
+        textwrap.wrap(text, LETTERS) or [""], textwrap.wrap(label, LETTERS + 8), _in_columns(_values(claim))
+    )
 
 
-def _lines(rows: Sequence[tuple[list[str], list[str]]]) -> float:
+def _in_columns(values: str) -> list[str]:
+    """Return the values of seeds in lines, none of which breaks within a value."""
+    whole = values.replace(" ", "\N{NO-BREAK SPACE}").replace(";\N{NO-BREAK SPACE}", "; ")
+    return textwrap.wrap(whole, OF_VALUES, break_long_words=False, break_on_hyphens=False)
+
+
+def _lines(rows: Sequence[Row]) -> float:
     """Return how many lines the rows take, with a gap between them."""
-    return sum(len(text) + len(label) + GAP for text, label in rows)
+    return sum(row.lines + GAP for row in rows)
 
 
-def _list(
-    ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[tuple[list[str], list[str]]], count: int
-) -> None:
+def _list(ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[Row], count: int) -> None:
     """Write the claims that do not hold: text, bound, and value with standard error by seed."""
     ax.set_axis_off()
     total = _lines(rows) + 1.6
@@ -152,19 +171,20 @@ def _list(
     for left, words in ((6.0, "expected"), (7.2, "value ± standard error by seed")):
         ax.text(left, 0.5, words, fontsize=8, color="#555555", va="center")
     top = 1.6
-    for n, (text, label) in zip(places, rows, strict=True):
+    for n, row in zip(places, rows, strict=True):
         claim = data.isel(claim=n)
         color, sign = VERDICTS[str(claim["verdict"].item())]
         ax.text(0, top, sign, fontsize=9, color=color, va="center")
-        for k, line in enumerate([*text, *label]):
+        for k, line in enumerate([*row.text, *row.label]):
             # Each property of a text of matplotlib has another type.
             look: dict[str, Any] = {"fontsize": 8.5}
-            if k >= len(text):
+            if k >= len(row.text):
                 look = {"fontsize": 7.5, "color": "#666666"}
             ax.text(0.25, top + k, line, va="center", **look)
         ax.text(6.0, top, threshold(claim), fontsize=8.5, va="center")
-        ax.text(7.2, top, _values(claim), fontsize=8.5, va="center")
-        top += len(text) + len(label) + GAP
+        for k, line in enumerate(row.values):
+            ax.text(7.2, top + k, line, fontsize=8.5, va="center")
+        top += row.lines + GAP
 
 
 def _values(claim: xr.Dataset) -> str:
