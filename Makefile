@@ -66,7 +66,7 @@ workflow-test: env  ## the DAG, end to end
 test-slurm: env  ## the profile and its faults, on private Slurms (root; the packages that .ci/run installs)
 	$(BIN)/python -m pytest -m slurm -n 4 --dist loadfile -rs --durations=12 tests/cluster
 
-test-machines: $(MACHINES)  ## unit tests of numbers and figures with the numbers of other processors, about 3 minutes each of 4
+test-machines: $(MACHINES)  ## unit tests of numbers and figures with the numbers of other processors, about 4 minutes each of 4
 
 # Instructions that torch, MKL and oneDNN may use, and threads: each changes the order of sums. One alone: make machine-avx2
 machine-default: export ATEN_CPU_CAPABILITY := default
