@@ -1,4 +1,4 @@
-"""Configs that must be refused: by which key, and what kind of problem. Wording is nobody's test."""
+"""Configs that must be refused: by which key, and what kind of problem. No test pins the wording."""
 
 from typing import Any
 
@@ -8,8 +8,13 @@ from rllc.study.reading import read
 from rllc.study.section import ConfigError
 
 
-def refused(config: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return key and kind of every problem of a config, which must have one."""
+def refusal(config: dict[str, Any]) -> ConfigError:
+    """Return the error that reading a config must raise."""
     with pytest.raises(ConfigError) as caught:
         read(config)
-    return [(problem.key, problem.kind) for problem in caught.value.problems]
+    return caught.value
+
+
+def refused(config: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return key and kind of every problem of a config, which must have one."""
+    return [(problem.key, problem.kind) for problem in refusal(config).problems]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from refused import refusal, refused
 
 from rllc.study import defaults
 from rllc.study.document import sections
@@ -34,20 +35,10 @@ def put(config, place, value):
     return config
 
 
-def refused(config):
-    with pytest.raises(ConfigError) as caught:
-        read(config)
-    return caught.value
-
-
-def refusal(config):
-    return str(refused(config))
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_wrong_is_refused_by_its_key_and_kind(case):
     place, value, kind, *elsewhere = case
-    error = refused(put(DEFAULT, place, value))
+    error = refusal(put(DEFAULT, place, value))
     key = elsewhere[0] if elsewhere else str(place)
     assert (key, kind) in [(problem.key, problem.kind) for problem in error.problems]
     assert str(error).startswith("the config cannot be used:\n  - ") and len(str(error).splitlines()) < 30
@@ -118,7 +109,7 @@ def test_every_key_of_a_kind_refuses_what_is_not_of_it(of, wrong):
         config = EVERY_KEY
         for place in group:
             config = put(config, [*place], wrong)
-        keys = [f"{problem.key}." for problem in refused(config).problems] if group else []
+        keys = [f"{key}." for key, _ in refused(config)] if group else []
         assert [
             ".".join(p) for p in group if not any(key.startswith(f"{'.'.join(p)}.") for key in keys)
         ] == []
@@ -156,12 +147,11 @@ def kinds_of_tables():
 @pytest.mark.parametrize("place", kinds_of_tables(), ids=".".join)
 def test_every_section_is_a_table_and_refuses_a_key_that_it_does_not_know(place):
     for wrong in "abc", 3, True, ["a"], [{}]:
-        keys = [problem.key for problem in refused(put(EVERY_KEY, [*place], wrong)).problems]
-        assert any(key.startswith(".".join(place)) for key in keys)
+        assert any(key.startswith(".".join(place)) for key, _ in refused(put(EVERY_KEY, [*place], wrong)))
     section = reduce(getitem, place, EVERY_KEY)
     if section and place[-1] not in ENTRIES:
         known = next(iter(section))
-        said = refusal(put(EVERY_KEY, [*place, f"{known}x"], 1))
+        said = str(refusal(put(EVERY_KEY, [*place, f"{known}x"], 1)))
         assert f"  - {'.'.join(place)}: unknown key '{known}x'; did you mean '{known}'?" in said
 
 
@@ -203,7 +193,7 @@ REFERENCES = [
 def test_a_misspelt_name_is_refused_and_the_right_one_suggested(place, name):
     right = name[0] if isinstance(name, list) else name
     wrong = f"{right[:-2]}{right[-1]}{right[-2]}x"
-    said = refusal(put(EVERY_KEY, place, [wrong] if isinstance(name, list) else wrong))
+    said = str(refusal(put(EVERY_KEY, place, [wrong] if isinstance(name, list) else wrong)))
     key = re.escape(place)
     suggested = right.rpartition(".")[2] if ".of" in place or "against" in place else right
     assert re.search(rf"  - {key}(\.0)?: .*; did you mean '{suggested}'\?", said)
@@ -276,7 +266,7 @@ def test_tables_in_themselves_and_lists_of_lists_of_the_same_come_to_an_end():
     for _ in range(20):
         many = [many] * 9
     for place, value in (("experiments.a", loop), ("figures.a", many)):
-        assert {problem.kind for problem in refused(put(DEFAULT, place, value)).problems} == {"unstorable"}
+        assert {kind for _, kind in refused(put(DEFAULT, place, value))} == {"unstorable"}
 
 
 def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
@@ -290,6 +280,6 @@ def test_anchors_and_merge_keys_are_no_repetition(tmp_path):
 
 def test_of_a_value_and_what_it_holds_the_inner_problem_is_said():
     """A path is one text or several: what is wrong in the second of several is no matter of the first kind."""
-    problems = refused(put(EVERY_KEY, ["distributions", "my_text", "path"], ["README.md", 3])).problems
-    mine = [(problem.key, problem.kind) for problem in problems if "my_text" in problem.key]
+    problems = refused(put(EVERY_KEY, ["distributions", "my_text", "path"], ["README.md", 3]))
+    mine = [problem for problem in problems if "my_text" in problem[0]]
     assert mine == [("distributions.my_text.path.1", "string_type")]

@@ -6,6 +6,11 @@ from functools import cache, partial
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.enums import Quietness
 
+from rllc.job_settings.checkpoints import TrainingLoss
+from rllc.job_settings.figures import Animate, Draw
+from rllc.job_settings.functions import NamedFunction
+from rllc.job_settings.text import SummariseCorpora
+from rllc.job_settings.validation import Validate
 from rllc.run import (
     dag,
     early_cutoff,
@@ -15,6 +20,7 @@ from rllc.run import (
     targets,
     trash,
 )
+from rllc.run.check_inputs import missing_files
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
@@ -22,15 +28,9 @@ from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import Source
 from rllc.run.held_out import scarce
 from rllc.run.options import options
-from rllc.run.check_inputs import missing_files
 from rllc.run.settings_files import SettingsFiles
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
-from rllc.job_settings.checkpoints import TrainingLoss
-from rllc.job_settings.figures import Animate, Draw
-from rllc.job_settings.functions import NamedFunction
-from rllc.job_settings.text import SummariseCorpora
-from rllc.job_settings.validation import Validate
 from rllc.seeds import derive
 from rllc.slurm import queue
 from rllc.study import claims, parameters
@@ -149,7 +149,7 @@ def code(script, *functions):
 
 
 def told(settings):
-    """The file of what a job is told: of a function of the wildcards, or the same for all."""
+    """The file of a job's settings, which are given as a function of the wildcards or the same for all jobs."""
     if callable(settings):
         return lambda wildcards: SETTINGS.name(settings(wildcards))
     return SETTINGS.name(settings)

@@ -243,5 +243,5 @@ def gathering(wildcards, parts, whole=None):
 
 def added_by(wildcards):
     """The function of what is added to a dataset when it is gathered; "" where nothing is."""
-    row, own = row_of(wildcards), experiment(wildcards)
-    return row.finish.function if row and row.finish and row.finish.asked(own) else ""
+    row = row_of(wildcards)
+    return getattr(row and row.added(experiment(wildcards)), "function", "")

@@ -34,6 +34,8 @@ for row in MEASURES:
         params:
             code=code_of_experiment("measure", functions_of(row)),
             settings=told(measuring),
+            # Not among `wildcards` below: Snakemake evaluates the shell text again when a job starts, and variables
+            # of this loop then have the values of its last turn.
             distribution=lambda wildcards: wildcards.get("distribution", ""),
         message:
             message_of(row)

@@ -18,15 +18,14 @@ def main(settings: Train, segment: Segment, keep_every: int) -> None:
 
     keep_every  a killed training resumes from at most this many steps ago; no weight depends on it
     """
-    facts, stream, length = settings.model, settings.stream, settings.length
+    facts, stream, length, size = settings.model, settings.stream, settings.length, settings.batch_size
     model = build(settings.family.load(), facts)
     compute = replace(settings.compute, device=choose(settings.compute.device).type)
     recipe = segment.recipe(
-        model=facts, stream=stream, initial=settings.initial, training=settings.training,
+        model=facts, stream=stream, initial=settings.initial, training=settings.training, batch_size=size,
         compute=asdict(compute), length=length if settings.training["schedule"] != "constant" else None,
     )  # fmt: skip
-    keywords = {name: value for name, value in settings.training.items() if name != "batch_size"}
-    size, generated = settings.training["batch_size"], generated_settings(segment.blocks)
+    generated = generated_settings(segment.blocks)
     if generated is None:
         batches = shuffled_batches(examples(segment.blocks, "train"), batch_size=size, seed=stream)
     else:
@@ -36,7 +35,8 @@ def main(settings: Train, segment: Segment, keep_every: int) -> None:
     with training_bar(name, length, size * settings.context) as bar, without_denormals():
         resume = partial(
             train, model.initial_weights(seed=stream, **settings.initial), batches, loss=model.loss,
-            steps=length, report=bar, device=compute.device, precision=compute.precision, **keywords,
+            steps=length, report=bar, device=compute.device, precision=compute.precision,
+            **settings.training,
         )  # fmt: skip
         train_segment(resume, segment, settings.chunk, model=facts, recipe=recipe, keep_every=keep_every)
 

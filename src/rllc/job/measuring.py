@@ -33,7 +33,7 @@ log = logging.getLogger("rllc")
 
 @dataclass(frozen=True)
 class Files:
-    """What a job of a measure reads and makes.
+    """Files that a job of a measure reads, and the part that it writes.
 
     checkpoints  manifest of the chunk
     blocks       manifest of the tokens that are read; None: the measure reads none

@@ -53,7 +53,7 @@ def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] |
 
 @dataclass(frozen=True)
 class Segment:
-    """Where a segment stands: its data, the segment before it, its seed, and the manifest it makes."""
+    """One segment of a training: its blocks, the previous segment, seed, code, and the manifest it writes."""
 
     blocks: Path
     previous: Path | None

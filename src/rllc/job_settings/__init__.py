@@ -1,6 +1,6 @@
-"""What each script of the workflow is told beside its files: one frozen class per script.
+"""Settings of jobs: one frozen class for each script of the workflow.
 
-The workflow makes them of the config (``rllc.study.parameters``) and keeps each in one file, which the job
-reads (``rllc.job_settings.file``). No torch and no config is imported here. A script imports the module of
-its own class alone: its fingerprint then changes with no other.
+``rllc.study.parameters`` makes them from the config. Each job reads its own from a file
+(``rllc.job_settings.file``). These modules import neither torch nor the config. A script imports only the
+module of its class, so an edit of another class leaves its fingerprint unchanged.
 """

@@ -13,10 +13,11 @@ class Train:
     """One segment of a training.
 
     experiment  its name
-    family      what builds the model, of the facts ``model``
-    generator   what makes minibatches, where they are not read from blocks
+    family      function that builds the model from the facts ``model``
+    generator   function that makes minibatches; None: they are read from blocks
     initial     keywords of the family's initial weights
-    training    keywords of ``rllc.models.training.train``, and ``batch_size``
+    training    keywords of ``rllc.models.training.train``
+    batch_size  contexts per step
     chunk       steps whose checkpoints are kept
     length      steps of the training; where its rate is constant the last of the chunk, so that a longer
                 training runs no earlier segment again
@@ -30,6 +31,7 @@ class Train:
     model: dict[str, Any]
     initial: dict[str, Any]
     training: dict[str, Any]
+    batch_size: int
     compute: Compute
     chunk: list[int]
     length: int

@@ -1,11 +1,11 @@
-"""Where and how precisely a job computes."""
+"""Device, precision and threads of a job."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Compute:
-    """The section ``compute`` of the config, as it holds for one rule.
+    """The config section ``compute``, applied to one rule.
 
     device     auto, cpu or cuda
     precision  of matrix products on a GPU: fp32, tf32 or bf16

@@ -15,9 +15,9 @@ class Gather:
     labels     distribution -> its name in figures, in config order
     variables  name -> long name, unit, dims and when it is there; none: they stay as they are
     traces     keep the losses of every draw alone
-    finish     makes what is added to the whole dataset; None: nothing is
-    keywords   of ``finish``, by the section that they are of
-    whole      labels of the whole dataset, where parts may be missing; none: no part is
+    finish     function that returns variables to add to the whole dataset; None: nothing is added
+    keywords   config section -> keyword arguments of ``finish``
+    whole      labels of the whole dataset, where parts may be missing; empty: all parts are there
     """
 
     parts: list[Path]
@@ -31,11 +31,11 @@ class Gather:
 
 @dataclass(frozen=True)
 class Analyse:
-    """A dataset that is made of others of its experiment.
+    """A dataset made from other datasets of its experiment.
 
-    analysis   makes it
-    datasets   that it is made of
-    keywords   of the analysis, which each has of its own
+    analysis   function that makes it
+    datasets   name -> file of each dataset that it reads
+    keywords   keyword arguments of the analysis
     attribute  name under which results record them
     words      long name and unit of the variables that the analysis does not describe itself
     """

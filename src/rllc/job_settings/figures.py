@@ -9,7 +9,7 @@ from rllc.job_settings.functions import NamedFunction
 
 @dataclass(frozen=True)
 class Draw:
-    """What draws a figure or writes a page, the datasets that it reads, and its own options."""
+    """A figure or a page: the function that makes it, the files of its datasets, and its options."""
 
     function: NamedFunction
     datasets: dict[str, Path]
@@ -18,6 +18,6 @@ class Draw:
 
 @dataclass(frozen=True)
 class Animate(Draw):
-    """The same of an animation, and its frames per second."""
+    """An animation: as a figure, and its frames per second."""
 
     rate: float

@@ -6,20 +6,20 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
 
 def as_text(settings: object) -> str:
-    """Return the settings as JSON, in the order given: order is information (distributions of a figure)."""
+    """Return the settings as JSON. Keys keep their order: figures show distributions in it."""
     return json.dumps(settings, default=_plain, indent=1)
 
 
 def digest(settings: object) -> str:
-    """Return what the name of their file is: 32 hexadecimal digits, of settings that differ different ones.
+    """Return a hash of the settings, 32 hexadecimal digits, which names their file.
 
-    It is asked for of every job of a plan, and JSON without line breaks takes a fifth of the time.
+    Every job of a plan needs it. JSON without line breaks is made in C, and takes a third of the time.
     """
     return hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()[:32]
 
@@ -27,15 +27,14 @@ def digest(settings: object) -> str:
 def read_settings(file: Path, kind: type[T]) -> T:
     """Return the settings that a file holds, checked by the annotations of their class.
 
-    Raises ValueError where the file does not hold such settings: it was written for other code, or is
-    damaged.
+    Raises ValueError where the file was written for other code, or is damaged.
     """
     try:
         return TypeAdapter(kind).validate_python(json.loads(file.read_text(encoding="utf-8")))
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:  # of json, and of pydantic
         raise ValueError(
-            f"{file} holds no {kind.__name__} as this code reads it: the source changed after the job was "
-            f"planned, or the file is damaged. Run snakemake again: it writes the file anew ({error})"
+            f"{file} holds no {kind.__name__}: the source changed after this job was planned, or the file is "
+            f"damaged. Run snakemake again, which writes the file anew ({error})"
         ) from error
 
 

@@ -1,8 +1,7 @@
-"""Functions that a job is told by their path, so that who tells it need not import them."""
+"""Functions named by their path, so that the workflow can plan without importing them."""
 
 import importlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler
@@ -28,9 +27,5 @@ class NamedFunction(str):
 
 
 def named_in(settings: object) -> Iterator[NamedFunction]:
-    """Yield the functions that the fields of a dataclass name."""
-    if is_dataclass(settings):
-        for field in fields(settings):
-            value = getattr(settings, field.name)
-            if isinstance(value, NamedFunction):
-                yield value
+    """Yield the functions that the fields of an instance of a dataclass name."""
+    yield from (value for value in vars(settings).values() if isinstance(value, NamedFunction))

@@ -11,9 +11,9 @@ from rllc.job_settings.functions import NamedFunction
 class Measure:
     """One measure of one seed and chunk.
 
-    family        what builds the model, and the teacher
-    kernel        what measures
-    keywords      of the kernel, which each has of its own
+    family        function that builds the model, and the teacher
+    kernel        function that measures
+    keywords      keyword arguments of the kernel
     attribute     name under which results record them
     steps         the checkpoints of the chunk that it takes
     side          of the tokens that it reads: held_out, or train, the contexts that are trained on

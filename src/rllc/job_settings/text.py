@@ -12,7 +12,7 @@ class ReadCorpus:
     """One source of text.
 
     kind      name of the reader: installed, files or hub
-    keywords  of the reader, which each has of its own
+    keywords  keyword arguments of the reader
     held_out  share of documents
     versions  of the packages that the text is a function of
     """
@@ -60,8 +60,8 @@ class MakeBlocks:
 class GenerateBlocks:
     """Blocks of a generated task.
 
-    generator  what makes the data
-    keywords   of the generator, which each has of its own
+    generator  function that makes the data
+    keywords   keyword arguments of the generator
     train      blocks; None: a training makes its minibatches itself
     """
 

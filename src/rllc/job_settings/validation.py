@@ -8,7 +8,7 @@ from typing import Any
 class Validate:
     """One family of models.
 
-    keywords  of the family's function in ``rllc.validation``, which each has of its own
+    keywords  keyword arguments of the family's function in ``rllc.validation``
     """
 
     keywords: dict[str, Any]

@@ -48,7 +48,7 @@ class Source:
         self._read: dict[Path, tuple[str, tuple[str, ...]]] = {}
 
     def fingerprint(self, script: str | Path, *modules: str) -> str:
-        """Return what the function ``fingerprint`` does."""
+        """Return the hash of ``script``, of these modules, and of all that they import."""
         files = {str(script): self._root / script, **self.closure(script, *modules)}
         reduced = {name: self._reduced(path) for name, path in files.items()}
         parts = {name: digest for name, (digest, _) in reduced.items()}

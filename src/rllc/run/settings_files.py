@@ -1,9 +1,9 @@
 """Files of the settings of jobs: ``.snakemake/rllc/settings/<digest>.json``.
 
-A job is told the file rather than its settings: the system refuses an argument of more than 128 KiB, and a
-file keeps the types of what it holds. Since the digest is that of the contents, Snakemake sees by the name
-alone that settings changed. The main process writes the files of a run's jobs when the run starts, since
-commands that only read the plan write nothing; a job of a cluster writes its own where it is missing.
+A job gets the name of a file instead of its settings. The system refuses an argument of more than 128 KiB.
+The name contains a digest of the settings, so Snakemake sees by the name alone that settings changed.
+Commands that only read the plan write nothing: the main process writes the files of a run's jobs when the run
+starts. A job of a cluster writes its own file where it is missing.
 """
 
 from collections.abc import Iterable

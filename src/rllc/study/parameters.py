@@ -92,7 +92,8 @@ def train(study: Study, name: str, seed: int, start: int) -> Train:
         generator=training_generator(study, experiment),
         model=model(study, experiment),
         initial=initial.model_dump(),
-        training=training.model_dump(exclude={"distribution", "steps", "keep_state_every"}),
+        training=training.model_dump(exclude={"distribution", "steps", "batch_size", "keep_state_every"}),
+        batch_size=training.batch_size,
         compute=compute(study, "train"),
         chunk=chunk,
         length=chunk[-1] if training.schedule == "constant" else training.steps,
@@ -142,7 +143,7 @@ def gather(
     row    of the measure that makes it; None of traces, which several make
     whole  labels of the whole dataset, where parts may be missing; empty: no part is
     """
-    finish = row.finish if row and row.finish and row.finish.asked(experiment) else None
+    finish = row.added(experiment) if row else None
     return Gather(
         parts=[Path(part) for part in parts],
         labels=labels(study, distributions(experiment, dataset)),

@@ -60,7 +60,7 @@ def explained(error: ValidationError) -> list[Problem]:
     """Return what pydantic finds wrong, in its own words, with a hint where it helps; one problem per key."""
     table: dict[str, list[tuple[str, str]]] = {}
     for problem in error.errors():
-        place, kind, text = _explained(problem)
+        place, kind, text = _found(problem)
         table.setdefault(place, []).append((kind, text))
     within = [place for place in table if not any(other.startswith(f"{place}.") for other in table)]
     return [
@@ -82,8 +82,8 @@ def _place(loc: tuple[str | int, ...]) -> str:
     return ".".join(part for part in kept if part != "[key]") or "config"
 
 
-def _explained(problem: ErrorDetails) -> tuple[str, str, str]:
-    """Return key, kind and text of one of pydantic's problems."""
+def _found(problem: ErrorDetails) -> tuple[str, str, str]:
+    """Return key, kind and text of one problem that pydantic found."""
     place, kind, given = _place(problem["loc"]), problem["type"], problem["input"]
     text = problem["msg"].removeprefix("Value error, ")
     context = problem.get("ctx", {})

@@ -189,6 +189,10 @@ class Measure:
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
 
+    def added(self, experiment: Setup) -> Finish | None:
+        """Return what is added to its gathered dataset in an experiment; None: nothing is."""
+        return self.finish if self.finish and self.finish.asked(experiment) else None
+
     def before(self, section: Section) -> tuple[str, ...]:
         """The measures after which it comes, with this section."""
         return self.after if self.after_where(section) else ()

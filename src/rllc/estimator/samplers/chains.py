@@ -57,7 +57,7 @@ class ChainBatch:
 
 
 class State(NamedTuple):
-    """What a sampler sees before a move, all of it for the chains [chain] of a batch.
+    """Input of one step of a sampler, for the chains [chain] of a batch.
 
     positions  [chain, n], to be moved in place
     center     [n]
