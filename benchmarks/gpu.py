@@ -8,19 +8,26 @@ python benchmarks/gpu.py [--device cuda] [--output build/gpu] [--only sampling .
     speed     ms per draw and peak memory: one head of each layer, and all; where the time goes
     training  50 updates, and the same with a resume in the middle
     hessian   two products, whole and in parts, and their peak memory
-    study     config/ci.yaml with compute.device as given
+    published config/gpu.yaml with few steps and draws: training and sampling, seconds per rule beside the
+              forecast of CPU seconds
+    others    the same for all other measures
+    study     config/ci.yaml with compute.device as given, several jobs at once
 
 A step that fails stops no other. --small shrinks the models, so that the script can be tried on a CPU.
+Measured: benchmarks/gpu.md.
 """
 
 import argparse
+import csv
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 
 import numpy as np
 import torch
@@ -36,7 +43,12 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
+from rllc.run import forecast
 from rllc.sampler_config import SamplerConfig
+from rllc.study.datasets import measured
+from rllc.study.defaults import load
+from rllc.study.reading import read
+from rllc.study.study import GPU_JOBS
 from rllc.tasks.batch import Batch, Examples, next_token_batch
 
 SMALL = Architecture(2, 2, 32, 16, n_ctx=128, d_vocab=5000)
@@ -81,7 +93,7 @@ def place(case: Case) -> None:
 
 def tests(case: Case) -> None:
     files = [
-        "tests/estimator/test_refined.py",
+        "tests/estimator/test_fast_heads.py",
         "tests/models/test_training.py",
         "tests/models/test_device.py",
     ]
@@ -178,16 +190,108 @@ def hessian(case: Case) -> None:
             )
 
 
+PACKAGES = ["torch", "numpy", "scipy", "pandas", "matplotlib", "xarray"]  # text for `study` and `published`
+
+
+def overlaid(config: str, more: dict, output: Path) -> tuple[Path, Path]:
+    """Write an overlay for a config; returns it and the folder of results that it names."""
+    overlay, results = output / f"{Path(config).stem}_here.yaml", output / Path(config).stem
+    overlay.write_text(json.dumps({"results": str(results), **more}))
+    return overlay, results
+
+
+def snakemake(config: str, overlay: Path, *given: str, seconds: float) -> None:
+    """Run a config with an overlay as far as it goes in so many seconds."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "all", "--keep-going", "--configfile"]
+    # Jobs start `python` from the PATH, and import rllc from here.
+    first = {"PYTHONPATH": Path("src").resolve(), "PATH": Path(sys.executable).parent}
+    here = {name: f"{folder}:{os.environ.get(name, '')}".rstrip(":") for name, folder in first.items()}
+    try:
+        subprocess.run([*command, config, str(overlay), *given], env=os.environ | here, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        print(f"stopped after {seconds:.0f} s")
+
+
 def study(case: Case, output: Path) -> None:
-    overlay = output / "device.yaml"
-    facts = {"results": f"{output}/results", "compute": {"device": case.device.type, "precision": "fp32"}}
-    overlay.write_text(json.dumps(facts))
-    files = ["config/ci.yaml", str(overlay)]
-    subprocess.run([sys.executable, "-m", "snakemake", "--cores", "all", "--configfile", *files], check=True)
+    text = {"packages": PACKAGES}
+    more = {
+        "compute": {"device": case.device.type, "precision": "fp32"},
+        "distributions": {"english": text, "code": text, "headers": {"packages": ["torch", "numpy"]}},
+    }
+    overlay, _ = overlaid("config/ci.yaml", more, output)
+    snakemake("config/ci.yaml", overlay, "--resources", "gpu=6", seconds=170)
+
+
+SAMPLED = ("rllc", "llc")
+
+
+def published(case: Case, output: Path) -> None:
+    at_published_size(case, output, lambda dataset: dataset in SAMPLED)
+
+
+def others(case: Case, output: Path) -> None:
+    at_published_size(case, output, lambda dataset: dataset not in SAMPLED)
+
+
+def at_published_size(case: Case, output: Path, wanted: Callable[[str], bool]) -> None:
+    """Make those datasets that are wanted; print what every rule took beside what a CPU would take."""
+    every = {"distributions": ["mixture", "code"]}
+    short = {"draws": 40, **every}
+    text, size, smaller = {"packages": PACKAGES, "megabytes": 4}, {"n_layers": 2}, {}
+    if case.device.type == "cpu":  # only to see that it runs
+        size |= {"n_heads": 2, "d_model": 32, "n_ctx": 128}
+        short |= {"draws": 4, "batch_size": 4, "init_batches": 2}
+        smaller = {"batch_size": 4, "scored_positions": 16}
+    precision = "tf32" if case.device.type == "cuda" else "fp32"
+    blocks = {"context": size.get("n_ctx", 1024), "train_blocks": 2600, "held_out_blocks": 2600}
+    more = {
+        "compute": {"device": case.device.type, "precision": precision},
+        "distributions": {
+            "english": text, "code": text, "headers": {"packages": ["torch", "numpy"], "megabytes": 4},
+        },
+        "tokenizers": {"bpe": blocks},
+        "experiments": {
+            "language_1layer": None,
+            "language": {
+                "model": size,
+                "training": {"steps": 200, "keep_state_every": 100},
+                "checkpoints": {"extra": [100], "chunks": [0]},
+                "distributions": ["mixture", "english", "code"],
+                "sampling": {"heads": short, "full": short},
+                "settings": None, "calibration": None, "clusters": {"n_clusters": [2, 3]},
+                "hessian": {"probes": 8, **every, **smaller},
+                "fisher": {"probes": 4},
+                "hessian_rank": {"checkpoints": [200]},
+                "tokens": {"checkpoints": [200], "searched": 500, "top": 100},
+                "heads": {"sequences": 1000},
+                "metrics": {"contexts": 1024, "icl_early": [44, 54], "icl_late": [100, 110]},
+            },
+        },
+        "claims": [], "figures": {"rllc_fig5_one_layer_drllc": None},
+    }  # fmt: skip
+    overlay, results = overlaid("config/gpu.yaml", more, output)
+    study = read(load(["config/gpu.yaml", overlay]))
+    names = [name for name in measured(study.experiments["language"]) if wanted(name)]
+    datasets = [f"{results}/language/{name}.nc" for name in names]
+    snakemake("config/gpu.yaml", overlay, "--", *datasets, seconds=180)
+    rows: dict[str, list[float]] = {}
+    for path in sorted((results / "benchmarks").rglob("*.tsv")):
+        rule, *names, start = path.relative_to(results / "benchmarks").with_suffix("").parts
+        if rule not in GPU_JOBS:
+            continue
+        job = Namespace(experiment=names[0], dataset=names[1], start=start)
+        with path.open() as lines:
+            seconds = sum(float(row["s"]) for row in csv.DictReader(lines, delimiter="\t"))
+        done = rows.setdefault(rule, [0, 0.0, 0.0])
+        rows[rule] = [done[0] + 1, done[1] + seconds, done[2] + forecast.of(study, rule, job).cpu_seconds]
+    print("| rule | jobs | seconds | forecast CPU seconds | their ratio |\n|---|---|---|---|---|")
+    for rule, (jobs, seconds, cpu) in sorted(rows.items(), key=lambda row: -row[1][2]):
+        print(f"| {rule} | {jobs} | {seconds:.0f} | {cpu:.0f} | {cpu / seconds:.0f} |")
 
 
 STEPS = {  # and the seconds that each may take
-    place: 60, tests: 120, sampling: 120, speed: 240, training: 120, hessian: 120, study: 600
+    place: 60, tests: 90, sampling: 90, speed: 90, training: 60, hessian: 90, published: 240,
+    others: 240, study: 200
 }  # fmt: skip
 
 
@@ -202,7 +306,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.step:
         step = globals()[given.step]
-        step(Case(given.device, given.small), *([given.output] if step is study else []))
+        step(Case(given.device, given.small), *([given.output] if step in (study, published, others) else []))
         return
     given.output.mkdir(parents=True, exist_ok=True)
     for step, limit in STEPS.items():

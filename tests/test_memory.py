@@ -56,6 +56,32 @@ def test_large_arrays_use_the_same_pages_again_and_give_them_back_after_the_bloc
     assert counts(kept=False)[0] > 100  # 400 even where the kernel gives pages of 2 MB by itself
 
 
+# Two tensors of 100 MB per batch, and a small result of each that stays.
+GROWTH = """
+import resource
+import torch
+from rllc.memory import {largest}, freed_memory_kept
+
+results = []
+with freed_memory_kept({largest}):
+    for batch in range(24):
+        logits = torch.ones(250, 100_000)
+        results.append(torch.log_softmax(logits, -1)[:, :1].sum(1).numpy())
+        del logits
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def peak_megabytes(largest):
+    script = GROWTH.format(largest=largest)
+    return int(subprocess.check_output([sys.executable, "-c", script], text=True))
+
+
+@glibc
+def test_results_kept_between_large_tensors_do_not_make_memory_grow():
+    assert peak_megabytes("SMALLER") < peak_megabytes("ALL") - 1000
+
+
 def test_other_c_libraries_are_left_as_they_are(monkeypatch):
     monkeypatch.setattr(memory.platform, "libc_ver", lambda: ("", ""))
     monkeypatch.setattr(memory.ctypes, "CDLL", None)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from hooked import as_hooked
 from torch import Tensor
 
 from rllc.models.initial import initial_weights
@@ -93,6 +92,8 @@ def test_updates_follow_the_formulas(optimizer, schedule, clip, ramp):
 
 
 def test_equals_torch_on_a_hooked_transformer():
+    from hooked import as_hooked  # so that the rest of this file runs where transformer-lens is not
+
     start = initial_weights(MODEL, seed=0)
     batches = shuffled_batches(Examples(CONTEXTS), batch_size=8, seed=1)
     settings = {"betas": (0.9, 0.95), "eps": 1e-6, "weight_decay": 0.05}  # eps: keys' biases have no gradient

@@ -14,7 +14,7 @@ from typing import Any
 
 from rllc.job_settings.file import read_settings
 from rllc.job_settings.functions import named_in
-from rllc.memory import freed_memory_kept
+from rllc.memory import SMALLER, freed_memory_kept
 from rllc.run.fingerprint import fingerprint
 
 log = logging.getLogger("rllc")
@@ -48,7 +48,7 @@ def run(main: Callable[..., None]) -> None:
             name: _argument(name, hint, values) for name, hint in parameters.items() if name != "settings"
         }
         started = time.monotonic()
-        with freed_memory_kept():
+        with freed_memory_kept(SMALLER):
             main(settings=settings, **arguments)
         took = time.monotonic() - started
         print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # for the log alone: see rllc.run.command

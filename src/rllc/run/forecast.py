@@ -93,7 +93,7 @@ def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
     minutes = round(60 * cpu)
     hours = f"{minutes} CPU minute{'' if minutes == 1 else 's'}" if cpu < 2 else f"{cpu:,.1f} CPU hours"
     time = "under a CPU minute" if 60 * cpu < 1 else f"about {hours}"
-    time += f", {gpu:,.1f} GPU hours (by a guessed speed)" if gpu else ""
+    time += f", {gpu:,.1f} GPU hours (of an H200)" if gpu else ""
     number = "1 job" if count == 1 else f"{count:,} jobs"
     size = _size(max(sum(row.disk_bytes for row in rows), 1e6))
     return f"{number} to run: {time} and {size} of disk, under {study.results}/."

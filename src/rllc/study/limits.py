@@ -3,12 +3,17 @@
 from rllc.study.cost import Cost
 from rllc.study.study import Study
 
-GPU = 50.0  # how many CPU threads a data-centre GPU is worth; a guess until benchmarks/ has measured it
+# How many CPU threads a GPU is worth, and what a job takes there before it computes: of an NVIDIA H200 at the
+# published size, benchmarks/gpu.md.
+GPU = 130.0
+GPU_START = 5.0
 
 
 def seconds(cost: Cost, study: Study, rule: str) -> float:
     """Return the wall time of a job on what it is given."""
-    return cost.cpu_seconds / (GPU if study.compute.on_gpu(rule) else study.compute.threads)
+    if study.compute.on_gpu(rule):
+        return GPU_START + cost.cpu_seconds / GPU
+    return cost.cpu_seconds / study.compute.threads
 
 
 def hours(cost: Cost, study: Study, rule: str) -> tuple[float, float]:
