@@ -2,6 +2,7 @@
 
 python benchmarks/digests.py results
 python benchmarks/digests.py results other/results
+python benchmarks/digests.py older/results results --renamed CHANGELOG.md
 
 A digest is of dims, shape, kind of number and values, in every dataset of the study and of its experiments.
 Attributes are in none: they say when and from which commit a file is.
@@ -10,7 +11,9 @@ Attributes are in none: they say when and from which commit a file is.
 import argparse
 import hashlib
 import os
+import re
 import sys
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +53,46 @@ def canonical(variable: xr.Variable) -> xr.Variable:
     elif data.dtype.kind == "f":
         data = np.where(np.isnan(data), data.dtype.type(np.nan), data)
     return xr.Variable(variable.dims, data)
+
+
+def renames(file: Path) -> list[tuple[re.Pattern[str], str]]:
+    """Patterns of old names and their new names, from rows ``| `old` | `new` |`` of a Markdown file.
+
+    A ``*`` in the old name stands for any text, and each ``*`` in the new name for the same text again.
+
+    Raises ValueError where the file has no such row.
+    """
+    found = []
+    for old, new in re.findall(r"^\| `([\w.*]+)` \| `([\w.*]+)` \|", file.read_text(), re.MULTILINE):
+        groups = (rf"\g<{number}>" for number in count(1))
+        replacement = "".join(next(groups) if letter == "*" else letter for letter in new)
+        found.append((re.compile(re.escape(old).replace(r"\*", "(.*)")), replacement))
+    if not found:
+        raise ValueError(f"{file} has no row of old and new names: expected lines as | `old` | `new` |")
+    return found
+
+
+def renamed(folder: Values, table: list[tuple[re.Pattern[str], str]], other: Values) -> Values:
+    """The same values under their new names, of datasets, variables and dims, where the other folder has them."""
+
+    def now(name: str) -> str:
+        for old, new in table:
+            if match := old.fullmatch(name):
+                name = match.expand(new)
+        return name
+
+    def moved(dataset: str) -> str:
+        path = Path(dataset)
+        return path.with_name(f"{now(path.stem)}.nc").as_posix()
+
+    changed: Values = {}
+    for (dataset, name), variable in folder.items():
+        if (moved(dataset), now(name)) not in other:
+            changed[dataset, name] = variable
+            continue
+        dims = [now(str(dim)) for dim in variable.dims]
+        changed[moved(dataset), now(name)] = xr.Variable(dims, variable.values)
+    return changed
 
 
 def kind(variable: xr.Variable) -> str:
@@ -110,11 +153,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a results folder, as `results`")
     parser.add_argument("other", type=Path, nargs="?", help="another one, to compare with")
+    parser.add_argument("--renamed", type=Path, help="a table of names: those of the first folder, and now")
     parser.add_argument("--figures", action="store_true", help="also the datasets beside the figures")
     arguments = parser.parse_args()
     try:
         folders = (arguments.folder, arguments.other)
         read = [values(folder, figures=arguments.figures) for folder in folders if folder]
+        if arguments.renamed and arguments.other:
+            read[0] = renamed(read[0], renames(arguments.renamed), read[1])
     except ValueError as error:
         sys.exit(str(error))
     if arguments.other is None:

@@ -92,3 +92,22 @@ def test_a_folder_without_datasets_is_refused(tmp_path, name, said):
 def test_digests_without_locks_are_the_same(tmp_path):
     one = folder(tmp_path / "one", dataset())
     assert digests(one) == digests(one, variables=lockless.variables(errno.ENOLCK))
+
+
+def test_renamed_variables_are_compared_under_their_new_names(tmp_path):
+    table = tmp_path / "names.md"
+    table.write_text(
+        "| before | now |\n|---|---|\n| `*_off*` | `*_prior*` |\n| `icl` | `ablation` |\n| `x` | `y` |\n"
+    )
+    values = np.arange(3.0)
+    for folder, dataset, name, dim in (
+        ("old", "icl", "llc_off_se", "x"),
+        ("new", "ablation", "llc_prior_se", "y"),
+    ):
+        (tmp_path / folder).mkdir()
+        xr.Dataset({name: (dim, values)}).to_netcdf(tmp_path / folder / f"{dataset}.nc")
+    old, new = tmp_path / "old", tmp_path / "new"
+    assert digests(old, new)[0] == 1
+    assert digests(old, new, "--renamed", table) == (0, ["1 variables are equal, 0 differences"])
+    xr.Dataset({"llc_prior_se": ("y", values + 1)}).to_netcdf(new / "ablation.nc")
+    assert digests(old, new, "--renamed", table)[0] == 1
