@@ -5,6 +5,9 @@ of its script and of everything the script imports from this package, each file 
 tree without docstrings, and of the pinned versions of the third-party packages that this code imports.
 Editing a comment, a docstring or a README changes no hash; editing the sampler changes those of the
 rules that sample.
+
+A package whose ``__init__`` reads ``__path__`` imports its modules by finding them. It counts as importing
+all modules of its folder, so that a new one changes the hash.
 """
 
 import ast
@@ -19,6 +22,7 @@ PACKAGE = "rllc"
 ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
+FOUND = "__path__"  # read by packages that find their modules
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
@@ -70,7 +74,10 @@ class Source:
             seen.add(name)
             if path := self._file(name):
                 found[name] = path
-                queue += [*self._reduced(path)[1], name.rpartition(".")[0]]
+                imported = self._reduced(path)[1]
+                queue += [*imported, name.rpartition(".")[0]]
+                if FOUND in imported and path.name == "__init__.py":
+                    queue += [f"{name}.{found.stem}" for found in _beside(path)]
         return found
 
     @cached_property
@@ -109,7 +116,7 @@ def _canonical(node: object, imported: set[str]) -> str:
     """A syntax tree as text that does not depend on the Python version, without empty fields and docstrings.
 
     ``imported`` gains the modules that it imports; of ``from package import name`` also ``package.name``,
-    which may be one. What stands under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
+    which may be one; and ``FOUND`` where that name is read. What stands under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
     """
     if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return _canonical(node.orelse, imported)
@@ -118,6 +125,8 @@ def _canonical(node: object, imported: set[str]) -> str:
             imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             imported.update([node.module, *(f"{node.module}.{alias.name}" for alias in node.names)])
+        elif isinstance(node, ast.Name) and node.id == FOUND:
+            imported.add(FOUND)
         inner = []
         for name in node._fields:
             value = getattr(node, name, None)
@@ -133,6 +142,12 @@ def _canonical(node: object, imported: set[str]) -> str:
     if isinstance(node, list):
         return f"[{','.join([_canonical(each, imported) for each in node])}]"
     return repr(node)
+
+
+def _beside(path: Path) -> list[Path]:
+    """Return the modules and packages in the folder of an ``__init__.py``."""
+    modules = [file for file in path.parent.glob("*.py") if file != path]
+    return [*modules, *(file.parent for file in path.parent.glob("*/__init__.py"))]
 
 
 def distribution(package: str) -> str:
