@@ -28,7 +28,7 @@ METHODS = ("zero", "mean", "resample")
 
 
 def _silhouette(run: Run, values: xr.DataArray) -> xr.DataArray:
-    """Return the mean silhouette of heads by their types, of values (head)."""
+    """Return the mean silhouette of values (head) by types of heads."""
     kinds = run.types.sel(head=values["head"]).values
     return of_heads(silhouette, values, kinds, np.zeros(len(kinds)), "two types, one of them with two heads")
 

@@ -141,7 +141,7 @@ def trace_order_likelihood(run: Run) -> Number:
 
 
 def _smoothness(run: Run, variable: str, text: str) -> xr.DataArray:
-    """Return the roughness (head) of curves without what noise of the size of their errors gives."""
+    """Return the roughness (head) of curves, less that of noise of the size of their errors."""
     return roughness(run.curve(variable, distribution=text), run.error(variable, distribution=text))
 
 

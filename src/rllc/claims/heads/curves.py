@@ -19,7 +19,7 @@ Number = xr.DataArray | float
 
 
 def several_layers(experiment: Experiment) -> bool:
-    """Whether it is a language model with heads of two layers or more."""
+    """Return whether it is a language model of two layers or more."""
     return experiment.task == "language" and experiment.layers > 1
 
 
@@ -38,6 +38,10 @@ def of_heads(
     layers: np.ndarray,
     needs: str,
 ) -> xr.DataArray:
+    """Apply a function to values over heads, with the type and layer of each head.
+
+    Raises NotJudged with what it needs, where it gives no number.
+    """
     made = xr.apply_ufunc(
         function, values, input_core_dims=[["head"]], kwargs={"types": kinds, "layers": layers}
     )
@@ -47,7 +51,7 @@ def of_heads(
 
 
 def between_types(run: Run, values: xr.DataArray) -> xr.DataArray:
-    """Return the share of the spread within layers that lies between types, of values (head) at the end."""
+    """Return the share of the spread of values (head) within layers that lies between types."""
     kinds = run.types.sel(head=values["head"]).values
     layers = np.asarray([layer_of(str(head)) for head in values["head"].values])
     return of_heads(separation, values, kinds, layers, "a type with two heads in a layer that has two types")

@@ -22,7 +22,7 @@ BINOMIAL = "its error is that of a binomial of the head's tokens; before, the sh
 def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Number:
     """Return a share of a head's tokens, or the difference of two, with binomial errors.
 
-    heads  how many it is the mean of
+    heads  number of heads that the share is a mean of
     """
     share = last(run.curve(f"classification.{name}"))
     count = run.settings_of("tokens").get("top", 0) * heads

@@ -27,7 +27,7 @@ class Landmarks(NamedTuple):
     score_read_at: int | None
 
 
-# length of a training -> its landmarks; those of the longest training here that is no longer than the run
+# Length of a training -> its landmarks. A run has those of the longest one that is no longer than itself.
 LANDMARKS = {
     0: Landmarks(290, (260, 2_000), (20, 1_300), None),  # config/regression.yaml: 24,000 steps
     500_000: Landmarks(1_000, (1_000, 40_000), (100, 41_000), 40_000),  # the paper's
@@ -35,6 +35,7 @@ LANDMARKS = {
 
 
 def landmarks(run: Run) -> Landmarks:
+    """Return the steps at which a training of this length is read."""
     return LANDMARKS[max(length for length in LANDMARKS if length <= run.experiment.steps)]
 
 
@@ -44,4 +45,5 @@ def llc_curve(run: Run, *, from_step: float = 0, to_step: float | None = None) -
 
 
 def loss_curve(run: Run) -> xr.DataArray:
+    """Return the loss on the training distribution."""
     return run.curve("metrics.loss", distribution=run.text)

@@ -3,7 +3,8 @@
 import xarray as xr
 
 from rllc.analysis.curves import PEAK_FROM
-from rllc.claims.run import Absent, Run
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
 
 TASKS = ("sorting", "cumulative_sum")  # of the post
 

@@ -163,7 +163,9 @@ def llc_peak(run: Run) -> xr.DataArray:
     return maximum(smooth(llc_curve(run)))
 
 
-# By single checkpoints. No claim is judged by these; docs/sorting.md quotes them.
+# Falls by single checkpoints: docs/sorting.md quotes them, and no claim is judged by them.
+
+
 @number("fall of the LLC from its largest checkpoint to the last")
 def llc_fall_single(run: Run) -> xr.DataArray:
     """Return the fall of the LLC from its largest checkpoint to the last."""

@@ -11,7 +11,7 @@ from rllc.claims.stages.curves import llc_curve, one_layer, two_layers, two_laye
 
 ORDER = 2  # place of these claims among those of the work
 
-EARLY = 0.01  # share of the training whose checkpoints are in no correlation of the LLC
+EARLY = 0.01  # share of the training, at its start, that correlations of the LLC leave out
 
 
 def _correlation_with_loss(run: Run, setting: str) -> xr.DataArray:

@@ -13,21 +13,21 @@ FACTOR = 1.25  # how far from the paper's a boundary may be
 
 
 def two_layers(experiment: Experiment) -> bool:
-    """Whether it is a language model of two layers or more."""
+    """Return whether it is a language model of two layers or more."""
     return experiment.task == "language" and experiment.layers > 1
 
 
 def one_layer(experiment: Experiment) -> bool:
-    """Whether it is a language model of one layer."""
+    """Return whether it is a language model of one layer."""
     return experiment.task == "language" and experiment.layers == 1
 
 
 def two_layers_at_another_setting(experiment: Experiment) -> bool:
-    """Whether it is such a model whose stages are told by another setting than the base one."""
+    """Return whether stages of a model of two layers or more are told by another than the base setting."""
     return two_layers(experiment) and experiment.setting != BASE
 
 
 def llc_curve(run: Run, setting: str, ending: str = "", *, from_step: float = 0) -> xr.DataArray:
-    """Return the LLC of a setting, or with an ending that of its control."""
+    """Return the LLC of a setting; with the ending ``CONTROL``, that of its prior-only control."""
     dataset = "llc" if setting == BASE else f"llc.{setting}"
     return run.curve(f"{dataset}.llc{ending}", from_step=from_step, distribution=run.text)
