@@ -96,8 +96,8 @@ def test_number_of_circuits_is_that_by_hand(function, variable, curve, expected)
 
 def test_overlap_lead_is_log2_of_the_steps_of_both_largest_means():
     """The overlap's mean over three is largest at step 400, the LLC's at 1,200."""
-    overlap = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
-    data = {"llc": llc(LLC), **datasets(head_overlap=overlap)}
+    curve = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
+    data = {"llc": llc(LLC), **datasets(head_overlap=curve)}
     assert float(overlap.overlap_lead(run(data))) == pytest.approx(np.log2(1201 / 401))
 
 
