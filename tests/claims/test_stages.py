@@ -95,7 +95,11 @@ def test_no_trough_is_no_step():
 @pytest.mark.parametrize(
     ("function", "dataset", "expected"),
     [
-        (boundaries_claims.llc_change_lm3, {"llc__published": curves(llc=[0, 0, 0, 0, 0, 9, 7.5, 3, 0, 0])}, -1.5),
+        (
+            boundaries_claims.llc_change_lm3,
+            {"llc__published": curves(llc=[0, 0, 0, 0, 0, 9, 7.5, 3, 0, 0])},
+            -1.5,
+        ),
         (
             ngrams.bigram_minimum_excess,
             {"ngrams": curves(bigram_excess=[3, 2, 1, 0.4, 0.5, 1, 1, 1, 1, 1])},

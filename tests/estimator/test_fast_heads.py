@@ -7,8 +7,7 @@ import torch
 
 from rllc.estimator import control_variate, fast_heads
 from rllc.estimator.fast_heads import estimate_heads
-from rllc.estimator.kernels import at_center
-from rllc.estimator.kernels import attention
+from rllc.estimator.kernels import at_center, attention
 from rllc.estimator.llc import estimate
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks

@@ -169,7 +169,10 @@ def sample_head_pairs(
     setting: SamplerConfig,
     further: Sequence[Batch] | None = None,
 ) -> Pairs:
-    """Return the antithetic pairs of ``heads``. Arguments are those of ``sample_heads`` and ``pairs.rises``."""
+    """Return the antithetic pairs of ``heads``.
+
+    Arguments are those of ``sample_heads`` and ``pairs.rises``.
+    """
     device = next(iter(weights.values())).device
     limits = _limits(device)
     model = _folded(weights, architecture)
@@ -225,7 +228,7 @@ def _evaluate(
 
 @contextmanager
 def _products(device: torch.device) -> Iterator[None]:
-    """Context manager: lower the precision inside products, in place of autocast, which also rounds results."""
+    """Context manager: lower the precision inside products alone. Autocast would round their results too."""
     before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
     torch.set_float32_matmul_precision("medium" if lower else before)
     try:
