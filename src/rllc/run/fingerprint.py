@@ -36,7 +36,7 @@ def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> st
 
 
 def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[str]:
-    """Return the names of the package's modules that ``script`` imports, at any depth, and of their parents."""
+    """Return the names of the modules that ``script`` imports, at any depth, and of their parents."""
     return set(Source(root).closure(script, *modules))
 
 
