@@ -1,6 +1,7 @@
 """What a claim is: bounds, names, and files of the user's own."""
 
 import pytest
+from tests.claims.judged import a_claim
 
 from rllc.claims import Experiment, claim, heads, number, regression, sorting, stages
 from rllc.claims.claim import claims_of, load, numbers_of
@@ -108,3 +109,15 @@ def test_listed_numbers_are_those_with_the_decorator():
     module.something = something
     assert [(each.name, each.unit) for each in numbers_of(module)] == [("something", "steps")]
     assert claims_of(module, "some") == []
+
+
+def test_module_with_two_claims_of_one_name_is_refused():
+    import types
+
+    module = types.ModuleType("some_claims")
+    for name in ("one", "other"):
+        function = a_claim(lambda run: 1.0, name="same")
+        function.__module__ = "some_claims"
+        setattr(module, name, function)
+    with pytest.raises(ValueError, match="same"):
+        claims_of(module, "some")

@@ -12,8 +12,9 @@ from rllc.analysis.curves import NotJudged
 from rllc.claims import regression
 from rllc.claims.claim import claims_of
 from rllc.claims.experiment import Experiment
-from rllc.claims.judge import evaluate
-from rllc.claims.run import Absent, Run
+from rllc.claims.judging.evaluate import evaluate
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
 from rllc.measures.in_context import in_context
 from rllc.models.regression import model
 from rllc.tasks.regression.sequences import draw

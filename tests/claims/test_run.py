@@ -6,7 +6,8 @@ import xarray as xr
 from tests.claims.runs import HEADS, STEPS, rllc, run, scores
 
 from rllc.analysis.curves import NotJudged
-from rllc.claims.run import REDRAW, REDRAWS, Absent
+from rllc.claims.reading import REDRAW, REDRAWS
+from rllc.claims.selection import Absent
 
 TYPES = ["previous-token", "multigram", "induction", "induction"]
 

@@ -11,8 +11,12 @@ from rllc.analysis.curves import NotJudged
 from rllc.claims import sorting
 from rllc.claims.claim import claims_of, numbers_of
 from rllc.claims.experiment import Experiment
-from rllc.claims.judge import evaluate, judge
-from rllc.claims.run import Absent, Run
+from rllc.claims.judge import judge
+from rllc.claims.judging.evaluate import evaluate
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
+from rllc.claims.sorting import accuracy, anti_state, overlap, ranks, symmetry
+from rllc.claims.sorting import llc as llc_claims
 
 CONFIG = Path(__file__).parents[2] / "config"
 STEPS = [0, 75, 200, 400, 700, 1200, 2000, 4000, 6000, 8000]
@@ -53,14 +57,14 @@ def run(data, *, task="sorting", text="lists", length=8000, name="sort"):
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (sorting.accuracy_by_200, 0.02),
-        (sorting.final_accuracy, 0.09),
-        (sorting.llc_peak_step, 1200),
-        (sorting.llc_peak, 95),
-        (sorting.llc_fall, 1 - (60 + 50 + 80) / 285),
-        (sorting.llc_fall_common, 1 - (100 + 95 + 80) / 285),
-        (sorting.llc_fall_to_minimum, 1 - (60 + 50 + 80) / 285),
-        (sorting.llc_fall_single, 0.5),
+        (accuracy.accuracy_by_200, 0.02),
+        (accuracy.final_accuracy, 0.09),
+        (llc_claims.llc_peak_step, 1200),
+        (llc_claims.llc_peak, 95),
+        (llc_claims.llc_fall, 1 - (60 + 50 + 80) / 285),
+        (llc_claims.llc_fall_common, 1 - (100 + 95 + 80) / 285),
+        (llc_claims.llc_fall_to_minimum, 1 - (60 + 50 + 80) / 285),
+        (llc_claims.llc_fall_single, 0.5),
     ],
 )
 def test_number_of_llc_or_accuracy_is_that_by_hand(function, expected):
@@ -70,19 +74,19 @@ def test_number_of_llc_or_accuracy_is_that_by_hand(function, expected):
 @pytest.mark.parametrize(
     ("function", "variable", "curve", "expected"),
     [
-        (sorting.rank_fall, "rank_sum", [80, 90, 88, 80, 70, 60, 50, 45, 40, 36], 0.6),
-        (sorting.rank_range, "rank_sum", [10, 12, 8, 10, 10, 10, 10, 10, 10, 10], 0.4),
+        (ranks.rank_fall, "rank_sum", [80, 90, 88, 80, 70, 60, 50, 45, 40, 36], 0.6),
+        (ranks.rank_range, "rank_sum", [10, 12, 8, 10, 10, 10, 10, 10, 10, 10], 0.4),
         # Step 0 is left out.
-        (sorting.overlap_fall, "head_overlap", [0.9, 0.2, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.3], 0.4),
-        (sorting.overlap_common, "head_overlap", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 7),
-        (sorting.final_regions, "regions_min3", [8, 7, 6, 5, 5, 5, 5, 5, 5, 4], 4),
-        (sorting.final_raw_regions, "regions", [8, 7, 6, 5, 5, 5, 5, 5, 5, 3], 3),
-        (sorting.regions_common, "regions_min3", [8, 7, 6, 5, 5, 5, 5, 2, 5, 3], 2),
+        (overlap.overlap_fall, "head_overlap", [0.9, 0.2, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.3], 0.4),
+        (overlap.overlap_common, "head_overlap", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 7),
+        (overlap.final_regions, "regions_min3", [8, 7, 6, 5, 5, 5, 5, 5, 5, 4], 4),
+        (overlap.final_raw_regions, "regions", [8, 7, 6, 5, 5, 5, 5, 5, 5, 3], 3),
+        (overlap.regions_common, "regions_min3", [8, 7, 6, 5, 5, 5, 5, 2, 5, 3], 2),
         # Steps 0 and 75 are left out: of 8 ranks the first two are exchanged, so 1 - 6 * 2 / (8 * 63).
-        (sorting.symmetry_growth, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 8], 1 - 12 / 504),
-        (sorting.symmetry_peak, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 6], 7),
-        (sorting.final_symmetry, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 6], 6),
-        (sorting.symmetry_common, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 8], 6),
+        (symmetry.symmetry_growth, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 8], 1 - 12 / 504),
+        (symmetry.symmetry_peak, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 6], 7),
+        (symmetry.final_symmetry, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 6], 6),
+        (symmetry.symmetry_common, "translational_symmetry", [9, 8, 2, 1, 3, 4, 5, 6, 7, 8], 6),
     ],
 )
 def test_number_of_circuits_is_that_by_hand(function, variable, curve, expected):
@@ -92,9 +96,9 @@ def test_number_of_circuits_is_that_by_hand(function, variable, curve, expected)
 
 def test_overlap_lead_is_log2_of_the_steps_of_both_largest_means():
     """The overlap's mean over three is largest at step 400, the LLC's at 1,200."""
-    overlap = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
-    data = {"llc": llc(LLC), **datasets(head_overlap=overlap)}
-    assert float(sorting.overlap_lead(run(data))) == pytest.approx(np.log2(1201 / 401))
+    curve = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
+    data = {"llc": llc(LLC), **datasets(head_overlap=curve)}
+    assert float(overlap.overlap_lead(run(data))) == pytest.approx(np.log2(1201 / 401))
 
 
 def test_anti_state_is_that_of_the_head_with_the_largest_at_the_end():
@@ -103,12 +107,12 @@ def test_anti_state_is_that_of_the_head_with_the_largest_at_the_end():
     values[0, -1], values[0, 3] = [-0.5, 0.7, 0.2], 0.9
     data["circuits"] = data["circuits"].assign_coords(head=["0:0", "0:1", "0:2"])
     data["circuits"]["anti_state"] = ("seed", "step", "head"), values
-    assert float(sorting.final_anti_state(run(data))) == 0.7
+    assert float(anti_state.final_anti_state(run(data))) == 0.7
 
 
 @pytest.mark.parametrize("setting", ["calibrated", "coarse", "long", "scaled"])
 def test_fall_at_another_setting_reads_that_dataset_alone(setting):
-    function = getattr(sorting, f"llc_fall_{setting}")
+    function = getattr(llc_claims, f"llc_fall_{setting}")
     assert (
         float(function(run({"llc": llc(LLC), f"llc.{setting}": llc([7, 1, 2, 3, 4, 5, 6, 8, 7, 6])}))) == 0.25
     )
@@ -118,13 +122,13 @@ def test_fall_at_another_setting_reads_that_dataset_alone(setting):
 
 def test_a_fall_that_is_made_good_shows_to_its_minimum_alone():
     curve = llc([0, 10, 10, 10, 40, 40, 40, 10, 10, 400])
-    assert float(sorting.llc_fall_to_minimum(run({"llc": curve}))) == 0.0  # the largest mean is the last
+    assert float(llc_claims.llc_fall_to_minimum(run({"llc": curve}))) == 0.0  # the largest mean is the last
     curve = llc([0, 10, 10, 10, 40, 40, 40, 10, 10, 40])
-    assert float(sorting.llc_fall_to_minimum(run({"llc": curve}))) == 0.5
-    assert float(sorting.llc_fall(run({"llc": curve}))) == 0.5
+    assert float(llc_claims.llc_fall_to_minimum(run({"llc": curve}))) == 0.5
+    assert float(llc_claims.llc_fall(run({"llc": curve}))) == 0.5
     curve = llc([0, 10, 40, 40, 40, 10, 10, 10, 40, 40])
-    assert float(sorting.llc_fall_to_minimum(run({"llc": curve}))) == 0.75
-    assert float(sorting.llc_fall(run({"llc": curve}))) == 0.25
+    assert float(llc_claims.llc_fall_to_minimum(run({"llc": curve}))) == 0.75
+    assert float(llc_claims.llc_fall(run({"llc": curve}))) == 0.25
 
 
 @pytest.mark.parametrize(("length", "place"), [(4000, 3), (8000, 3), (59999, 3), (60000, 5), (100000, 5)])
@@ -132,11 +136,11 @@ def test_experiments_are_compared_at_the_end_of_the_shortest_training_of_their_s
     """A model of the post's lengths is read at step 60,000, a shorter one at 4,000."""
     curve = np.arange(7.0) + 1
     data = datasets(LENGTHY, head_overlap=curve, translational_symmetry=curve, regions_min3=curve)
-    for function in (sorting.overlap_common, sorting.symmetry_common, sorting.regions_common):
+    for function in (overlap.overlap_common, symmetry.symmetry_common, overlap.regions_common):
         assert float(function(run(data, length=length))) == curve[place]
     falling = np.array([0, 6, 9, 9, 3, 0, 3])
     means = np.convolve(falling[1 : place + 1], np.ones(3) / 3, "valid")
-    found = sorting.llc_fall_common(run({"llc": llc(falling, steps=LENGTHY)}, length=length))
+    found = llc_claims.llc_fall_common(run({"llc": llc(falling, steps=LENGTHY)}, length=length))
     assert float(found) == pytest.approx(1 - means[-1] / means.max())
 
 
@@ -147,51 +151,51 @@ def test_the_llc_is_read_on_perturbed_lists_and_the_accuracy_on_clean_ones():
     noisy = data["metrics"].assign_coords(distribution=["noisy_lists"]) * 0.5
     data["metrics"] = xr.concat([data["metrics"], noisy], "distribution")
     model = run({"llc": both, **data}, text="noisy_lists")
-    assert float(sorting.llc_fall_single(model)) == 0.5
-    assert float(sorting.final_accuracy(model)) == 0.09
+    assert float(llc_claims.llc_fall_single(model)) == 0.5
+    assert float(accuracy.final_accuracy(model)) == 0.09
     assert (
-        float(sorting.llc_fall_single(run({"llc": llc(LLC)}, text="noisy_lists"))) == 0.5
+        float(llc_claims.llc_fall_single(run({"llc": llc(LLC)}, text="noisy_lists"))) == 0.5
     )  # clean ones alone
 
 
 @pytest.mark.parametrize("task", ["language", "regression"])
 def test_other_models_have_no_llc_of_the_post(task):
     with pytest.raises(Absent, match=task):
-        sorting.llc_fall(run({"llc": llc(LLC)}, task=task))
+        llc_claims.llc_fall(run({"llc": llc(LLC)}, task=task))
 
 
 def test_a_model_without_circuits_has_no_claim_about_them():
     data = {"llc": llc(LLC), **{"metrics": datasets()["metrics"]}}
     with pytest.raises(Absent, match="circuits"):
-        sorting.rank_fall(run(data, task="cumulative_sum"))
+        ranks.rank_fall(run(data, task="cumulative_sum"))
 
 
 def test_short_training_has_no_number_of_a_later_step():
     data = datasets(head_overlap=np.ones(10))
     with pytest.raises(NotJudged, match="before 60,000"):
-        sorting.accuracy_at_60k(run(data))
+        accuracy.accuracy_at_60k(run(data))
     short = {name: each.isel(step=slice(4)) for name, each in data.items()}
     with pytest.raises(NotJudged, match="before 4,000"):
-        sorting.overlap_common(run(short, length=400))
+        overlap.overlap_common(run(short, length=400))
     with pytest.raises(NotJudged, match="3 checkpoints"):
-        sorting.llc_fall(run({"llc": llc(LLC).isel(step=slice(3))}, length=200))
+        llc_claims.llc_fall(run({"llc": llc(LLC).isel(step=slice(3))}, length=200))
 
 
 def test_a_fall_without_the_last_estimate_is_not_judged():
     """The last mean would be of earlier checkpoints; one that is missing in between is left out."""
     with pytest.raises(NotJudged, match="8,000"):
-        sorting.llc_fall(run({"llc": llc([*LLC[:-1], np.nan])}))
-    assert float(sorting.llc_fall_common(run({"llc": llc([*LLC[:-1], np.nan])}))) == pytest.approx(
+        llc_claims.llc_fall(run({"llc": llc([*LLC[:-1], np.nan])}))
+    assert float(llc_claims.llc_fall_common(run({"llc": llc([*LLC[:-1], np.nan])}))) == pytest.approx(
         1 - 275 / 285
     )
     without = llc([*LLC[:5], np.nan, *LLC[6:]])  # means 17.3, 46.7, 75, 88.3, 78.3, 63.3
-    assert float(sorting.llc_fall(run({"llc": without}))) == pytest.approx(1 - 190 / 265)
+    assert float(llc_claims.llc_fall(run({"llc": without}))) == pytest.approx(1 - 190 / 265)
 
 
 def test_the_error_of_a_fall_is_that_of_means_over_three():
     """Of far apart means: fall = 1 - b/a, with errors of 3/sqrt(3) of each."""
     curve = llc([0, 1, 1, 300, 300, 300, 1, 150, 150, 150], error=3.0)
-    found = evaluate(sorting.llc_fall.statistic, run({"llc": curve}))
+    found = evaluate(llc_claims.llc_fall.statistic, run({"llc": curve}))
     assert found.value == 0.5
     assert found.error == pytest.approx(np.hypot(1, 0.5) * 3 / np.sqrt(3) / 300, rel=0.1)
 

@@ -11,7 +11,10 @@ from rllc.claims.claim import claims_of
 from rllc.claims.experiment import Experiment
 from rllc.claims.judge import judge
 from rllc.claims.published import DATA
-from rllc.claims.run import Absent, Run
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
+from rllc.claims.stages import boundaries as boundaries_claims
+from rllc.claims.stages import controls, induction, ngrams, order, positions
 
 STEPS = [0, 100, 800, 900, 6400, 6500, 8500, 17000, 21300, 50000]
 N = len(STEPS)
@@ -63,15 +66,15 @@ def run(setting="published", layers=2, length=50000, **datasets):
 @pytest.mark.parametrize(
     ("function", "marks", "expected"),
     [
-        (stages.stages, {"any": [1, 3, 5, 9]}, 4),
-        (stages.published_rule, {"any": [1, 3, 5]}, 3),
-        (stages.troughs, {"any": [1, 3, 5], "trough": [3]}, 1),
-        (stages.first_trough, {"any": [1, 3, 6], "trough": [3, 6]}, 900),
+        (boundaries_claims.stages, {"any": [1, 3, 5, 9]}, 4),
+        (boundaries_claims.published_rule, {"any": [1, 3, 5]}, 3),
+        (boundaries_claims.troughs, {"any": [1, 3, 5], "trough": [3]}, 1),
+        (boundaries_claims.first_trough, {"any": [1, 3, 6], "trough": [3, 6]}, 900),
         # 100 is near none; 800 and 900 are one place, 21,300 is 1.253 of 17,000
-        (stages.published_boundaries, {"any": [1, 2, 3, 4, 8]}, 2),
-        (stages.published_boundaries, {"any": [3, 4, 6, 7]}, 4),
-        (stages.late_boundaries, {"any": [6, 7, 8, 9]}, 2),
-        (stages.stages_control, {"any": [1, 3]}, 0),
+        (boundaries_claims.published_boundaries, {"any": [1, 2, 3, 4, 8]}, 2),
+        (boundaries_claims.published_boundaries, {"any": [3, 4, 6, 7]}, 4),
+        (boundaries_claims.late_boundaries, {"any": [6, 7, 8, 9]}, 2),
+        (boundaries_claims.stages_control, {"any": [1, 3]}, 0),
     ],
 )
 @pytest.mark.parametrize("setting", ["published", "sampling"])
@@ -82,28 +85,32 @@ def test_boundaries_of_the_setting_that_tells_stages_are_counted(function, marks
 
 def test_boundaries_of_the_control_are_counted():
     data = boundaries(["published_gradient_off", "published"], any=[1, 3])
-    assert float(stages.stages_control(run(stages=data))) == 2
+    assert float(boundaries_claims.stages_control(run(stages=data))) == 2
 
 
 def test_no_trough_is_no_step():
-    assert np.isnan(stages.first_trough(run(stages=boundaries(["published"], any=[3]))))
+    assert np.isnan(boundaries_claims.first_trough(run(stages=boundaries(["published"], any=[3]))))
 
 
 @pytest.mark.parametrize(
     ("function", "dataset", "expected"),
     [
-        (stages.llc_change_lm3, {"llc__published": curves(llc=[0, 0, 0, 0, 0, 9, 7.5, 3, 0, 0])}, -1.5),
         (
-            stages.bigram_minimum_excess,
+            boundaries_claims.llc_change_lm3,
+            {"llc__published": curves(llc=[0, 0, 0, 0, 0, 9, 7.5, 3, 0, 0])},
+            -1.5,
+        ),
+        (
+            ngrams.bigram_minimum_excess,
             {"ngrams": curves(bigram_excess=[3, 2, 1, 0.4, 0.5, 1, 1, 1, 1, 1])},
             0.4,
         ),
-        (stages.bigram_minimum_step, {"ngrams": curves(bigram_score=[7, 5, 4, 5, 5, 5, 5, 5, 5, 5])}, 800),
-        (stages.bigram_departure, {"ngrams": curves(bigram_score=[7, 5, 4, 5, 5, 5, 5, 5, 5, 5.5])}, 1.5),
-        (stages.positions_at_900, {"positions": curves(position_gain=np.arange(N) / 10)}, 0.3),
-        (stages.positions_at_6500, {"positions": curves(position_gain=np.arange(N) / 10)}, 0.5),
-        (stages.icl_lm4, {"metrics": curves(icl_score=-(np.arange(N) ** 2))}, 36 - 49),
-        (stages.final_icl, {"metrics": curves(icl_score=-np.arange(N))}, -9),
+        (ngrams.bigram_minimum_step, {"ngrams": curves(bigram_score=[7, 5, 4, 5, 5, 5, 5, 5, 5, 5])}, 800),
+        (ngrams.bigram_departure, {"ngrams": curves(bigram_score=[7, 5, 4, 5, 5, 5, 5, 5, 5, 5.5])}, 1.5),
+        (positions.positions_at_900, {"positions": curves(position_gain=np.arange(N) / 10)}, 0.3),
+        (positions.positions_at_6500, {"positions": curves(position_gain=np.arange(N) / 10)}, 0.5),
+        (induction.icl_lm4, {"metrics": curves(icl_score=-(np.arange(N) ** 2))}, 36 - 49),
+        (induction.final_icl, {"metrics": curves(icl_score=-np.arange(N))}, -9),
     ],
 )
 def test_number_of_one_curve_is_that_by_hand(function, dataset, expected):
@@ -113,10 +120,10 @@ def test_number_of_one_curve_is_that_by_hand(function, dataset, expected):
 def test_scores_of_n_grams_are_of_their_n():
     score = np.stack([np.ones(N), 1 + np.arange(N), 1 + 2 * np.arange(N)], -1)
     model = run(ngrams=curves(("n",), {"n": [2, 3, 4]}, ngram_score=score))
-    assert float(stages.ngram3(model)) == 10
-    assert float(stages.ngram4(model)) == 19
-    assert float(stages.ngram3_lm2(model)) == 6 / 4
-    assert float(stages.ngram4_lm2(model)) == 11 / 7
+    assert float(ngrams.ngram3(model)) == 10
+    assert float(ngrams.ngram4(model)) == 19
+    assert float(ngrams.ngram3_lm2(model)) == 6 / 4
+    assert float(ngrams.ngram4_lm2(model)) == 11 / 7
 
 
 def test_share_of_the_first_component_is_read_at_step_6400():
@@ -125,7 +132,7 @@ def test_share_of_the_first_component_is_read_at_step_6400():
         {"explained_variance": (("seed", "step", "component"), share[None])},
         {"seed": [0], "step": STEPS, "component": [1, 2]},
     )
-    assert float(stages.lissajous(run(positions=data))) == 0.4
+    assert float(positions.lissajous(run(positions=data))) == 0.4
 
 
 def test_heads_are_those_with_the_largest_score_at_each_checkpoint():
@@ -138,18 +145,18 @@ def test_heads_are_those_with_the_largest_score_at_each_checkpoint():
         [0.2, 0.6, 0.9],
     )
     model = run(heads=heads(values, values))
-    assert float(stages.previous_token_lm3(model)) == pytest.approx(1.5)
-    assert float(stages.previous_token_share(model)) == pytest.approx(0.5)
-    assert float(stages.prefix_matching_lm4(model)) == pytest.approx(2)
+    assert float(induction.previous_token_lm3(model)) == pytest.approx(1.5)
+    assert float(induction.previous_token_share(model)) == pytest.approx(0.5)
+    assert float(induction.prefix_matching_lm4(model)) == pytest.approx(2)
 
 
 @pytest.mark.parametrize(
     ("function", "dataset"),
     [
-        (stages.llc_loss_correlation, "llc__published"),
-        (stages.llc_loss_correlation_local, "llc"),
-        (stages.llc_control_correlation, "llc__published"),
-        (stages.llc_control_correlation_local, "llc"),
+        (controls.llc_loss_correlation, "llc__published"),
+        (controls.llc_loss_correlation_local, "llc"),
+        (controls.llc_control_correlation, "llc__published"),
+        (controls.llc_control_correlation_local, "llc"),
     ],
 )
 def test_correlation_is_from_one_percent_of_training_on(function, dataset):
@@ -166,9 +173,9 @@ def test_correlation_is_from_one_percent_of_training_on(function, dataset):
 @pytest.mark.parametrize(
     ("curve", "function", "expected"),
     [
-        ("lm2", stages.llc_loss_correlation, -0.987),
-        ("lm1", stages.llc_loss_correlation, -0.977),
-        ("lm2", stages.llc_change_lm3, -1.569),
+        ("lm2", controls.llc_loss_correlation, -0.987),
+        ("lm1", controls.llc_loss_correlation, -0.977),
+        ("lm2", boundaries_claims.llc_change_lm3, -1.569),
     ],
 )
 def test_numbers_of_the_authors_own_curves_are_those_that_claims_quote(curve, function, expected):
@@ -182,9 +189,9 @@ def test_numbers_of_the_authors_own_curves_are_those_that_claims_quote(curve, fu
 @pytest.mark.parametrize(
     ("function", "variable"),
     [
-        (stages.bigram_after_boundary, "bigram_after_boundary"),
-        (stages.behaviours_in_order, "in_order"),
-        (stages.composition_lead, "composition_lead"),
+        (order.bigram_after_boundary, "bigram_after_boundary"),
+        (order.behaviours_in_order, "in_order"),
+        (order.composition_lead, "composition_lead"),
     ],
 )
 def test_milestones_are_read_at_their_one_step(function, variable):
@@ -198,16 +205,16 @@ def test_milestones_are_read_at_their_one_step(function, variable):
 def test_a_shorter_training_has_no_number_of_a_later_step():
     short = curves(position_gain=np.arange(N)).isel(step=slice(4))
     with pytest.raises(NotJudged, match="before 6,500"):
-        stages.positions_at_6500(run(positions=short))
+        positions.positions_at_6500(run(positions=short))
 
 
 @pytest.mark.parametrize(
     ("function", "absent"),
     [
-        (stages.stages, "stages"),
-        (stages.llc_change_lm3, "llc.published"),
-        (stages.ngram3, "ngrams"),
-        (stages.composition_lead, "milestones"),
+        (boundaries_claims.stages, "stages"),
+        (boundaries_claims.llc_change_lm3, "llc.published"),
+        (ngrams.ngram3, "ngrams"),
+        (order.composition_lead, "milestones"),
     ],
 )
 def test_a_model_without_the_dataset_has_no_claim_about_it(function, absent):
@@ -217,7 +224,7 @@ def test_a_model_without_the_dataset_has_no_claim_about_it(function, absent):
 
 def test_stages_without_a_control_have_no_claim_about_it():
     with pytest.raises(Absent, match="published_gradient_off"):
-        stages.stages_control(run(stages=boundaries(["published"])))
+        boundaries_claims.stages_control(run(stages=boundaries(["published"])))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import torch
 
 from rllc.estimator import control_variate, fast_heads
 from rllc.estimator.fast_heads import estimate_heads
-from rllc.estimator.kernels import attention
+from rllc.estimator.kernels import at_center, attention
 from rllc.estimator.llc import estimate
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
@@ -92,8 +92,8 @@ def test_pairs_of_heads_are_those_of_the_generic_path(n_layers, further):
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_tokens_that_occur_often_are_looked_up(n_layers, monkeypatch):
     seen = []
-    original = fast_heads.what_heads_read
-    monkeypatch.setattr(fast_heads, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
+    original = at_center.what_heads_read
+    monkeypatch.setattr(at_center, "what_heads_read", lambda *a: seen.append(original(*a)) or seen[-1])
     architecture = dataclasses.replace(SMALL, n_layers=n_layers, d_vocab=2)
     assert_same(
         *both(architecture, language(architecture, batch_size=12), dtype=torch.float64), tolerance=1e-8

@@ -6,7 +6,7 @@ import xarray as xr
 from matplotlib.collections import LineCollection
 
 from rllc.claims import Experiment, Run
-from rllc.claims import sorting as claims_of_sorting
+from rllc.claims.sorting import llc as claims_of_llc
 from rllc.figures.sorting.curves import sort_curves
 from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization
@@ -158,7 +158,7 @@ def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(
 
     def number(name, seed):
         run = Run(Experiment("sort_2head_baseline", "sorting"), {"llc": high}, seed)
-        return float(getattr(claims_of_sorting, name)(run))
+        return float(getattr(claims_of_llc, name)(run))
 
     for seed in (0, 1):
         one = {"llc": high.sel(seed=seed, distribution="lists")}

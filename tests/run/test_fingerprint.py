@@ -10,6 +10,7 @@ from copies import copy_project
 
 import rllc
 from rllc.run.fingerprint import closure, distribution, fingerprint
+from rllc.study.claims import WORKS
 from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES
 from rllc.study.measures.table import ANALYSES, MEASURES
@@ -72,6 +73,25 @@ def test_a_module_imported_at_run_time_must_be_named(project):
     assert fingerprint("workflow/scripts/s.py", "rllc.room.c", root=root) != before
 
 
+def test_package_that_finds_its_modules_changes_with_each_of_them(project):
+    root, edited = project
+    (root / "src/rllc/room/inner").mkdir()
+    (root / "src/rllc/room/inner/__init__.py").write_text("")
+    assert edited("src/rllc/room/__init__.py", "PARTS = parts_of(__name__, __path__)\n")
+    assert edited("src/rllc/room/c.py", "Y = 2\n")
+    assert edited("src/rllc/room/d.py", "Z = 1\n")
+    assert edited("src/rllc/room/inner/__init__.py", "Z = 1\n")
+    assert not edited("src/rllc/other.py", "Z = 1\n")
+
+
+def test_closure_of_the_judge_has_every_module_of_claims_of_a_work():
+    names = closure("workflow/scripts/judge.py", root=ROOT)
+    for work in WORKS:
+        files = [file.stem for file in (ROOT / f"src/rllc/claims/{work}").glob("*.py")]
+        expected = {f"rllc.claims.{work}.{name}" for name in files if name != "__init__"}
+        assert len(expected) > 5 and expected <= names, work
+
+
 def test_two_edits_that_cancel_leave_the_fingerprint(project):
     root, _ = project
     before = fingerprint("workflow/scripts/s.py", root=root)
@@ -90,16 +110,17 @@ def test_scripts_are_thin(script):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_no_script_imports_what_the_fingerprint_cannot_see(script):
-    """One place imports by name, where every name is part of the fingerprint. The public names of the package,
-    which are imported when they are used, are for users: no module reads one."""
+    """Two places import by name: there every name is part of the fingerprint, or every module of a package is.
+    The public names of the package, which are imported when they are used, are for users: no module reads one."""
     texts = [script.read_text()]
     for name in closure(f"workflow/scripts/{script.name}", root=ROOT) - {"rllc"}:
         path = ROOT / "src" / Path(*name.split("."))
         texts += [
             file.read_text() for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()
         ]
-    dynamic = [text for text in texts if re.search(r"import_module|__import__", text)]
-    assert dynamic == [(ROOT / "src/rllc/job_settings/functions.py").read_text()]
+    dynamic = {text for text in texts if re.search(r"import_module|__import__", text)}
+    named, found = (ROOT / f"src/rllc/{name}.py" for name in ("job_settings/functions", "claims/parts"))
+    assert dynamic == {named.read_text(), *([found.read_text()] if script.stem == "judge" else [])}
     public = rf"from rllc import (.*\b)?({'|'.join(rllc.__all__)})\b|\brllc\.({'|'.join(rllc.__all__)})\("
     assert not [text for text in texts if re.search(public, without_docstrings(text))]
 

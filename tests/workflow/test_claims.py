@@ -45,6 +45,6 @@ def test_own_file_that_cannot_be_used_is_refused_before_any_job(fresh):
 
 
 def test_other_works_judge_alone_and_an_edited_claim_makes_the_table_again(checkout, rules):
-    checkout.edit("src/rllc/claims/heads.py", "at_least=0.5,", "at_least=0.6,")
+    checkout.edit("src/rllc/claims/heads/types.py", "at_least=0.5,", "at_least=0.6,")
     again = rules(checkout.plan())
     assert "judge" in again and again <= {"judge", "claims_page", "draw"}

@@ -160,7 +160,7 @@ def _statistic(function: Any, label: str, unit: str) -> Statistic:
 
 
 def claims_of(module: ModuleType, work: str) -> list[Claim]:
-    """Return the claims of a module in the order in which they stand.
+    """Return the claims of a module, or of a package's ``PARTS``, in the order in which they stand.
 
     Raises ValueError where two share a name.
     """
@@ -178,12 +178,19 @@ def claims_of(module: ModuleType, work: str) -> list[Claim]:
 
 
 def numbers_of(module: ModuleType) -> list[Statistic]:
-    """Return the statistics of a module that are listed for every experiment."""
+    """Return the statistics of a module, or of a package's ``PARTS``, that stand beside every experiment."""
     return [function.statistic for function in _functions(module) if getattr(function, "listed", False)]
 
 
 def _functions(module: ModuleType) -> Iterator[Any]:
-    return (each for each in vars(module).values() if getattr(each, "__module__", None) == module.__name__)
+    """Yield what modules define themselves; what they import is left out."""
+    parts = module.PARTS if hasattr(module, "__path__") else [module]
+    return (
+        each
+        for part in parts
+        for each in vars(part).values()
+        if getattr(each, "__module__", None) == part.__name__
+    )
 
 
 def load(path: Path) -> ModuleType:

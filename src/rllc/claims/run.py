@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,50 +18,14 @@ from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
 from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.claims.experiment import Experiment
+from rllc.claims.reading import REDRAW, REDRAWS, Reading, Redrawn, degrees_of_freedom
+from rllc.claims.selection import Absent, at_labels, between, chosen_cells, part
 from rllc.verdicts import reliable
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")
-REDRAW = "redraw"  # dim of redrawn curves
-REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 % of error
 Datasets = Mapping[str, xr.Dataset]
 Analysis = Callable[[Datasets, xr.DataArray, int, Mapping[str, Any]], xr.Dataset]  # types and seed, keywords
-
-
-class Absent(ValueError):
-    """The experiment has no such curve, so the claim is not about it."""
-
-
-class Redrawn(NamedTuple):
-    """By what a reading was redrawn.
-
-    normals  [redraw, ...]
-    freedom  degrees of freedom of each of these
-    """
-
-    normals: np.ndarray
-    freedom: np.ndarray
-
-
-@dataclass
-class Reading:
-    """What one call of ``Run.curve`` read.
-
-    unreliable  share of its estimates that are not reliable; NaN: they are no estimates
-    errors      whether it has standard errors, and where these are known
-    seeded      whether the estimates of all steps share their noise
-    last_step   last checkpoint with a value
-    redrawn     None: it was not redrawn
-    """
-
-    variable: str
-    unreliable: float
-    errors: bool
-    known: bool
-    seeded: bool
-    controlled: bool
-    last_step: float
-    redrawn: Redrawn | None = None
 
 
 @dataclass
@@ -181,28 +145,28 @@ class Run:
             raise Absent(f"the experiment has no {variable}")
         controlled = short + CONTROL in data
         own = short + CONTROL if self.control and controlled else short
-        value = self._at(data[own], variable, labels)
+        value = at_labels(data[own], variable, labels)
         error = (
-            self._at(data[own + STANDARD_ERROR], variable, labels) if own + STANDARD_ERROR in data else None
+            at_labels(data[own + STANDARD_ERROR], variable, labels) if own + STANDARD_ERROR in data else None
         )
         fault = None
         if "verdict" in data and not set(data["verdict"].dims) - set(data[short].dims):
-            fault = self._at((~reliable(data)).astype(float).where(data[short].notnull()), variable, labels)
+            fault = at_labels((~reliable(data)).astype(float).where(data[short].notnull()), variable, labels)
         normals = None
         if self.noise and error is not None:
             stream = f"{name}.{own} {sorted((key, str(label)) for key, label in labels.items())} {self.seed}"
             normals = self._normals(value, zlib.crc32(stream.encode()))
-        chosen = self._chosen(value, heads, from_step, to_step)
+        chosen = chosen_cells(value, heads, from_step, to_step)
         asked = value["step"].sel(step=slice(from_step, to_step))
         last_step = int(asked[-1]) if asked.size else 0
-        value = _part(value, chosen)
+        value = part(value, chosen)
         error, fault, normals = (
-            None if each is None else _part(each, chosen) for each in (error, fault, normals)
+            None if each is None else part(each, chosen) for each in (error, fault, normals)
         )
         if not value.size:
             needed = data[short].attrs.get(NEEDS)
             raise NotJudged(
-                f"needs {needed}" if needed else f"{variable} has no value{_between(from_step, to_step)}"
+                f"needs {needed}" if needed else f"{variable} has no value{between(from_step, to_step)}"
             )
         known = error is not None and bool(np.isfinite(error.where(value.notnull(), 0.0)).all())
         share = NAN if fault is None else float(fault.mean())
@@ -215,7 +179,7 @@ class Run:
             drawn = normals.values.reshape(REDRAWS, -1)
             freedom = degrees_of_freedom(data, own)
             if isinstance(freedom, xr.DataArray):
-                freedom = _part(self._at(freedom, variable, labels), chosen)
+                freedom = part(at_labels(freedom, variable, labels), chosen)
                 of_each = np.broadcast_to(freedom.transpose(*value.dims), value.shape).ravel()
             else:
                 of_each = np.full(drawn.shape[1], freedom)
@@ -268,50 +232,12 @@ class Run:
         """Return the settings that a dataset was measured with, as it records them."""
         return recorded(self.dataset(name), name)
 
-    def _at(self, values: xr.DataArray, variable: str, labels: Mapping[str, Any]) -> xr.DataArray:
-        """Return the values at the labels, without dims of one label and without other coordinates."""
-        for dim, label in labels.items():
-            if dim not in values.dims or label not in values[dim].values:
-                raise Absent(f"{variable} has no {dim} {label!r}")
-        values = values.sel(labels).reset_coords(drop=True)
-        if "step" not in values.dims:
-            raise Absent(f"{variable} is no curve over training")
-        values = values.squeeze(
-            [dim for dim in values.dims if values.sizes[dim] == 1 and dim not in ("step", "head")]
-        )
-        values = values.reset_coords(drop=True).sortby("step").astype(float)
-        return values.transpose("step", *[dim for dim in values.dims if dim != "step"])
-
     def _normals(self, value: xr.DataArray, stream: int) -> xr.DataArray:
         """Return standard normal numbers [redraw, step, ...], the same at all steps where noise is common."""
         shape = (1 if self.noise == "common" else value.sizes["step"], *value.shape[1:])
         drawn = np.random.default_rng(stream).normal(size=(REDRAWS, *shape))
         made = xr.DataArray(drawn, dims=(REDRAW, *value.dims))
         return made.squeeze("step") if self.noise == "common" else made
-
-    def _chosen(
-        self, value: xr.DataArray, heads: Sequence[str] | None, from_step: float, to_step: float | None
-    ) -> dict[str, np.ndarray]:
-        """Return the indices of the heads, and of the steps at which any of them is measured."""
-        chosen = {}
-        if heads is not None:
-            if "head" not in value.dims:
-                raise Absent(f"{value.name} is of no heads")
-            labels = value["head"].values.tolist()
-            if missing := [head for head in heads if head not in labels]:
-                raise Absent(f"{value.name} has no head {', '.join(missing)}")
-            chosen["head"] = np.asarray([labels.index(head) for head in heads], dtype=int)
-            value = value.isel(chosen)
-        step = value["step"].values
-        inside = (step >= from_step) & (step <= (np.inf if to_step is None else to_step))
-        known = value.notnull().any([dim for dim in value.dims if dim != "step"]).values & inside
-        chosen["step"] = np.flatnonzero(known)
-        return chosen
-
-
-def _part(values: xr.DataArray, indices: Mapping[str, np.ndarray]) -> xr.DataArray:
-    """Return the values at the given indices. Dims that the values lack are skipped."""
-    return values.isel({dim: n for dim, n in indices.items() if dim in values.dims})
 
 
 def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
@@ -321,25 +247,3 @@ def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
     if seed not in datasets["heads"]["seed"].values:
         raise NotJudged("heads is not measured in it")
     return datasets["heads"]["head_type"].sel(seed=seed).reset_coords(drop=True)
-
-
-def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
-    """Return the degrees of freedom of a variable's standard errors.
-
-    Infinite where the dataset does not tell.
-
-    A variable ``<variable>_dof`` tells, or the number of probes of a trace: one less.
-    """
-    if f"{variable}_dof" in data:
-        return data[f"{variable}_dof"]
-    for section in ("hessian", "fisher"):
-        probes = recorded(data, section).get("probes")
-        if probes:
-            return float(probes - 1)
-    return float("inf")
-
-
-def _between(first: float, last: float | None) -> str:
-    words = [f" from step {first:,.0f}"] if first else []
-    words += [] if last is None else [f" to step {last:,.0f}"]
-    return "".join(words)

@@ -1,25 +1,26 @@
 """Refined LLCs of the attention heads of a transformer, much faster than by ``llc.estimate``.
 
-What chains would repeat is done once per minibatch, for all chains and heads of a layer: what lies upstream,
-the outputs of the other heads, and the logits that a last-layer head changes by a low-rank term. Only the
-head's own tensors are state; logits, and in the last layer queries, exist at scored positions only
-(kernels/heads.py). Draws are those of ``llc.estimate`` with the same seed.
+Work that chains would repeat is done once per minibatch, for all chains and heads of a layer
+(kernels/at_center.py). This is the input of the layer, the outputs of the other heads, and the logits that a
+last-layer head changes by a low-rank term. Only the head's own tensors are state. Logits, and in the last
+layer queries, exist at scored positions only (kernels/heads.py). Draws are those of ``llc.estimate`` with the
+same seed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.control import check_center
-from rllc.estimator.kernels.attention import asked_at
-from rllc.estimator.kernels.cross_entropy import Targets, loss_of, targets_of
-from rllc.estimator.kernels.folded import Frozen, Unembedding, centred, fold_layer, fold_unembedding, scale_of
-from rllc.estimator.kernels.head_attention import Head, Projections, what_heads_read
+from rllc.estimator.kernels.at_center import Folded, forward_at_center
+from rllc.estimator.kernels.cross_entropy import Targets, targets_of
+from rllc.estimator.kernels.folded import fold_layer, fold_unembedding
+from rllc.estimator.kernels.head_attention import Head
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
 from rllc.estimator.results import Prepared, estimated
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
@@ -29,7 +30,7 @@ from rllc.estimator.samplers.chains import ChainBatch, Step, Traces, chains_at, 
 from rllc.estimator.samplers.pairs import Pairs, rises
 from rllc.models.device import tuned
 from rllc.models.loss import next_token_loss
-from rllc.models.transformer import Architecture, attention_inputs, embed, shapes
+from rllc.models.transformer import Architecture, shapes
 from rllc.models.weights import Weights, check_weights
 from rllc.sampler_config import SamplerConfig, shown
 from rllc.tasks.batch import Batch
@@ -50,11 +51,11 @@ def estimate_heads(
     setting: SamplerConfig,
     **rest: Any,
 ) -> xr.Dataset:
-    """The refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
+    """Return the refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
 
-    Returns what ``llc.estimate`` does with the loss ``models.loss.next_token_loss(architecture)`` and the
-    masks of each head (index h of W_K, W_O, W_Q, W_V, b_K, b_Q, b_V), draw by draw, to float tolerance.
-    All arguments that both have mean the same; the rest are those of ``summary.estimated``.
+    The result is that of ``llc.estimate`` with the loss ``models.loss.next_token_loss(architecture)`` and
+    the masks of each head (index h of W_K, W_O, W_Q, W_V, b_K, b_Q, b_V). It agrees draw by draw, to float
+    tolerance. Arguments of the same name mean the same. The rest are those of ``results.estimated``.
 
     weights     all weights of the model, by name
     heads       labels ``"layer:head"`` (None: all heads)
@@ -97,15 +98,6 @@ def estimate_heads(
     return estimated(loss, weights, batches, prepare=prepare, setting=setting, **rest)
 
 
-class Folded(NamedTuple):
-    """A checkpoint as the kernels read it."""
-
-    weights: Weights
-    architecture: Architecture
-    layers: list[Frozen]
-    unembedding: Unembedding
-
-
 @tuned()
 @torch.no_grad()
 def sample_heads(
@@ -119,9 +111,10 @@ def sample_heads(
     together: bool | None = None,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the chains of ``heads``; else as ``sample.sample``.
+    """Return the traces of the chains of ``heads``.
 
-    together  all chains that fit in one launch (None: on a GPU), or one after the other
+    together   whether all chains that fit run in one launch (None: on a GPU), or one after the other
+    at_center  losses at w* by draw, where they are known; a loss that differs is an error
 
     State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
     and results are not: on a CPU to bf16, on a GPU to TF32.
@@ -176,7 +169,10 @@ def sample_head_pairs(
     setting: SamplerConfig,
     further: Sequence[Batch] | None = None,
 ) -> Pairs:
-    """The antithetic pairs of ``heads``; the rest as of ``sample_heads`` and ``pairs.rises``."""
+    """Return the antithetic pairs of ``heads``.
+
+    Arguments are those of ``sample_heads`` and ``pairs.rises``.
+    """
     device = next(iter(weights.values())).device
     limits = _limits(device)
     model = _folded(weights, architecture)
@@ -208,7 +204,7 @@ def _folded(weights: Weights, architecture: Architecture) -> Folded:
 
 
 def _look(model: Folded, batch: Batch, limits: Bounds) -> tuple[tuple[list[Layer], Targets], Tensor]:
-    """What heads need of a minibatch, and the loss at w*."""
+    """Return the layers and targets of a minibatch that heads read, and the loss at w*."""
     targets = targets_of(batch.targets, model.unembedding)
     layers, center_loss = forward_at_center(model, batch, targets, limits)
     return (layers, targets), center_loss
@@ -217,7 +213,10 @@ def _look(model: Folded, batch: Batch, limits: Bounds) -> tuple[tuple[list[Layer
 def _evaluate(
     model: Folded, limits: Bounds, head: str, positions: Tensor, seen: Any, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """A head's losses [chain], and gradients, at positions [chain, n]; ``seen`` by ``_look``."""
+    """Return a head's losses [chain], and gradients, at positions [chain, n].
+
+    seen  layers and targets, as ``_look`` returns them
+    """
     layers, targets = seen
     layer, index = _place(head)
     higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
@@ -229,7 +228,7 @@ def _evaluate(
 
 @contextmanager
 def _products(device: torch.device) -> Iterator[None]:
-    """Lower precision inside products, in place of autocast, which would round their results as well."""
+    """Context manager: lower the precision inside products alone. Autocast would round their results too."""
     before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
     torch.set_float32_matmul_precision("medium" if lower else before)
     try:
@@ -240,41 +239,8 @@ def _products(device: torch.device) -> Iterator[None]:
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:
-    """A head's weights as one flat vector [n], in the order of ``Head``: names sorted, row-major."""
+    """Return a head's weights as one flat vector [n], in the order of ``Head``: names sorted, row-major."""
     return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
-
-
-def forward_at_center(
-    model: Folded, batch: Batch, targets: Targets, limits: Bounds
-) -> tuple[list[Layer], Tensor]:
-    """Every layer at w* on the batch, the last one at the scored positions, and the loss there."""
-    weights, architecture = model.weights, model.architecture
-    residual, position = embed(weights, batch.contexts, architecture)
-    context, count = batch.contexts.shape[1], architecture.n_layers
-    everywhere = asked_at(None, context, residual)
-    scored = asked_at(batch.positions, context, residual)
-    layers: list[Layer] = []
-    for layer in range(count):
-        asked = scored if layer == count - 1 else everywhere
-        inputs = attention_inputs(weights, layer, residual, position, architecture)
-        read = what_heads_read(inputs, asked, batch.contexts if layer == 0 else None, architecture)
-        name = f"blocks.{layer}.attn"
-        heads = Head(*(weights[f"{name}.{field}"] for field in Head._fields))
-        everyone, contexts = slice(0, architecture.n_heads), slice(0, len(batch.contexts))
-        z, _ = Projections(heads, read, asked, contexts.stop, gradient=False).attend(everyone, contexts)
-        written = torch.bmm(z, heads.W_O).sum(0) + weights[f"{name}.b_O"]
-        residual = residual[:, asked.positions] + written.view(contexts.stop, -1, architecture.d_model)
-        stream = centred(residual, architecture)
-        onward = model.unembedding.W if layer == count - 1 else model.layers[layer + 1].W_QKV
-        layers.append(Layer(read, asked, z, stream, stream @ onward))
-    stream = layers[-1].residual
-    scale = scale_of(stream, architecture)
-    x = stream if scale is None else stream * scale
-    losses, _ = loss_of(
-        x.view(1, -1, x.shape[-1]), model.unembedding, targets, limit=limits.logits,
-        together=limits.together, gradient=False,
-    )  # fmt: skip
-    return layers, losses.double().mean() - targets.entropy
 
 
 def _place(head: str) -> tuple[int, int]:

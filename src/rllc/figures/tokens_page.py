@@ -11,7 +11,8 @@ from rllc.analysis.tokens import token_classes
 from rllc.figures import inputs
 from rllc.figures.drawing import Datasets, Seeds
 from rllc.figures.excerpt import Example, examples, level, shown
-from rllc.figures.heads.tokens import ORANGES, PATTERNS
+from rllc.figures.heads.token_examples import ORANGES
+from rllc.figures.heads.tokens import PATTERNS
 from rllc.figures.page import END, GAP, INK, WIDE, head, marked, percent, plain
 
 ROOM = 420  # characters of the context before the target

@@ -3,8 +3,11 @@
 Snakemake does not look into the modules that a script imports. Every rule therefore carries the hash
 of its script and of everything the script imports from this package, each file reduced to its syntax
 tree without docstrings, and of the pinned versions of the third-party packages that this code imports.
-Editing a comment, a docstring or a README changes no hash; editing the sampler changes those of the
+Editing a comment, a docstring or a README changes no hash. Editing the sampler changes the hashes of the
 rules that sample.
+
+A package whose ``__init__`` reads ``__path__`` finds its modules at run time. It counts as importing all
+modules of its folder, so a new module changes the hash.
 """
 
 import ast
@@ -19,10 +22,11 @@ PACKAGE = "rllc"
 ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
+FOUND = "__path__"  # read by packages that find their modules
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
-    """Hash of ``script`` and of its import closure inside the package, as its files are now.
+    """Return the hash of ``script`` and of its import closure inside the package, as its files are now.
 
     modules  modules that the script imports by name at run time (``rllc.figures.stages``); a static
              reading cannot see them
@@ -32,7 +36,7 @@ def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> st
 
 
 def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[str]:
-    """Names of the package's modules that ``script`` imports, at any depth, and of their parents."""
+    """Return the names of the modules that ``script`` imports, at any depth, and of their parents."""
     return set(Source(root).closure(script, *modules))
 
 
@@ -70,7 +74,10 @@ class Source:
             seen.add(name)
             if path := self._file(name):
                 found[name] = path
-                queue += [*self._reduced(path)[1], name.rpartition(".")[0]]
+                imported = self._reduced(path)[1]
+                queue += [*imported, name.rpartition(".")[0]]
+                if FOUND in imported and path.name == "__init__.py":
+                    queue += [f"{name}.{found.stem}" for found in _beside(path)]
         return found
 
     @cached_property
@@ -91,7 +98,7 @@ class Source:
 
 
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Hash of the file's syntax tree without docstrings, and the modules it imports."""
+    """Return the hash of the file's syntax tree without docstrings, and the modules that it imports."""
     stat = path.stat()
     # No tool can set the time of the last change of status (ctime), so no replacement goes unseen.
     return _read_reduced(path, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
@@ -106,10 +113,11 @@ def _read_reduced(path: Path, _status: tuple[int, ...]) -> tuple[str, tuple[str,
 
 
 def _canonical(node: object, imported: set[str]) -> str:
-    """A syntax tree as text that does not depend on the Python version, without empty fields and docstrings.
+    """Return a syntax tree as text that does not depend on the Python version.
 
-    ``imported`` gains the modules that it imports; of ``from package import name`` also ``package.name``,
-    which may be one. What stands under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
+    Empty fields and docstrings are left out. ``imported`` gains the modules that the tree imports. Of
+    ``from package import name`` it also gains ``package.name``, which may be a module. It gains ``FOUND``
+    where that name is read. Code under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
     """
     if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return _canonical(node.orelse, imported)
@@ -118,6 +126,8 @@ def _canonical(node: object, imported: set[str]) -> str:
             imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             imported.update([node.module, *(f"{node.module}.{alias.name}" for alias in node.names)])
+        elif isinstance(node, ast.Name) and node.id == FOUND:
+            imported.add(FOUND)
         inner = []
         for name in node._fields:
             value = getattr(node, name, None)
@@ -135,13 +145,19 @@ def _canonical(node: object, imported: set[str]) -> str:
     return repr(node)
 
 
+def _beside(path: Path) -> list[Path]:
+    """Return the modules and packages in the folder of an ``__init__.py``."""
+    modules = [file for file in path.parent.glob("*.py") if file != path]
+    return [*modules, *(file.parent for file in path.parent.glob("*/__init__.py"))]
+
+
 def distribution(package: str) -> str:
-    """Name in the lock of what a package is imported from."""
+    """Return the name in the lock of the distribution that a package is imported from."""
     return _normal(ALIASES.get(package, package))
 
 
 def _pins(root: Path) -> dict[str, str]:
-    """Package -> version of the lock."""
+    """Return package -> version of the lock."""
     lock = root / "envs" / "requirements.lock"
     pins = re.findall(r"^([A-Za-z0-9_.\-]+)==([^\s;#]+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
     return {_normal(name): version for name, version in pins}

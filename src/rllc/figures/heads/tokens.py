@@ -1,4 +1,4 @@
-"""Tokens in context: what explains them, examples, and what heads are by them (arXiv 2410.02984, App. B)."""
+"""Figures of tokens in context: patterns, examples, classes of heads (arXiv 2410.02984, App. B)."""
 
 import textwrap
 
@@ -12,10 +12,11 @@ from rllc.analysis.recorded import recorded
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
-from rllc.figures.excerpt import Example, examples, level, one_line, shown, visible
+from rllc.figures.excerpt import one_line
 from rllc.figures.findings import MOST, known, over_seeds, percent
 from rllc.figures.heads.head_findings import at_end, at_step, described
-from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible, write
+from rllc.figures.heads.token_examples import examples_of, write_example
+from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH
 from rllc.figures.panels import by_seed
 
 # Colours that stay apart under the common colour-vision deficiencies; induction as the type of head.
@@ -27,14 +28,12 @@ PATTERNS = {
     "recurrent_pair": ("recurrent pair (ours)", "#CC79A7"),
     "unexplained": ("unexplained", "#DDDDDD"),
 }
-ORANGES = ("#ffffff", "#fdecd9", "#fbd3a6", "#f7b469", "#ee8f2f", "#cc6a00")
-BLUE = "#0b4f9e"
 TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
 
 
 @style.styled
 def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """Share of each head's tokens in context that every pattern explains: columns steps, rows seeds."""
+    """Draw the share of each head's tokens that every pattern explains: columns steps, rows seeds."""
     data = inputs.over_heads(datasets, "tokens", "share", "share_chance", also=("tokens",), seeds=seeds)
     steps = data["step"].values.tolist()
     heads = data.sizes["head"]
@@ -104,7 +103,7 @@ def _without(data: xr.Dataset) -> list[str]:
 
 
 def _bars(ax: Axes, one: xr.Dataset) -> None:
-    """A bar per head, a thin one below it by chance; segments of 8 % and more are numbered."""
+    """Draw a bar per head, and a thin one below it by chance. Segments of 8 % and more are numbered."""
     for name, height, down in (("share", 0.52, -0.08), ("share_chance", 0.12, 0.32)):
         left = np.zeros(one.sizes["head"])
         where = np.arange(one.sizes["head"]) + down
@@ -135,7 +134,7 @@ def _ablated(tokens: xr.Dataset) -> list[str]:
 
 @style.styled
 def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed: Seed = None) -> Drawing:
-    """Examples of tokens in context: rows heads, three examples each, at the last step.
+    """Draw examples of tokens in context at the last step: a row per head, three examples each.
 
     heads  default the two of which induction explains most, and of the others the two of which brackets do
     """
@@ -147,7 +146,7 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     if absent:
         raise ValueError(f"tokens.nc has no head {', '.join(absent)}; it has {', '.join(one['head'].values)}")
     largest = largest_pattern(one)
-    rows = [(head, _picked(one.sel(head=head), largest.sel(head=head).item())) for head in chosen]
+    rows = [(head, examples_of(one.sel(head=head), largest.sel(head=head).item())) for head in chosen]
     width, height = COLUMNS * WIDTH + 0.25, LINES * HEIGHT + 0.5
     figure = Figure(figsize=(3 * width + 0.2, len(rows) * (height + 0.25) + 0.1))
     ax = figure.add_axes((0, 0, 1, 1))
@@ -161,7 +160,7 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
         look = {"fontsize": 9, "fontweight": "bold", "color": style.TYPE_COLORS[kind], "va": "center"}
         ax.text(0.15, top, title if picked else f"{head}  {kind}: no token in context", **look)
         for m, example in enumerate(picked):
-            _write(ax, example, 0.15 + m * width, top + 0.22)
+            write_example(ax, example, 0.15 + m * width, top + 0.22)
     keep = ["share", "shown_rank", "shown_token", "attention", "pattern_index", "context", "position"]
     data = (
         one[[*keep, "attended", "matched", "rise"]].sel(head=chosen).assign(head_type=types.sel(head=chosen))
@@ -191,7 +190,7 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
 
 
 def _chosen(one: xr.Dataset) -> list[str]:
-    """The two heads with most induction, and of the others the two with most brackets."""
+    """Return the two heads with most induction, and of the others the two with most brackets."""
     share = one["share"].fillna(0.0)
     chosen: list[str] = []
     for pattern in ("induction", "dyck"):
@@ -201,50 +200,9 @@ def _chosen(one: xr.Dataset) -> list[str]:
     return chosen
 
 
-def _picked(one: xr.Dataset, pattern: str) -> list[Example]:
-    """Three examples of a pattern; of any where there are none."""
-    every = examples(one)
-    return [example for example in every if example.pattern == pattern][:3] or every[:3]
-
-
-def _write(ax: Axes, example: Example, left: float, top: float) -> None:
-    """One example in a grid of characters."""
-    ax.text(left, top, f"+{example.rise:.1f} nats", fontsize=6.5, color="#555555", va="center")
-    cells = []
-    for place in _tail(example):
-        text = " … " if place is None else visible(example.text[place])
-        cells += [Letter(c, *_look(example, place)) for c in legible(text)]
-    write(ax, cells[-COLUMNS * LINES :], left, top + 0.12)
-
-
-def _look(example: Example, place: int | None) -> tuple[str, str | None, bool]:
-    """Colour of a token, that below it, and whether it is underlined."""
-    if place is None or place > example.target:
-        return "#8a8a8a", None, False
-    if place == example.target:
-        return "white", BLUE, place == example.attended
-    step = level(float(example.attention[place]))
-    return "black", ORANGES[step] if step else None, place == example.attended
-
-
-def _tail(example: Example) -> list[int | None]:
-    """As much before the target as the lines hold beside what has to be seen."""
-    room = COLUMNS * LINES
-    row = shown(example, room)
-    while room > 10 and _letters(example, row) > COLUMNS * LINES:
-        room -= 10
-        row = shown(example, room)
-    return row
-
-
-def _letters(example: Example, row: list[int | None]) -> int:
-    """How many letters the places of a row take."""
-    return sum(3 if place is None else len(visible(example.text[place])) for place in row)
-
-
 @style.styled
 def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """What each head is by attention scores and tokens in context, and its commonest forms."""
+    """Draw the table of heads: class by attention scores and tokens in context, and commonest forms."""
     data = inputs.over_heads(datasets, "tokens", "share", "common", "common_count", "tokens", seeds=seeds)
     data = data.isel(step=[-1])
     data = data.assign(token_class=token_classes(data, data["head_type"]))
@@ -306,7 +264,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
 
 
 def _shares(cell: xr.Dataset) -> str:
-    """Shares of at least 5 %, the largest first."""
+    """Return the shares of at least 5 % in words, the largest first."""
     share = cell["share"].fillna(0.0)
     pairs = sorted(zip(share.values.tolist(), share["pattern"].values.tolist(), strict=True), reverse=True)
     named = [f"{PATTERNS[p][0].split(' (')[0]} {s:.0%}" for s, p in pairs if s >= 0.05 and p != "unexplained"]
@@ -314,7 +272,7 @@ def _shares(cell: xr.Dataset) -> str:
 
 
 def _forms(cell: xr.Dataset) -> str:
-    """The three commonest forms over all patterns."""
+    """Return the three commonest forms over all patterns, with their counts."""
     forms = [
         (int(count), str(form))
         for p in cell["pattern"].values

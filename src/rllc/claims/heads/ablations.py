@@ -1,0 +1,183 @@
+"""Claims on ablations of heads (App. E)."""
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.across_heads import silhouette
+from rllc.analysis.curves import last, log2_gain, log2_ratio, spearman
+from rllc.claims.claim import claim as any_claim
+from rllc.claims.heads.curves import (
+    LIKELIHOOD,
+    LM,
+    PAPER,
+    Number,
+    between_types,
+    induction_begins,
+    of_heads,
+    orders_alike,
+    refined_llc,
+    several_layers,
+)
+from rllc.claims.run import Run
+
+ORDER = 9  # place of these claims among those of the work
+
+METHODS = ("zero", "mean", "resample")
+
+
+def _silhouette(run: Run, values: xr.DataArray) -> xr.DataArray:
+    """Return the mean silhouette of values (head) by types of heads."""
+    kinds = run.types.sel(head=values["head"]).values
+    return of_heads(silhouette, values, kinds, np.zeros(len(kinds)), "two types, one of them with two heads")
+
+
+claim = partial(any_claim, where=several_layers, family="ablations (App. E)")
+
+
+def _costs(run: Run, method: str, *types: str) -> xr.DataArray:
+    """Return the loss (step, head) that ablating a head adds on the training text."""
+    return run.curve(
+        "ablation.ablation", heads=run.heads(*types) if types else None, distribution=run.text, method=method
+    )
+
+
+def _mean_of_methods(values: list[xr.DataArray]) -> xr.DataArray:
+    return sum(values[1:], values[0]) / len(values)
+
+
+def _in_lm4(run: Run, costs: xr.DataArray) -> xr.DataArray:
+    """Return log2 of the cost at the end of LM4 over that when induction begins."""
+    return log2_ratio(costs, induction_begins(run), LM["LM4"])
+
+
+@claim(
+    "Ablating previous-token heads costs more while induction forms",
+    source=f"{PAPER}, E.3",
+    label="log2 of the cost of ablating previous-token heads at the end of LM4 over that when induction "
+    "begins",
+    unit="octaves",
+    at_least=0.5,
+    reached=50_000,
+)
+def prev_rises_lm4(run: Run) -> Number:
+    each = [_in_lm4(run, _costs(run, method, "previous-token")) for method in METHODS]
+    return _mean_of_methods([one.mean("head", skipna=False) for one in each])
+
+
+@claim(
+    "The same to the end of training, over the mean before",
+    source=f"{PAPER}, E.3; the steps are ours",
+    label="log2 of the cost of ablating previous-token heads at the end over its early mean",
+    unit="octaves",
+    at_least=0.5,
+)
+def prev_rises(run: Run) -> Number:
+    begins = induction_begins(run)
+    each = [log2_gain(_costs(run, method, "previous-token"), begins) for method in METHODS]
+    return _mean_of_methods([one.mean("head", skipna=False) for one in each])
+
+
+@claim(
+    "So does ablating the first induction head",
+    source=f"{PAPER}, E.3",
+    label="log2 of the cost of ablating an induction head at the end of LM4 over that when induction "
+    "begins, largest",
+    unit="octaves",
+    at_least=1,
+    reached=50_000,
+)
+def induction_rises_lm4(run: Run) -> Number:
+    each = [_in_lm4(run, _costs(run, method, "induction")) for method in METHODS]
+    return _mean_of_methods([one.max("head", skipna=False) for one in each])
+
+
+@claim(
+    "The same to the end of training, over the mean before",
+    source=f"{PAPER}, E.3; the steps are ours",
+    label="log2 of the cost of ablating an induction head at the end over its early mean, largest",
+    unit="octaves",
+    at_least=1,
+)
+def induction_rises(run: Run) -> Number:
+    begins = induction_begins(run)
+    each = [log2_gain(_costs(run, method, "induction"), begins) for method in METHODS]
+    return _mean_of_methods([one.max("head", skipna=False) for one in each])
+
+
+@claim(
+    "Zero, mean and resample ablation give curves of the same shape",
+    source=f"{PAPER}, E.3",
+    label="rank correlation over training of the costs of two kinds of ablation, mean of heads",
+    at_least=0.8,
+)
+def methods_same_shape(run: Run) -> Number:
+    pairs = [("zero", "mean"), ("zero", "resample"), ("mean", "resample")]
+    each = [spearman(_costs(run, one), _costs(run, other)) for one, other in pairs]
+    return _mean_of_methods([one.mean("head", skipna=False) for one in each])
+
+
+@claim(
+    "What resample ablation costs at the end orders heads as refined LLCs do",
+    source=f"{PAPER}, E.3",
+    label="rank correlation over heads of the cost of resample ablation with the rLLC, at the end",
+    at_least=0.8,
+)
+def resample_order(run: Run) -> Number:
+    return orders_alike(_costs(run, "resample"), refined_llc(run))
+
+
+@claim(
+    "The same, likelihood",
+    source=f"{PAPER}, E.3; the setting is ours",
+    label="rank correlation over heads of the cost of resample ablation with the rLLC at the setting "
+    "with likelihood",
+    at_least=0.8,
+)
+def resample_order_likelihood(run: Run) -> Number:
+    return orders_alike(_costs(run, "resample"), refined_llc(run, variable=LIKELIHOOD))
+
+
+@claim(
+    "Of the three kinds resample ablation tells types of heads apart best",
+    source=f"{PAPER}, E.4",
+    label="share of the spread within layers that is between types, resample less zero or mean ablation",
+    at_least=0,
+)
+def resample_separates(run: Run) -> Number:
+    zero, mean, resample = (between_types(run, last(_costs(run, method))) for method in METHODS)
+    return resample - np.maximum(zero, mean)
+
+
+def _tell_apart(run: Run, values: xr.DataArray) -> xr.DataArray:
+    return _silhouette(run, last(values))
+
+
+def _induction_and_current(run: Run) -> tuple[str, str]:
+    run.heads("current-token")
+    return "induction", "current-token"
+
+
+@claim(
+    "Refined LLCs tell induction and current-token heads apart better than ablation",
+    source=f"{PAPER}, E.4",
+    label="silhouette of induction and current-token heads by rLLC less that by mean ablation",
+    at_least=0,
+)
+def lambda_separates(run: Run) -> Number:
+    types = _induction_and_current(run)
+    return _tell_apart(run, refined_llc(run, *types)) - _tell_apart(run, _costs(run, "mean", *types))
+
+
+@claim(
+    "The same, likelihood",
+    source=f"{PAPER}, E.4; the setting is ours",
+    label="silhouette of induction and current-token heads by rLLC at the setting with likelihood less "
+    "mean ablation",
+    at_least=0,
+)
+def lambda_separates_likelihood(run: Run) -> Number:
+    types = _induction_and_current(run)
+    level = refined_llc(run, *types, variable=LIKELIHOOD)
+    return _tell_apart(run, level) - _tell_apart(run, _costs(run, "mean", *types))

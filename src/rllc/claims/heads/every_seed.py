@@ -1,0 +1,96 @@
+"""Claims on what every training seed has (App. G)."""
+
+from functools import partial
+
+import xarray as xr
+
+from rllc.analysis.curves import PEAK_FROM, fall, fall_to_minimum, smooth
+from rllc.claims.claim import claim as any_claim
+from rllc.claims.heads.curves import PAPER, Number, several_layers
+from rllc.claims.run import Run
+
+ORDER = 10  # place of these claims among those of the work
+
+claim = partial(any_claim, where=several_layers, family="every seed (App. G)")
+
+
+@claim(
+    "Every run has exactly one current-token head",
+    source=f"{PAPER}, App. G",
+    label="current-token heads at the end",
+    unit="heads",
+    at_least=1,
+    at_most=1,
+)
+def one_current(run: Run) -> Number:
+    return run.count("current-token")
+
+
+@claim(
+    "Every run has as many induction as previous-token heads",
+    source=f"{PAPER}, App. G",
+    label="induction heads less previous-token heads, at the end",
+    unit="heads",
+    at_least=0,
+    at_most=0,
+    given="previous_one_or_two",
+)
+def induction_equals_previous(run: Run) -> Number:
+    return run.count("induction") - run.count("previous-token")
+
+
+@claim(
+    "One or two previous-token heads",
+    source=f"{PAPER}, App. G",
+    label="previous-token heads at the end",
+    unit="heads",
+    at_least=1,
+    at_most=2,
+)
+def previous_one_or_two(run: Run) -> Number:
+    return run.count("previous-token")
+
+
+MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0"
+
+
+def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:
+    """Return the rLLC (step, head) on the training text from the step from which peaks count."""
+    return run.curve(
+        "rllc.rllc", heads=run.heads(*types, layer=layer), distribution=run.text, from_step=PEAK_FROM
+    )
+
+
+@claim(
+    "Multigram heads' refined LLCs begin to fall after LM2 (here: the mean over those of layer 0)",
+    source=f"{PAPER}, App. G",
+    label="fall of the multigram heads' mean rLLC, layer 0, from its peak to its least value after it",
+    at_least=0.05,
+    reached=1500,
+    correction=MULTIGRAM,
+)
+def multigrams_fall(run: Run) -> Number:
+    return fall_to_minimum(smooth(_from_peak(run, "multigram", layer=0).mean("head")))
+
+
+@claim(
+    "The same, of every multigram head of layer 0 by itself, to the end of training",
+    source=f"{PAPER}, App. G",
+    label="least fall of the rLLC of a multigram head of layer 0 from its peak to the end",
+    at_least=0.05,
+    reached=1500,
+    correction=MULTIGRAM,
+)
+def multigrams_fall_each(run: Run) -> Number:
+    return fall(smooth(_from_peak(run, "multigram", layer=0))).min("head", skipna=False)
+
+
+@claim(
+    "In every run the mean refined LLC of multigram heads of both layers falls",
+    source=f"{PAPER}, App. G",
+    label="fall of the multigram heads' mean rLLC from its peak to its least value after it",
+    at_least=0.05,
+    reached=1500,
+)
+def multigrams_fall_mean(run: Run) -> Number:
+    return fall_to_minimum(smooth(_from_peak(run, "multigram").mean("head")))

@@ -1,0 +1,170 @@
+"""Claims on tokens in context (App. B).
+
+A share of a head's tokens has the error of a binomial.
+"""
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import last
+from rllc.claims.claim import claim as any_claim
+from rllc.claims.heads.curves import PAPER, Number, several_layers
+from rllc.claims.run import Run
+
+ORDER = 4  # place of these claims among those of the work
+
+claim = partial(any_claim, where=several_layers, family="tokens in context (App. B)")
+BINOMIAL = "its error is that of a binomial of the head's tokens; before, the share was taken as exact"
+
+
+def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Number:
+    """Return a share of a head's tokens, or the difference of two, with binomial errors.
+
+    heads  number of heads that the share is a mean of
+    """
+    share = last(run.curve(f"classification.{name}"))
+    count = run.settings_of("tokens").get("top", 0) * heads
+    if not count:
+        return share
+    level = share.clip(0, 1) if not difference else xr.full_like(share, 0.5)
+    variance = level * (1 - level) * (2 if difference else 1) / count
+    return run.with_error(share, np.sqrt(variance), f"classification.{name}")
+
+
+@claim(
+    "Heads that scores call induction or previous-token have induction as largest pattern",
+    source=f"{PAPER}, B.2.2",
+    label="share of induction and previous-token heads with most induction among their tokens",
+    at_least=1,
+)
+def types_by_tokens(run: Run) -> Number:
+    return last(run.curve("classification.types_by_tokens"))
+
+
+@claim(
+    "One head of layer 1 is all but only about brackets (theirs 98 %)",
+    source=f"{PAPER}, B.3.2",
+    label="largest share of brackets of a head of layer 1",
+    at_least=0.9,
+    correction=BINOMIAL,
+    shuffle=False,
+)
+def dyck_pure(run: Run) -> Number:
+    return _share(run, "dyck_share")
+
+
+@claim(
+    "Several heads are bracket heads by plurality (theirs three)",
+    source=f"{PAPER}, B.3.2",
+    label="bracket heads by plurality",
+    unit="heads",
+    at_least=2,
+    shuffle=False,
+)
+def dyck_three(run: Run) -> Number:
+    return last(run.curve("classification.dyck_heads"))
+
+
+@claim(
+    "One of them is in layer 0",
+    source=f"{PAPER}, B.3.2",
+    label="bracket heads of layer 0",
+    unit="heads",
+    at_least=1,
+    shuffle=False,
+)
+def dyck_three_layer0(run: Run) -> Number:
+    return last(run.curve("classification.dyck_heads_layer0"))
+
+
+@claim(
+    "Bracket heads of layer 1 attend to the opener",
+    source=f"{PAPER}, B.3.2",
+    label="share of brackets at whose opener bracket heads of layer 1 look",
+    at_least=0.5,
+    shuffle=False,
+)
+def dyck_attends_opener(run: Run) -> Number:
+    return last(run.curve("classification.dyck_attends_opener"))
+
+
+@claim(
+    "The bracket head of layer 0 attends more diffusely",
+    source=f"{PAPER}, B.3.2",
+    label="largest attention weight of bracket heads, layer 0 less layer 1",
+    at_most=0,
+    shuffle=False,
+)
+def dyck0_diffuse(run: Run) -> Number:
+    return last(run.curve("classification.dyck_diffuse"))
+
+
+@claim(
+    "One head is mainly about skip n-grams (theirs 43.6 %)",
+    source=f"{PAPER}, B.4.2",
+    label="largest share of skip n-grams of a head",
+    at_least=0.4,
+    correction=BINOMIAL,
+    shuffle=False,
+)
+def skip_head(run: Run) -> Number:
+    return _share(run, "skip_share")
+
+
+@claim(
+    "Dyck heads have fewest n-grams, skip n-gram heads more, the rest most",
+    source=f"{PAPER}, B.5.2",
+    label="Kendall's tau of n-grams with the order Dyck, skip n-gram, n-gram heads",
+    at_least=0.5,
+    shuffle=False,
+)
+def ngram_order(run: Run) -> Number:
+    return last(run.curve("classification.ngram_order"))
+
+
+@claim(
+    "Almost all tokens in context are explained at the end (theirs partly by hand)",
+    source=f"{PAPER}, B.1",
+    label="smallest share of a head's tokens that four patterns explain",
+    at_least=0.9,
+    correction=BINOMIAL,
+    shuffle=False,
+)
+def all_explained(run: Run) -> Number:
+    return _share(run, "least_explained")
+
+
+@claim(
+    "Previous-token heads begin as n-gram heads",
+    source=f"{PAPER}, B.6",
+    label="n-gram share of previous-token heads, first step less end",
+    at_least=0.1,
+    correction=BINOMIAL,
+)
+def start_as_ngram(run: Run) -> Number:
+    return _share(run, "ngram_share_lost", len(run.heads("previous-token")), difference=True)
+
+
+@claim(
+    "The bracket head of layer 0 was none earlier",
+    source=f"{PAPER}, 4.3, B.6",
+    label="share of brackets of layer 0's bracket head, end less first step",
+    at_least=0.1,
+    correction=BINOMIAL,
+    shuffle=False,
+)
+def dyck_late(run: Run) -> Number:
+    return _share(run, "dyck_share_gained", difference=True)
+
+
+@claim(
+    "The largest pattern of every head exceeds chance",
+    source="ours",
+    label="smallest ratio of a head's largest share to that by chance",
+    at_least=2,
+    shuffle=False,
+)
+def enrichment(run: Run) -> Number:
+    return last(run.curve("classification.enrichment"))

@@ -1,0 +1,122 @@
+"""A statistic of one seed, with its error and degrees of freedom by redraws."""
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.curves import NotJudged
+from rllc.claims.claim import Statistic
+from rllc.claims.reading import REDRAW, REDRAWS
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
+
+NAN = float("nan")
+
+LABELLED = (
+    "A claim's function is called on redrawn curves too, which have one dim more: use xarray's operations "
+    "along named dims, and return what they give, without float() or .values"
+)
+
+
+class Value(NamedTuple):
+    """A statistic of one seed.
+
+    error    standard error; 0 where its curves have none, NaN where one is not known
+    exact    whether none of its curves has an error
+    reason   why there is no value
+    """
+
+    value: float
+    error: float = NAN
+    exact: bool = False
+    freedom: float = float("inf")
+    unreliable: float = NAN
+    last_step: float = NAN
+    reason: str = ""
+    controlled: bool = False
+    by_type: bool = False
+
+
+def evaluate(statistic: Statistic, run: Run) -> Value:
+    """Evaluate a statistic for one seed: value, error and degrees of freedom, or why there is no value.
+
+    The error is the standard deviation over redraws, whose errors are independent. Where all steps share
+    their noise, redraws with one normal number per chain of steps give a second error. The larger counts.
+    Raises Absent where the experiment has no such curve.
+    """
+    own = run.like()
+    try:
+        value = number_of(statistic, own)
+        reason = "" if np.isfinite(value) else f"{statistic.label} is not defined here"
+    except NotJudged as error:
+        value, reason = NAN, str(error)
+    facts = {
+        "unreliable": max(
+            (each.unreliable for each in own.readings if each.unreliable == each.unreliable), default=NAN
+        ),
+        "last_step": max((each.last_step for each in own.readings), default=NAN),
+        "controlled": any(each.controlled for each in own.readings),
+        "by_type": own.by_type,
+    }
+    with_errors = [each for each in own.readings if each.errors]
+    if reason or not with_errors:
+        return Value(value, NAN if reason else 0.0, not with_errors, reason=reason, **facts)
+    if not all(each.known for each in with_errors):
+        return Value(value, **facts)
+    modes = ["own", "common"] if any(each.seeded for each in own.readings) else ["own"]
+    errors = [_redrawn(statistic, run.like(noise=mode)) for mode in modes]
+    if any(np.isnan(error) for error, _ in errors):
+        return Value(value, **facts)
+    error, freedom = max(errors, key=lambda each: each[0])
+    return Value(value, error, freedom=freedom, **facts)
+
+
+def number_of(statistic: Statistic, run: Run) -> float:
+    """Return the number of a run. Raises ValueError, with the names of both, where the function fails."""
+    try:
+        value = statistic.function(run)
+        if isinstance(value, xr.DataArray) and value.ndim:
+            raise ValueError(
+                f"it returns a value for every {', '.join(map(str, value.dims))}, not one number"
+            )
+        return float(value)
+    except (Absent, NotJudged):
+        raise
+    except Exception as error:
+        place = f"{statistic.name} on {run.experiment.name}, seed {run.seed}"
+        raise ValueError(f"the claim function {place}: {type(error).__name__}: {error}") from error
+
+
+def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
+    """Return the standard deviation over redraws, and its degrees of freedom by Welch and Satterthwaite.
+
+    With c_i the share of the variance that cell i gives, they are 1 / sum(c_i^2 / f_i). The share is the
+    squared correlation of the redrawn value with the cell's normal number, less 1 / redraws, what chance
+    gives.
+    """
+    try:
+        values = statistic.function(run)
+    except NotJudged:
+        return NAN, NAN
+    except TypeError as error:  # as float(curve) of a curve with a further dim
+        raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
+    redrawn = [each.redrawn for each in run.readings if each.redrawn is not None]
+    if not redrawn:
+        return 0.0, float("inf")
+    if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
+        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
+    drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
+    spread = float(np.std(drawn, ddof=1))
+    freedom = np.concatenate([each.freedom for each in redrawn])
+    if not spread > 0 or np.isinf(freedom).all():
+        return spread, float("inf")
+    normals = np.concatenate([each.normals for each in redrawn], axis=1)
+    if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
+        freedom = np.full(normals.shape[1], freedom.min())
+    apart = (drawn - drawn.mean()) / (spread * REDRAWS)
+    squared = (apart @ (normals - normals.mean(0))) ** 2
+    share = np.clip(squared - 1 / REDRAWS, 0, None)
+    doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
+    total = float((doubled / freedom).sum())
+    return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")

@@ -1,0 +1,135 @@
+"""The outcome of a claim over the seeds of an experiment: values, errors, passes and verdict."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from rllc.claims.claim import Claim
+from rllc.claims.columns import DOUBTED, INTERVAL, PASSES
+from rllc.claims.experiment import Experiment
+from rllc.claims.judging.evaluate import Value
+from rllc.claims.judging.values import Values
+
+NAN = float("nan")
+OPEN = [PASSES[name] for name in ("not_reached", "not_judged", "missing")]  # of these no verdict is made
+
+
+class Outcome(NamedTuple):
+    """A claim over the seeds of an experiment: arrays [seed], and what it was compared with."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    freedom: np.ndarray
+    unreliable: np.ndarray
+    passes: np.ndarray
+    mean: float
+    exact: bool
+    open: np.ndarray | bool = False  # whether what the claim presupposes does not pass
+
+
+def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: Claim) -> np.ndarray:
+    """Return ``PASSES`` of the Student intervals of values [seed].
+
+    A seed is undecided where its interval crosses a bound or has no error.
+    """
+    low, high = claim.bounds
+    half = errors * stats.t.ppf(0.5 + INTERVAL / 2, freedom)
+    least, most = values - half, values + half
+    within, beyond = (low <= least) & (most <= high), (most < low) | (least > high)
+    return np.select([within, beyond], [PASSES["passes"], PASSES["fails"]], PASSES["undecided"])
+
+
+def verdict(passes: np.ndarray) -> str:
+    """Return one of ``VERDICTS`` from the flags of all seeds.
+
+    Seeds without a value, or too short for the claim, do not count. The verdict is "holds" where all seeds
+    pass, "does not" where all fail, and "half" where some pass and some fail. It is "undecided" where it
+    would differ with how undecided seeds turn out. One seed that passes and one that fails are "half" beside
+    any undecided ones.
+    """
+    reached = passes[~np.isin(passes, OPEN)]
+    decided = reached[reached >= 0]
+    if not reached.size:
+        return "not judged" if (passes == PASSES["not_judged"]).any() else "not reached"
+    if decided.any() and not decided.all():
+        return "half"
+    if decided.size < reached.size:
+        return "undecided"
+    return "holds" if decided.all() else "does not"
+
+
+def judged_outcome(claim: Claim, experiment: str, table: Values, *, control: bool = False) -> Outcome:
+    """Return the outcome of a claim, by its statistic or by that of the prior-only control."""
+    own = list(table.of(claim.statistic, experiment, control=control).values())
+    values, errors, freedom, unreliable = _arrays(own)
+    exact, mean = all(each.exact for each in own), NAN
+    if claim.versus:
+        others = list(table.of(claim.statistic, claim.versus, control=control).values())
+        others = [
+            each
+            for each in others
+            if np.isfinite(each.value) and not too_short(claim, table.experiments[claim.versus], each)
+        ]
+        exact &= all(each.exact for each in others)
+        theirs = _arrays(others)
+        values, errors, freedom, mean = _compared(values, errors, freedom, theirs, claim)
+        unreliable = np.fmax(unreliable, np.nanmean(theirs[3]) if np.isfinite(theirs[3]).any() else NAN)
+    if control:
+        unreliable = np.full_like(values, NAN)
+    passes = np.where(unreliable > DOUBTED, PASSES["undecided"], decide(values, errors, freedom, claim))
+    passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
+    short = [too_short(claim, table.experiments[experiment], each) for each in own]
+    return Outcome(
+        values, errors, freedom, unreliable, np.where(short, PASSES["not_reached"], passes), mean, exact
+    )
+
+
+def too_short(claim: Claim, experiment: Experiment, value: Value) -> bool:
+    """Return whether the training, or its measured part, ends before the step that the claim speaks of."""
+    return 0 < experiment.steps < claim.reached or value.last_step < claim.reached
+
+
+def _arrays(values: Sequence[Value]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rows = [(each.value, each.error, each.freedom, each.unreliable) for each in values]
+    columns = np.asarray(rows, dtype=float).reshape(-1, 4).T
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def _compared(
+    values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, others: Sequence[np.ndarray], claim: Claim
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return values less or over the mean of the other experiment's seeds, with errors, and that mean."""
+    their_values, their_errors, their_freedom, _ = others
+    if not their_values.size:
+        nothing = np.full_like(values, NAN)
+        return nothing, nothing, freedom, NAN
+    mean, count = float(their_values.mean()), their_values.size
+    error = float(np.sqrt((their_errors**2).sum())) / count
+    own, other = errors**2, np.full_like(values, error**2)
+    if claim.ratio:
+        own, other = own / mean**2, (values * error / mean) ** 2 / mean**2
+        values = values / mean
+    else:
+        values = values - mean
+    square = own + other
+    parts = own**2 / freedom + other**2 / (their_freedom.min() * count)
+    welch = np.divide(square**2, parts, out=np.full_like(values, np.inf), where=parts > 0)
+    return values, np.sqrt(square), welch, mean
+
+
+def presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the outcomes, undecided in seeds in which the claim presupposed does not pass."""
+    by_name = {(each.name, name): outcome for (each, name), outcome in zip(rows, outcomes, strict=True)}
+    found = []
+    for (each, name), outcome in zip(rows, outcomes, strict=True):
+        if each.given:
+            given = by_name.get((each.given, name))  # None: the experiment lacks what it reads
+            fails = given is None or given.passes != PASSES["passes"]
+            open_ = (outcome.passes >= 0) & fails
+            outcome = outcome._replace(
+                passes=np.where(open_, PASSES["undecided"], outcome.passes), open=open_
+            )
+        found.append(outcome)
+    return found

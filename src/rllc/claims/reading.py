@@ -1,0 +1,61 @@
+"""Records of what claims read: each call of ``Run.curve``, its reliability and its redraws."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from rllc.analysis.recorded import recorded
+
+REDRAW = "redraw"  # dim of redrawn curves
+REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 % of error
+
+
+class Redrawn(NamedTuple):
+    """The normal numbers that a reading was redrawn with.
+
+    normals  [redraw, ...]
+    freedom  degrees of freedom of each of these
+    """
+
+    normals: np.ndarray
+    freedom: np.ndarray
+
+
+@dataclass
+class Reading:
+    """Record of one call of ``Run.curve``.
+
+    unreliable  share of its estimates that are not reliable; NaN: the curve holds no estimates
+    errors      whether the curve has standard errors
+    known       whether there is one for every value
+    seeded      whether the estimates of all steps share their noise
+    controlled  whether the curve has a prior-only control
+    last_step   last checkpoint with a value
+    redrawn     None: the curve was not redrawn
+    """
+
+    variable: str
+    unreliable: float
+    errors: bool
+    known: bool
+    seeded: bool
+    controlled: bool
+    last_step: float
+    redrawn: Redrawn | None = None
+
+
+def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
+    """Return the degrees of freedom of a variable's standard errors.
+
+    They are ``<variable>_dof`` where the dataset has it, else the number of probes of a trace less one, else
+    infinite.
+    """
+    if f"{variable}_dof" in data:
+        return data[f"{variable}_dof"]
+    for section in ("hessian", "fisher"):
+        probes = recorded(data, section).get("probes")
+        if probes:
+            return float(probes - 1)
+    return float("inf")

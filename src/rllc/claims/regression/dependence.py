@@ -1,0 +1,87 @@
+"""Claims on the loss, data and noise that the LLC depends on."""
+
+from typing import Any
+
+import xarray as xr
+
+from rllc.analysis.curves import NotJudged, spearman
+from rllc.claims.claim import claim
+from rllc.claims.regression.curves import PAPER
+from rllc.claims.run import Run
+
+ORDER = 8  # place of these claims among those of the work
+
+
+def _dependence(run: Run, variable: str, **labels: Any) -> xr.DataArray:
+    """Return the LLC of the whole model with another loss, other data or other noise."""
+    return run.curve(f"dependence.{variable}", component="full", distribution=run.text, **labels)
+
+
+def _largest_change(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+    """Return the largest |one / other - 1| over common checkpoints; NaN where ``other`` is 0 at one."""
+    relative = one / other.where(other != 0) - 1
+    if not relative.sizes["step"]:
+        raise NotJudged("no checkpoint has both LLCs")
+    return abs(relative).max("step", skipna=False)
+
+
+@claim(
+    "LLCs by the likelihood of one prediction per sequence order checkpoints as those by the loss",
+    source=f"{PAPER}, App. A.4, Fig. A.1",
+    label="rank correlation of the LLC by the loss and by the likelihood",
+    experiment="regression",
+    at_least=1,
+)
+def likelihood_same(run: Run) -> xr.DataArray:
+    """Return the rank correlation over checkpoints of the LLC by the loss with that by the likelihood."""
+    return spearman(_dependence(run, "llc"), _dependence(run, "llc_likelihood"))
+
+
+@claim(
+    "From some number of sequences on the LLC stays as it is",
+    source=f"{PAPER}, Fig. D.3",
+    label="largest change of the LLC from a quarter of the contexts to all",
+    experiment="regression",
+    at_most=0.05,
+)
+def data_size(run: Run) -> xr.DataArray:
+    """Return the largest change of the LLC from a quarter of the contexts to all."""
+    every = int(run.dataset("dependence")["dataset_size"].max())
+    quarter = _dependence(run, "llc_by_dataset_size", dataset_size=every // 4)
+    return _largest_change(quarter, _dependence(run, "llc_by_dataset_size", dataset_size=every))
+
+
+@claim(
+    "The size of minibatches does next to nothing to it",
+    source=f"{PAPER}, Fig. D.4",
+    label="largest change of the LLC from the smallest batches to the largest",
+    experiment="regression",
+    at_most=0.05,
+)
+def batch_size(run: Run) -> xr.DataArray:
+    """Return the largest change of the LLC from the smallest minibatches to the largest."""
+    sizes = run.dataset("dependence")["batch_size"]
+    smallest, largest = (
+        _dependence(run, "llc_by_batch_size", evaluation="same", batch_size=int(size))
+        for size in (sizes.min(), sizes.max())
+    )
+    return _largest_change(smallest, largest)
+
+
+@claim(
+    "The same noise at all checkpoints smooths the curve and does no more",
+    source=f"{PAPER}, Fig. D.5",
+    label="mean difference of the LLC with the same noise at all checkpoints and with fresh one, in errors",
+    unit="standard errors",
+    experiment="regression",
+    at_most=2,
+)
+def seeding(run: Run) -> xr.DataArray:
+    """Return the mean difference of the LLC with shared from that with fresh noise, in mean errors."""
+    first = int(run.dataset("dependence")["noise_seed"][0])
+    labels = {"component": "full", "distribution": run.text, "noise_seed": first}
+    name = "dependence.llc_by_noise_seed"
+    shared, fresh = (run.curve(name, seeding=each, **labels) for each in ("shared", "fresh"))
+    error, other = (run.error(name, seeding=each, **labels) for each in ("shared", "fresh"))
+    difference = abs((shared - fresh).mean("step"))
+    return difference / ((error**2 + other**2) ** 0.5).mean("step")

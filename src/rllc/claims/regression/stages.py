@@ -1,0 +1,123 @@
+"""Claims on the stages of the training by the LLC."""
+
+import xarray as xr
+
+from rllc.analysis.curves import NotJudged, count_reaching, fall_to_minimum, pearson, places_reaching
+from rllc.claims.claim import claim
+from rllc.claims.regression.curves import BOUNDARIES, END, NEAR, PAPER, landmarks, llc_curve, loss_curve
+from rllc.claims.run import Run
+
+ORDER = 1  # place of these claims among those of the work
+
+
+def _stage_boundaries(run: Run) -> xr.DataArray:
+    """Return the stage boundaries of the LLC by checkpoint: 0 none, 1 possible, 2 determined."""
+    return run.curve("stages.at_boundary", setting=run.experiment.setting, distribution=run.text, kind="any")
+
+
+@claim(
+    "LLC plateaus divide the training into five stages",
+    source=f"{PAPER}, Sec. 6, App. C.1",
+    label="stage boundaries of the LLC, possible and determined",
+    unit="boundaries",
+    experiment="regression",
+    at_least=4,
+    at_most=4,
+    published="5 in seed 1, the paper's four and a flat end; 2, 2, 4, 3 in seeds 0, 2, 3, 4",
+)
+def lr_stages(run: Run) -> xr.DataArray:
+    """Return the number of stage boundaries of the LLC."""
+    return count_reaching(_stage_boundaries(run), 1)
+
+
+@claim(
+    "The boundaries are at 1k, 40k, 126k and 320k, within a factor of 1.4",
+    source=f"{PAPER}, Sec. 6",
+    label="of the published boundaries 1k, 40k, 126k, 320k those that are there",
+    unit="boundaries",
+    experiment="regression",
+    at_least=4,
+    reached=END,
+    published="4 in seed 1: 1,124, 55,555, 126,262, 318,181; 2, 2, 4, 3 in seeds 0, 2, 3, 4",
+)
+def lr_boundaries(run: Run) -> xr.DataArray:
+    """Return how many of the paper's boundaries the LLC has."""
+    return places_reaching(_stage_boundaries(run), 1, BOUNDARIES, NEAR)
+
+
+@claim(
+    "The published rule finds the four boundaries without judgement",
+    source=f"{PAPER}, App. A.5",
+    label="plateaus by the published rule from step 900 on",
+    unit="plateaus",
+    experiment="regression",
+    at_least=4,
+    at_most=4,
+    reached=END,
+    published="10 in seed 1, 6 or 7 in the others: fails",
+)
+def smooth_auto(run: Run) -> xr.DataArray:
+    """Return the number of plateaus by the published rule, from step 900 on."""
+    plateaus = run.curve(
+        "stages.published", setting=run.experiment.setting, distribution=run.text, from_step=900
+    )
+    return count_reaching(plateaus, 1)
+
+
+@claim(
+    "The LLC differs little between seeds",
+    source=f"{PAPER}, App. C.1, Fig. C.1",
+    label="standard deviation of the LLC over seeds, mean over checkpoints",
+    experiment="regression",
+    at_most=5,
+    published="4.24",
+)
+def lr_seed_sd(run: Run) -> xr.DataArray:
+    """Return the standard deviation of the LLC over seeds, mean over the checkpoints that two seeds have."""
+    llc = run.every_seed("llc.llc", distribution=run.text)
+    if llc.sizes["seed"] < 2:
+        raise NotJudged("needs two seeds, has 1")
+    return llc.std("seed", ddof=1).where(llc.count("seed") > 1).mean("step")
+
+
+@claim(
+    "Up to its peak the LLC says more than the loss",
+    source="ours: a control",
+    label="correlation of the LLC with the loss up to the LLC's peak",
+    experiment="regression",
+    at_least=-0.95,
+    at_most=0.95,
+    published="-0.99999: fails, as in every seed",
+)
+def llc_not_loss_early(run: Run) -> xr.DataArray:
+    """Return the correlation of the LLC with the loss while the LLC rises to its peak."""
+    first, peak = landmarks(run).llc_rise
+    return pearson(llc_curve(run, from_step=first, to_step=peak), loss_curve(run))
+
+
+@claim(
+    "The LLC says more than the loss",
+    source="ours: a control",
+    label="correlation of the LLC with the loss",
+    experiment="regression",
+    at_least=-0.95,
+    at_most=0.95,
+    published="0.343 in seed 1: the LLC's later half is not the loss's",
+)
+def llc_not_loss(run: Run) -> xr.DataArray:
+    """Return the correlation of the LLC with the loss, from 1 % of training on."""
+    return pearson(llc_curve(run, from_step=run.experiment.steps / 100), loss_curve(run))
+
+
+@claim(
+    "The LLC falls strikingly after its peak",
+    source=f"{PAPER}, Sec. 6.3",
+    label="fall of the LLC from its peak to its least value after it",
+    experiment="regression",
+    at_least=0.2,
+    published="0.341 in seed 1, 0.255 to 0.297 in the others",
+)
+def lr_falls(run: Run) -> xr.DataArray:
+    """Return the fall of the LLC from its peak to its least value after it, from the second stage on."""
+    second_stage, _ = landmarks(run).second_stage
+    return fall_to_minimum(llc_curve(run, from_step=second_stage))

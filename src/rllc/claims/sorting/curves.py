@@ -1,0 +1,40 @@
+"""Steps and curves that several claims on sorting read."""
+
+import xarray as xr
+
+from rllc.analysis.curves import PEAK_FROM
+from rllc.claims.run import Run
+from rllc.claims.selection import Absent
+
+TASKS = ("sorting", "cumulative_sum")  # of the post
+
+# length of the training -> end of the shortest training of the study, at which experiments are compared
+COMMON_END = {
+    0: 4_000,  # config/sorting.yaml: 4,000 to 8,000 steps
+    60_000: 60_000,  # the post's lengths, config/sorting_published.yaml: 60,000 to 100,000 steps
+}
+
+COMMON = "the end of the shortest training (4,000; at the post's lengths, 60,000)"
+
+MOVED = (
+    "At the post's lengths it was read at step 4,000; now at step 60,000, the end of the shortest training "
+    "there, as the fall of the LLC is. At 4,000 to 8,000 steps nothing changes."
+)
+
+
+def common_end(run: Run) -> int:
+    """Return the step at which experiments of different lengths are compared."""
+    shortest = run.experiment.shortest or run.experiment.steps
+    return COMMON_END[max(length for length in COMMON_END if length <= shortest)]
+
+
+def llc_curve(run: Run, dataset: str = "llc", *, to_step: int | None = None) -> xr.DataArray:
+    """Return the LLC from step 50 on. Raises Absent for models that the post does not have.
+
+    It is that on the distribution trained on, or where it is not measured there, on the first one.
+    """
+    if run.experiment.task not in TASKS:
+        raise Absent(f"the post trains no model on {run.experiment.task}")
+    measured = run.dataset(dataset)["distribution"].values
+    text = run.text if run.text in measured else measured[0]
+    return run.curve(f"{dataset}.llc", from_step=PEAK_FROM, to_step=to_step, distribution=text)

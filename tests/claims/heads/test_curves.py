@@ -1,0 +1,36 @@
+"""Numbers that several claims on heads read: claims against plain loops over a small run."""
+
+import pytest
+from scipy import stats
+from tests.claims.heads.small import of, table
+from tests.claims.runs import LANGUAGE, run
+
+from rllc.analysis.curves import NotJudged
+from rllc.claims.heads import ablations, curvature, curves, types
+
+
+def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
+    assert curves.induction_begins(run(datasets)) == 400
+    datasets["heads"]["prefix_matching"] *= 0.1
+    with pytest.raises(NotJudged):
+        curves.induction_begins(run(datasets))
+
+
+def test_orders_of_heads_equal_spearman_of_scipy(datasets):
+    last = table(datasets)[-1]
+    trace = table(datasets, variable="hessian.hessian_trace_head")[-1]
+    cost = (
+        datasets["ablation"]["ablation"]
+        .sel({"seed": 0, "distribution": "mixture", "method": "resample"})
+        .values[-1]
+    )
+    assert of(curvature.trace_order, datasets) == pytest.approx(stats.spearmanr(trace, last).statistic)
+    assert of(ablations.resample_order, datasets) == pytest.approx(stats.spearmanr(cost, last).statistic)
+
+
+def test_claims_are_about_language_models_of_several_layers():
+    from dataclasses import replace
+
+    (one,) = types.types_level.claims
+    assert one.applies(LANGUAGE) and not one.applies(replace(LANGUAGE, layers=1))
+    assert not one.applies(replace(LANGUAGE, task="sorting"))
