@@ -252,7 +252,7 @@ WRONG = {
     ),
     "components: a list as mask": ({"components": {"a": {"w": [True] * 3}}}, r"components\['a'\] is .*: expected bool"),
     "components: unknown weight": (
-        {"components": {"a": {"u": torch.ones(1) > 0}}}, "'a' has a mask for 'u', which is no weight"
+        {"components": {"a": {"u": torch.ones(1) > 0}}}, "'a' has a mask for the unknown weight 'u'"
     ),
     "components: mask of floats": ({"components": {"a": {"w": torch.ones(3)}}}, "torch.float32, expected torch.bool"),
     "components: misshapen mask": ({"components": {"a": {"w": torch.ones(4) > 0}}}, r"shape \[4\], the weight \[3\]"),

@@ -13,8 +13,8 @@ def spectrum_at_zero(series: np.ndarray) -> np.ndarray:
     Yule-Walker (Levinson's recursion on the autocovariances divided by the length), p <= 10 log10(length)
     chosen by AIC, v corrected by length / (length - p - 1). From 12 values on, this equals ``ar`` of R, and
     so ``spectrum0.ar`` of the package coda (Plummer et al. 2006). For fewer values, these also allow an order
-    without degrees of freedom left. 0 where the series is a straight line, as in coda; NaN where a value is not
-    finite or with fewer than 3 values.
+    without degrees of freedom left. 0 where the series is a straight line, as in coda; NaN where a value is
+    not finite or with fewer than 3 values.
     """
     series = np.asarray(series, dtype=float)
     length = series.shape[-1]
