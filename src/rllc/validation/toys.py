@@ -1,8 +1,8 @@
 """Toy models with exact learning coefficients, as losses over a dict of weights.
 
-Every weight has a leading axis of replicas, independent copies of the model. The loss is the mean over them. The
-joint posterior at n_beta x replicas is the product of the replicas' posteriors at n_beta. So one chain samples
-all replicas at the cost of one, and its estimate is the sum of their estimates.
+Every weight has a leading axis of replicas, independent copies of the model. The loss is the mean over them.
+The joint posterior at n_beta x replicas is the product of the replicas' posteriors at n_beta. So one chain
+samples all replicas at the cost of one, and its estimate is the sum of their estimates.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def quadratic(hessian: Tensor) -> ToyLoss:
 
 
 def potential(value: Callable[..., Tensor]) -> ToyLoss:
-    """Return the loss ``value(w1, w2, ...)``, averaged over replicas; weights: ``w`` [replica, coordinate]."""
+    """Return the mean over replicas of ``value(w1, w2, ...)``; weights: ``w`` [replica, coordinate]."""
 
     def loss(weights: Weights, batch: Tensor | float) -> Tensor:
         return value(*weights["w"].unbind(-1)).mean()
@@ -74,7 +74,7 @@ def balanced(widths: Sequence[int], singular_values: Sequence[float], *, seed: i
     random = torch.Generator().manual_seed(seed)
     s = torch.tensor(singular_values, dtype=torch.float64)
     if len(s) > min(widths):
-        raise ValueError(f"{len(s)} singular values: expected at most the smallest of the widths {list(widths)}")
+        raise ValueError(f"{len(s)} singular values: expected at most the smallest of widths {list(widths)}")
     depth = len(widths) - 1
     drawn = [torch.randn(width, len(s), generator=random, dtype=torch.float64) for width in widths]
     bases = [torch.linalg.qr(matrix)[0] for matrix in drawn]

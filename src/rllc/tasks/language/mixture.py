@@ -88,7 +88,7 @@ def _interleave(
     total = available[limiting] / weights[limiting]
     if total == 0:
         raise ValueError(
-            f"part {limiting!r} of the mixture has no {stream[1]} text besides earlier parts' text: add documents"
+            f"part {limiting!r} of the mixture has no {stream[1]} text besides earlier parts: add text"
         )
     chosen, progress, used = [], [], {}
     for name, weight in weights.items():

@@ -1,7 +1,7 @@
 """Toy potentials with known learning coefficients (arXiv 2402.02364, App. A.1, and normal crossings).
 
-A potential is plain arithmetic on its coordinates, so the same function can be integrated (arrays) and sampled
-(tensors).
+A potential is plain arithmetic on its coordinates, so the same function can be integrated (arrays) and
+sampled (tensors).
 """
 
 from collections.abc import Callable, Iterator

@@ -8,7 +8,8 @@ Loss 1/2 sum_i h_i w_i^2 around w* = 0, chains started there. Each coordinate is
 where s^2 is the variance of an additive error of the minibatch gradient, per coordinate and independent over
 draws. Hence v_t = Var(w_t) = d (1 - a^2t) / (1 - a^2), and v_t -> d / (step_size p (1 - step_size p / 4)),
 where step_size p < 4. A non-diagonal Hessian gives the same distribution along its eigenvectors, since
-the noise and the localization are isotropic. A masked well has the Hessian of the selected block (``spectrum``).
+the noise and the localization are isotropic. A masked well has the Hessian of the selected block
+(``spectrum``).
 """
 
 from typing import Any
