@@ -3,7 +3,8 @@
 The rule (docs/calibration.md) reads *cells*: one seed, checkpoint and component each. A setting meets a
 criterion if ``min_share`` of its cells do (*stable* and *positive*: all cells), on each distribution
 separately and on all together. Among the settings that meet all required criteria, those that also meet the
-preferred ones come first. Among these, the smallest median relative standard error wins (arXiv 2402.02364, App. D.3.3).
+preferred ones come first. Among these, the smallest median relative standard error wins (arXiv 2402.02364,
+App. D.3.3).
 """
 
 from collections.abc import Callable, Mapping

@@ -114,7 +114,7 @@ def _largest_share(pattern: str, layer: int | None = None) -> Callable[[xr.Datas
 
 
 def _bracket_heads(layer: int | None = None) -> Callable[[xr.Dataset], float]:
-    """Return a function that counts bracket heads; NaN for layers narrower than the paper's."""
+    """Return a function that counts bracket heads; NaN with fewer than ``WIDE`` heads per layer."""
 
     def count(one: xr.Dataset) -> float:
         if int((one["layer"] == 0).sum()) < WIDE:

@@ -2,8 +2,8 @@
 
 Errors shared by two estimates cancel in their difference. Only a paired error takes this into account:
 
-- **Noise** is the same in chain c of a head at a step on every distribution, and at every step if the sampling
-  is ``seeded``. It is paired chain by chain.
+- **Noise** is the same in chain c of a head at a step on every distribution, and at every step if the
+  sampling is ``seeded``. It is paired chain by chain.
 - **A control** with independent pairs (``rllc.estimator.control_variate``) removes from every chain the
   variation that it shares with its gradient-off run. These reduced chains are compared where they exist
   (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It is
