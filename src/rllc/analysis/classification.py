@@ -41,8 +41,8 @@ def classification(
     the tokens. The interval does not include the choice of heads. ``_p`` does: the share of orders of the
     heads with a correlation at least as large. ``multigram_correlation`` (layer 1) and ``_both`` (both
     layers) pool the seeds, by ranks within each, and are the same number for every seed; NaN with fewer than
-    five heads. A number is NaN where a head that it needs is missing. ``<number>_gradient_off`` is the same number
-    from the gradient-off control instead of the refined LLC.
+    five heads. A number is NaN where a head that it needs is missing. ``<number>_gradient_off`` is the same
+    number from the gradient-off control instead of the refined LLC.
 
     Raises ValueError where the refined LLC is not known at a step or on a distribution.
     """

@@ -175,7 +175,7 @@ def _keeps(one: xr.Dataset) -> float:
 
 
 def _indices_right(one: xr.Dataset, kinds: np.ndarray) -> float:
-    """Return the share of indices that choose the number of types; NaN if that is no option or the only one."""
+    """Return the most indices, over scopes, that choose the number of types; NaN if it is not an option."""
     if "euclidean_kmeans" not in one["algorithm"].values or one.sizes["n_clusters"] < 2:
         return NAN
     table, counts = one["score_checkpoints"].sel(algorithm="euclidean_kmeans"), []

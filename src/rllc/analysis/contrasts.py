@@ -6,8 +6,8 @@ Errors shared by two estimates cancel in their difference. Only a paired error t
   sampling is ``seeded``. It is paired chain by chain.
 - **A control** with independent pairs (``rllc.estimator.control_variate``) removes from every chain the
   variation that it shares with its gradient-off run. These reduced chains are compared where they exist
-  (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It is
-  added as if independent between two estimates. On two distributions the normals are the same, so the error
+  (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It
+  is added as if independent between two estimates. On two distributions the normals are the same, so the error
   tends to be too large.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains share
   them, so an error from chains is **given these minibatches**, with or without pairing. The effect of other

@@ -140,7 +140,7 @@ def change(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
 
 
 def ratio_at(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
-    """Return the value at ``until`` over that at ``step``, each by ``value_at``; NaN where the latter is 0."""
+    """Return the value at ``until`` over that at ``step``, each by ``value_at``; NaN for a division by 0."""
     before = value_at(curve, step)
     return value_at(curve, until) / before.where(before != 0)
 
@@ -224,7 +224,7 @@ def relative_range(curve: xr.DataArray) -> xr.DataArray:
 
 
 def step_lead(curve: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 if ``other`` peaks twice as late."""
+    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 if ``other`` is twice as late."""
     return xr.ufuncs.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
 
 

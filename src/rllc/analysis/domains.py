@@ -124,7 +124,7 @@ def _numbers(
 
 
 def _science_fall(value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Sequence[int] | None) -> float:
-    """Return ``science_fall`` between the first checkpoints at or after the stage's ends; NaN before its end."""
+    """Return ``science_fall`` between the first checkpoints from the stage's ends on; NaN before its end."""
     if stage is None or not kinds.science or step[-1] < stage[1]:
         return NAN
     first, last = (value[np.searchsorted(step, end)] for end in stage)

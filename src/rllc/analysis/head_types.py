@@ -15,8 +15,8 @@ SCORES = {
     "induction": "prefix_matching",
 }
 THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
-# Prefix-matching score of any head at which induction begins, at any checkpoint; "early" ends there. Our value:
-# five times the score of random weights in contexts of 128 tokens (0.011).
+# Prefix-matching score of any head at which induction begins, at any checkpoint; "early" ends there. Our
+# value: five times the score of random weights in contexts of 128 tokens (0.011).
 INDUCTION_BEGINS = 0.05
 VARIABLES = {"head_type": ("type of the head by its attention scores at the last checkpoint", "1")}
 

@@ -11,7 +11,7 @@ from rllc.analysis.needs import needing
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")
-CLEAR = 2.0  # least distance of a turning point from both ends, in standard deviations of the scores at step 0
+CLEAR = 2.0  # least distance of a turning point from both ends, in sd of the scores at step 0
 # Numbers and their requirements, in words.
 NAMES = {
     "turnaround": "a multigram head in layer 0 and one in the last",
