@@ -7,8 +7,8 @@ Errors shared by two estimates cancel in their difference. Only a paired error t
 - **A control** with independent pairs (``rllc.estimator.control_variate``) removes from every chain the
   variation that it shares with its gradient-off run. These reduced chains are compared where they exist
   (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It
-  is added as if independent between two estimates. On two distributions the normals are the same, so the error
-  tends to be too large.
+  is added as if independent between two estimates. On two distributions the normals are the same, so the
+  error tends to be too large.
 - **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains share
   them, so an error from chains is **given these minibatches**, with or without pairing. The effect of other
   minibatches on the difference can only be estimated draw by draw, from traces (``batch_variance``).
@@ -245,8 +245,8 @@ def lead(
     """Return the lead of ``head`` over the highest of ``others``, at each index of the other dims.
 
     ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are skipped.
-    With ``chains``, the result of ``by_chain``, also ``lead_se``, ``degrees_of_freedom`` and ``half_width`` of
-    ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so noise can
+    With ``chains``, the result of ``by_chain``, also ``lead_se``, ``degrees_of_freedom`` and ``half_width``
+    of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so noise can
     only make the rival look high and the lead small.
     """
     rest = values.sel(head=list(others))

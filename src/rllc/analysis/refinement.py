@@ -109,7 +109,7 @@ def _octaves(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
 def _over(
     member: xr.DataArray, values: xr.DataArray, squares: xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the mean of the members' values, and its error from their squared errors; NaN without members."""
+    """Return the mean of the members' values, and its error from their squared errors; NaN if none."""
     count = member.sum("head")
     count = count.where(count > 0)
     mean = xr.where(member, values, 0.0).sum("head", skipna=False) / count

@@ -73,8 +73,8 @@ def meaning(
     without_drift  1 - centred/off
     walked_share   |on - centred| / |centred|
 
-    On a quadratic with one curvature, the exponent in n_beta is 1 - without_drift, so both agree: 1 and 0 for a
-    linear response, 0 and 1 for an LLC.
+    On a quadratic with one curvature, the exponent in n_beta is 1 - without_drift, so both agree: 1 and 0 for
+    a linear response, 0 and 1 for an LLC.
     """
     kind = xr.where(walked_share > WALKED, 2.0, xr.where(without_drift < min_shrinkage, 0.0, 1.0))
     return kind.where(without_drift.notnull() & walked_share.notnull()).rename("meaning")

@@ -78,8 +78,8 @@ def transfer(
     no index. Where the heads of a scope have one type, ``rand_types`` and ``p`` are NaN. A head with fewer
     than two measured checkpoints is in no cluster.
 
-    For claims, at the last step: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one number
-    for all seeds. They use shape-based clusters in other seeds, as many as the first seed has types in a
+    For claims, at the last step: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one
+    number for all seeds. They use shape-based clusters in other seeds, as many as the first seed has types in a
     scope. NaN with fewer than three seeds.
 
     Raises ValueError for one seed, seeds with different ranges of steps, or a missing distribution.
@@ -189,7 +189,7 @@ def _fitted(members: list[np.ndarray], algorithm: str, number: int, random_state
 
 
 def _labels(curves: np.ndarray, algorithm: str, number: int, random_state: int) -> np.ndarray:
-    """Return a seed's own clusters of heads, in the order of their first head; -1 for too few heads."""
+    """Return a seed's own clusters of heads, in the order of their first head; empty if impossible."""
     if len(curves) <= number:
         return np.empty(0, dtype=np.int32)
     labels = canonical(ALGORITHMS[algorithm](curves, number, random_state, STARTS))
