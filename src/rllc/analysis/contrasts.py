@@ -246,8 +246,8 @@ def lead(
 
     ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are skipped.
     With ``chains``, the result of ``by_chain``, also ``lead_se``, ``degrees_of_freedom`` and ``half_width``
-    of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so noise can
-    only make the rival look high and the lead small.
+    of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so noise
+    can only make the rival look high and the lead small.
     """
     rest = values.sel(head=list(others))
     if not rest.sizes["head"]:

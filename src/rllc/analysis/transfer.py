@@ -79,8 +79,8 @@ def transfer(
     than two measured checkpoints is in no cluster.
 
     For claims, at the last step: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one
-    number for all seeds. They use shape-based clusters in other seeds, as many as the first seed has types in a
-    scope. NaN with fewer than three seeds.
+    number for all seeds. They use shape-based clusters in other seeds, as many as the first seed has types in
+    a scope. NaN with fewer than three seeds.
 
     Raises ValueError for one seed, seeds with different ranges of steps, or a missing distribution.
     """
