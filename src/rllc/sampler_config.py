@@ -99,7 +99,7 @@ def _among(name: str, value: Any, known: Collection[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerConfig:
-    """How chains are sampled around a checkpoint, and which of their draws enter the estimate.
+    """The settings of chains around a checkpoint, and of the draws that enter the estimate.
 
     Each field is the argument of ``rllc.estimate`` with the same name, documented there. Raises ValueError
     with the expected range where a field is out of range.

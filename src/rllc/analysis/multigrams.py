@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 def by_scope(table: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
-    """``multigram_spearman`` (seed, step, scope) and its ``_low``, ``_high``, ``_p`` and ``_heads``."""
+    """Return ``multigram_spearman`` (seed, step, scope) and its ``_low``, ``_high``, ``_p``, ``_heads``."""
     correlations = [_correlations(table, scope, random) for scope in SCOPES]
     return xr.concat(correlations, "scope").assign_coords(scope=np.asarray(SCOPES, dtype=object))
 
