@@ -1,7 +1,7 @@
 """Refined local learning coefficients of the parts of a neural network, with errors, controls and warnings.
 
-The public names are below; each is imported when it is first used. The workflow lies in ``rllc.study``,
-``rllc.run``, ``rllc.job`` and ``rllc.store``, which need ``pip install rllc[workflow]``.
+The public names are listed below. Each is imported on first use. The workflow is in ``rllc.study``,
+``rllc.run``, ``rllc.job`` and ``rllc.store``. These need ``pip install rllc[workflow]``.
 """
 
 from importlib import import_module

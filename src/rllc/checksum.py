@@ -1,8 +1,8 @@
-"""The seal of a dataset: the SHA-256 of its bytes, at the end of the file.
+"""The seal of a dataset: the SHA-256 of its bytes, appended to the file.
 
-HDF5 reads a file as far as its own account of its size goes, so everything opens a sealed netCDF-4 file as it
-opens any other. Every byte is under the seal: numbers, labels and attributes. The checksums of the format
-(fletcher32) would leave out text, scalars and attributes.
+HDF5 ignores bytes beyond the size recorded in its header, so every reader opens a sealed netCDF-4 file like
+any other. The seal covers every byte: numbers, labels and attributes. The format's own checksums (fletcher32)
+would leave out text, scalars and attributes.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ def seal(path: Path) -> None:
 
 
 def unsealed(path: Path) -> str | None:
-    """What is wrong with a file by its seal; None where its bytes are those that were sealed."""
+    """Return what the seal says is wrong with a file; None where its bytes are intact."""
     content = memoryview(path.read_bytes())
     body, digest, mark = content[:-LENGTH], content[-LENGTH : -len(MARK)], content[-len(MARK) :]
     if mark != MARK:

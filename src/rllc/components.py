@@ -6,7 +6,8 @@
     layer:1      everything of layer 1
     embedding    the embedding
 
-What they are of a family's weights, its ``masks`` say (``rllc.models.components``). No torch.
+The ``masks`` of a model family translate a label into coordinates (``rllc.models.components``). This module
+does not import torch.
 """
 
 import re
@@ -19,7 +20,7 @@ LAYER = re.compile(rf"layer:({NUMBER})")
 
 
 class Component(NamedTuple):
-    """What a label names: a set of heads, one layer, or (both empty) everything or the embedding."""
+    """A parsed label: a set of heads, one layer, or (both empty) all weights or the embedding."""
 
     label: str
     heads: tuple[tuple[int, int], ...] = ()
@@ -27,7 +28,7 @@ class Component(NamedTuple):
 
 
 def parse(component: str) -> Component:
-    """Read a label. Raises ValueError where it is no component, or not in its canonical form."""
+    """Parse a label. Raises ValueError for an unknown component or a non-canonical label."""
     if component in ("full", "embedding"):
         return Component(component)
     if layer := LAYER.fullmatch(component):
@@ -43,7 +44,7 @@ def parse(component: str) -> Component:
 
 
 def kind(component: str) -> str:
-    """``"full"``, ``"heads"`` (exactly one head) or ``"other"``: which jobs and datasets it belongs to."""
+    """Return ``"full"``, ``"heads"`` (exactly one head) or ``"other"``: the kind of its jobs and datasets."""
     parsed = parse(component)
     if parsed.label == "full":
         return "full"
@@ -51,7 +52,7 @@ def kind(component: str) -> str:
 
 
 def check(component: str, *, n_layers: int, n_heads: int) -> Component:
-    """``parse``, and ValueError where the model lacks such a layer or head."""
+    """Parse a label as ``parse`` does. Raises ValueError where the model lacks the layer or head."""
     parsed = parse(component)
     layers = [parsed.layer] if parsed.layer is not None else [layer for layer, _ in parsed.heads]
     if any(layer >= n_layers for layer in layers) or any(head >= n_heads for _, head in parsed.heads):

@@ -1,4 +1,4 @@
-"""Memory that tensors have left stays with the process, for the next ones."""
+"""Keep the memory of freed tensors in the process, for the next tensors."""
 
 import ctypes
 import platform
@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# From <malloc.h>: above so many bytes free memory is given back, and a tensor is mapped alone.
+# Parameters of mallopt, from <malloc.h>: glibc returns free memory above the first threshold to the system,
+# and maps each allocation above the second separately.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 ALL = 2**31 - 1
-# Where results of one batch after the other are kept: each splits the memory that a large tensor left, so the
-# next one of that size takes new memory. Larger tensors are mapped alone: 80 batches took 25 GB, and now 2.5.
+# For loops that keep a result per batch. Each result splits the memory that a large tensor left, so the next
+# tensor of that size takes new memory. Mapping larger tensors separately cut 80 batches from 25 GB to 2.5 GB.
 SMALLER = 2**26
-USUAL = {M_TRIM_THRESHOLD: 2**26, M_MMAP_THRESHOLD: 2**25}  # to which glibc raises them by itself, at most
+USUAL = {M_TRIM_THRESHOLD: 2**26, M_MMAP_THRESHOLD: 2**25}  # the highest values glibc sets itself
 
 _lock = threading.Lock()
 _active: list[int] = []
@@ -20,13 +21,13 @@ _active: list[int] = []
 
 @contextmanager
 def freed_memory_kept(largest: int = ALL) -> Iterator[None]:
-    """Context manager: keep the memory of freed tensors for the next ones, where the C library is glibc.
+    """Context manager: keep the memory of freed tensors for the next tensors (glibc only).
 
-    By its defaults, glibc gives back what the tensors of a step leave and asks for it again in the next step,
-    and the kernel clears every page anew. No result depends on it. The setting holds for all threads, and
-    until the last of them leaves its block. Memory that is free then is given back as tensors are freed.
+    By default, glibc returns the memory of a step's tensors to the system and requests it again in the next
+    step. The kernel then clears every page again. Results do not depend on this setting. It holds for all
+    threads, until the last thread leaves its block. After that, free memory is returned as tensors are freed.
 
-    largest  bytes of the largest tensor whose memory is kept; of nested blocks the largest counts
+    largest  bytes of the largest tensor whose memory is kept; nested blocks use their maximum
     """
     with _lock:
         _active.append(largest)

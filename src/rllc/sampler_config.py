@@ -1,4 +1,4 @@
-"""How chains are sampled and read: what config, scripts and estimators hand on as one object."""
+"""The sampler settings that the config, scripts and estimators pass on as one object."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -6,21 +6,22 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
 DIVERGENCE_FACTOR = 5.0
-LEAST_CHAINS = 4  # of an estimate with pairs: from fewer others a coefficient is mostly noise
+LEAST_CHAINS = 4  # of an estimate with pairs: a coefficient fitted on fewer other chains is mostly noise
 BASELINES = ("paired", "init")
 
 
 class Number(NamedTuple):
-    """What a number has to be: in words, as a condition, and whether without a fraction."""
+    """A requirement on a number: its description, its condition, and whether it must be an integer."""
 
     expected: str
     holds: Callable[[float], bool]
     whole: bool = False
 
     def of(self, name: str, value: Any) -> float | int:
-        """``value`` as a plain number: of Python, or of an array or tensor without axes.
+        """Return ``value``, a Python number or an array or tensor without axes, as a plain number.
 
-        Raises ValueError, naming it, where it is no such number: truth, text and complex numbers are none.
+        Raises ValueError with ``name`` where the value does not meet the requirement. Booleans, text and
+        complex numbers do not.
         """
         plain = value.item() if getattr(value, "shape", None) == () else value
         known = isinstance(plain, int | float) and not isinstance(plain, bool)
@@ -56,12 +57,12 @@ CONSTANTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SgldOptions:
-    """Constants of plain SGLD beside the step: it has none."""
+    """Constants of plain SGLD besides the step size: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RmspropOptions:
-    """Constants of preconditioned SGLD beside the step.
+    """Constants of preconditioned SGLD besides the step size.
 
     decay       weight of the past in the mean of squared gradients; the paper's 0.99 remembers them for about
                 100 moves
@@ -78,7 +79,7 @@ SAMPLERS: dict[str, type[Options]] = {"sgld": SgldOptions, "rmsprop": RmspropOpt
 
 
 def truth(name: str, value: Any) -> bool:
-    """``value`` as True or False. Raises ValueError, naming it, where it is neither."""
+    """Return ``value`` as True or False. Raises ValueError with ``name`` where it is neither."""
     plain = value.item() if getattr(value, "shape", None) == () else value
     if not isinstance(plain, bool):
         raise ValueError(f"{name} is {shown(value)}: expected True or False")
@@ -86,7 +87,7 @@ def truth(name: str, value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: one line, cut short."""
+    """Return a value as text for a message: one line of at most 60 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -98,10 +99,10 @@ def _among(name: str, value: Any, known: Collection[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerConfig:
-    """How chains are sampled around a checkpoint, and which of their draws enter the estimate.
+    """The settings of chains around a checkpoint, and of the draws that enter the estimate.
 
-    Each field is the argument of that name of ``rllc.estimate``, which says what it is. Raises ValueError,
-    saying what was expected, where one is out of range.
+    Each field is the argument of ``rllc.estimate`` with the same name, documented there. Raises ValueError
+    with the expected range where a field is out of range.
 
     >>> config = SamplerConfig(n_beta=30, localization=200, step_size=1e-3, chains=4, draws=200, burn_in=50)
     >>> config.moves, config.sampler
@@ -129,7 +130,7 @@ class SamplerConfig:
 
     @classmethod
     def of(cls, section: Mapping[str, Any], **changes: Any) -> Self:
-        """The setting that a section of plain data holds among other things, with ``changes``."""
+        """Return the settings found in a section of plain data, with ``changes``. Other keys are ignored."""
         own = {each.name for each in fields(cls)}
         return cls(**{name: value for name, value in section.items() if name in own} | changes)
 
@@ -145,16 +146,16 @@ class SamplerConfig:
             leaves = f"burn_in {self.burn_in} leaves none of the {self.draws} draws"
             raise ValueError(f"{leaves}: expected 0 to {self.draws - 1}")
         if self.centred and not (self.gradient and self.sampler == "sgld"):
-            raise ValueError("centred is the gradient less that at w*: expected gradient=True, sampler sgld")
+            raise ValueError("centred subtracts the gradient at w*: expected gradient=True and sampler sgld")
         if self.pairs and (self.centred or not self.gradient or self.sampler != "sgld"):
             raise ValueError(
-                f"pairs {self.pairs} stand for an estimate's control, whose law is known for sgld alone: "
-                "expected gradient=True, centred=False, sampler sgld, or pairs=0"
+                f"pairs {self.pairs} need the distribution of the control, which is known for sgld alone: "
+                "expected gradient=True, centred=False and sampler sgld; or set pairs=0"
             )
         if self.pairs and self.chains < LEAST_CHAINS:
             raise ValueError(
-                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more: "
-                "the coefficient of the control is fitted for each on the others; or pairs=0"
+                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more "
+                "(each chain's control coefficient is fitted on the other chains); or set pairs=0"
             )
 
     def _own_options(self) -> dict[str, float]:
@@ -171,15 +172,15 @@ class SamplerConfig:
 
     @property
     def options(self) -> Options:
-        """Constants of the sampler: what is given, and the defaults of the rest."""
+        """The constants of the sampler: the given values, and defaults for the rest."""
         return SAMPLERS[self.sampler](**self.sampler_options)
 
     @property
     def moves(self) -> int:
-        """Moves of a chain from the first draw to the last."""
+        """The number of moves of a chain from the first draw to the last."""
         return (self.draws - 1) * self.thinning
 
     def facts(self) -> dict[str, float | int | str]:
-        """All of it as a dataset records it: the sampler's constants among the rest, truth as 0 or 1."""
+        """Return all settings as a dataset records them: with the sampler's constants, booleans as 0 or 1."""
         plain = {name: value for name, value in asdict(self).items() if name != "sampler_options"}
         return {**plain, "gradient": int(self.gradient), "centred": int(self.centred), **asdict(self.options)}

@@ -1,7 +1,7 @@
-"""Independent random streams, named rather than numbered.
+"""Independent random streams, identified by names rather than numbers.
 
-A stream is identified by what it is for, never by the order in which streams are made, so adding a
-seed, a head or a checkpoint changes no other stream. Nothing here touches a global generator.
+A stream's name states its purpose, never the order in which streams are made. So adding a seed, a head or a
+checkpoint changes no other stream. Nothing here uses a global generator.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def derive(*parts: int | float | str) -> int:
-    """A 63-bit seed for the stream named by ``parts``: SHA-256 of their canonical text.
+    """Return a 63-bit seed for the stream named by ``parts``: SHA-256 of their canonical text.
 
     ``derive(0, "sgld", 1500)`` and ``derive(0, "sgld", "1500")`` differ; the result is the same on
     every machine and in every Python.
@@ -20,5 +20,5 @@ def derive(*parts: int | float | str) -> int:
 
 
 def generator(*parts: int | float | str) -> np.random.Generator:
-    """NumPy generator for the stream named by ``parts``."""
+    """Return the NumPy generator of the stream named by ``parts``."""
     return np.random.default_rng(derive(*parts))

@@ -1,3 +1,3 @@
-"""Units that have a name, where nothing heavy is imported."""
+"""Named units, in a module without heavy imports."""
 
 NATS = "nats/token"

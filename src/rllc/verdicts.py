@@ -1,8 +1,8 @@
-"""The quality flags of an estimate: what each is called, and which make it not reliable.
+"""The quality flags of an estimate: their names, and which flags make it unreliable.
 
-A fault says that the number is not reliable as an average over the localised posterior. A caution says
-what a reliable number is. An estimate is reliable where it has no fault, whatever its cautions. How each is
-decided stands in ``estimator/diagnostics/verdict.py``.
+A fault means that the number is not a reliable average over the localized posterior. A caution qualifies the
+meaning of a reliable number. An estimate is reliable where it has no fault, whatever its cautions.
+``estimator/diagnostics/verdict.py`` decides each flag.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import xarray as xr
 
 
 class Reason(NamedTuple):
-    """One bit of ``verdict``: its name in ``flag_meanings``, its mask, and what it says."""
+    """One bit of ``verdict``: its name in ``flag_meanings``, its mask, fault or caution, and its meaning."""
 
     name: str
     mask: int
@@ -20,7 +20,7 @@ class Reason(NamedTuple):
     text: str
 
 
-# A bit keeps its meaning for good: a new reason takes the next one, and no bit is used again.
+# A bit keeps its meaning forever: a new reason takes the next bit, and no bit is reused.
 REASONS = (
     Reason("chain_failed", 1, True, "a chain is not ok: the mean is over those that stayed near"),
     Reason("all_chains_failed", 2, True, "no chain is ok: there is no estimate"),
@@ -45,7 +45,7 @@ MISSING = MASKS["missing"]
 
 
 def verdict_attributes() -> dict[str, object]:
-    """CF flag attributes of a ``verdict`` variable (int16; every bit is a quality flag)."""
+    """Return the CF flag attributes of a ``verdict`` variable (int16; every bit is a quality flag)."""
     return {
         "long_name": "quality flags of the estimate, one bit each; reliable without a fault",
         "units": "1",
@@ -64,7 +64,7 @@ def reasons(value: int) -> list[str]:
     >>> reasons(0)
     []
 
-    Raises ValueError where the value is no integer or has a bit that no reason has.
+    Raises ValueError where the value is not an integer or has a bit without a reason.
     """
     bits = int(value)
     if bits != value or bits < 0 or bits & ~(FAULTS | CAUTIONS):
@@ -74,18 +74,18 @@ def reasons(value: int) -> list[str]:
 
 
 def reliable(dataset: xr.Dataset) -> xr.DataArray:
-    """Return where estimates are reliable: where ``verdict`` holds no fault, in its dims.
+    """Return a boolean array in the dims of ``verdict``: True where ``verdict`` has no fault.
 
     >>> table = xr.Dataset({"verdict": ("head", [0, 256, 4])}, {"head": ["0:0", "0:1", "1:0"]})
     >>> reliable(table).values.tolist()
     [True, True, False]
 
-    Raises ValueError where the dataset has no ``verdict``, or one that is no longer an integer.
+    Raises ValueError where the dataset has no ``verdict``, or its dtype is not an integer.
     """
     if "verdict" not in dataset:
         raise ValueError(
             f"the dataset has no 'verdict': expected it among {', '.join(map(str, dataset.data_vars))}; "
-            "measure anew, or treat every cell as unjudged"
+            "run the measure again, or treat every cell as unjudged"
         )
     verdict = dataset["verdict"]
     if verdict.dtype.kind not in "iu":

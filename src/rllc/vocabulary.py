@@ -1,7 +1,7 @@
-"""Names shared by every dataset: head labels and the labelling of variables.
+"""Names shared by every dataset: head labels, and long names and units of variables.
 
-Dims everywhere: ``seed, step, head, component, distribution, chain, draw, position``. The long name
-and unit of a variable stand beside the code that computes it, in that module's ``VARIABLES`` table.
+Dims everywhere: ``seed, step, head, component, distribution, chain, draw, position``. The module
+that computes a variable has its long name and unit in its ``VARIABLES`` table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ STATUS = ("ok", "nonfinite", "diverged", "missing")
 
 
 def head_label(layer: int, head: int) -> str:
-    """The name of a head, ``"layer:head"``, both counted from 0."""
+    """Return the label of a head, ``"layer:head"``, both counted from 0."""
     return f"{layer}:{head}"
 
 
 def layer_of(head: str) -> int:
-    """Return the layer of a head: of "1:6" 1."""
+    """Return the layer of a head label: 1 for "1:6"."""
     return int(head.partition(":")[0])
 
 
 def head_labels(n_layers: int, n_heads: int) -> list[str]:
-    """All heads of a model, layer by layer."""
+    """Return the labels of all heads of a model, layer by layer."""
     return [head_label(layer, head) for layer in range(n_layers) for head in range(n_heads)]
 
 
 def head_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
-    """Coordinates of the dim ``head``: its label, its layer and its index within the layer."""
+    """Return the coordinates of the dim ``head``: label, layer, and index within the layer."""
     layers, indices = zip(*(map(int, label.split(":")) for label in labels), strict=True)
     return {
         "head": ("head", np.asarray(labels, dtype=object)),
@@ -44,18 +44,18 @@ def describe(dataset: xr.Dataset, variables: Mapping[str, tuple[str, str]]) -> x
     """Give each variable found in ``dataset`` its ``(long_name, units)`` from ``variables``."""
     for name, (long_name, units) in variables.items():
         if name in dataset:
-            dataset[name].attrs.pop("comment", None)  # of what it was made of
+            dataset[name].attrs.pop("comment", None)  # inherited from the data it was computed from
             dataset[name].attrs.update(long_name=long_name, units=units)
     return dataset
 
 
 def in_full(attributes: Mapping[str, Any], name: str) -> str:
-    """What a variable is: its ``comment`` where the long name had to be short; ``name`` where it has none."""
+    """Return the full description of a variable: its ``comment``, else its long name, else ``name``."""
     return str(attributes.get("comment") or attributes.get("long_name") or name)
 
 
 def status_attributes() -> dict[str, object]:
-    """CF flag attributes of a ``status`` variable (int8; one value per chain)."""
+    """Return the CF flag attributes of a ``status`` variable (int8; one value per chain)."""
     return {
         "long_name": "what became of the chain",
         "flag_values": np.arange(len(STATUS), dtype=np.int8),

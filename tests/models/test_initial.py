@@ -81,5 +81,5 @@ def test_sinusoidal_positions():
 def test_refusals():
     with pytest.raises(ValueError, match='unknown position_init \'sine\': expected "normal" or "sinusoidal"'):
         initial_weights(MODEL, seed=0, position_init="sine")
-    with pytest.raises(ValueError, match="even d_model, not 7"):
+    with pytest.raises(ValueError, match="d_model is 7"):
         sinusoidal_positions(4, 7)

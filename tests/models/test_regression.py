@@ -141,5 +141,5 @@ def test_the_initial_law_is_torchs():
 
 def test_it_has_no_component_but_the_whole():
     assert model(**PAPER).masks("full") is None
-    with pytest.raises(ValueError, match="'1:0' is not `full`"):
+    with pytest.raises(ValueError, match="unknown component '1:0'"):
         model(**PAPER).masks("1:0")

@@ -32,7 +32,7 @@ def test_a_mask_is_of_a_weight_and_fits_it():
     fits = {"b": torch.ones(4, dtype=torch.bool)}
     check_masks(fits, weights, "1:0")
     for name, mask, message in (
-        ("c", fits["b"], "component '1:0' has a mask for 'c', which is no weight: expected one of a, b"),
+        ("c", fits["b"], "component '1:0' has a mask for the unknown weight 'c': expected one of a, b"),
         ("b", torch.ones(4), "the mask of 'b' is torch.float32, expected torch.bool"),
         ("a", fits["b"], r"the mask of 'a' has shape \[4\], the weight \[2, 3\]"),
     ):

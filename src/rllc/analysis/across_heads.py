@@ -1,6 +1,6 @@
 """Measure how well values of heads separate their types: numbers over the last axis, for claims.
 
-A function gets values [..., head], the types of these heads and their layers, and gives values [...].
+A function takes values [..., head], the types of these heads and their layers, and returns values [...].
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ NAN = float("nan")
 
 
 def separation(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """How much of the spread within layers is between types: eta squared, 0 to 1.
+    """Return the share of the spread within layers that is between types: eta squared, 0 to 1.
 
-    1 - sum (x - mean of its type in its layer)^2 / sum (x - mean of its layer)^2. Without any relation the
+    1 - sum (x - mean of its type in its layer)^2 / sum (x - mean of its layer)^2. For unrelated types the
     expected value is (groups - layers) / (heads - layers), not 0. NaN where no type has two heads in a
     layer, or no layer has two types.
     """
@@ -34,10 +34,11 @@ def separation(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.
 
 
 def silhouette(values: np.ndarray, types: np.ndarray, layers: np.ndarray) -> np.ndarray:
-    """Mean over heads of (b - a) / max(a, b), by types: -1 to 1.
+    """Return the silhouette by types, the mean over heads of (b - a) / max(a, b): -1 to 1.
 
-    a is the mean distance to the others of its type, b the least mean distance to the heads of another; 0
-    for a head that is alone in its type. NaN with fewer than two types, or none with two heads.
+    a is the mean distance to the other heads of the same type, b the smallest mean distance to the heads of
+    another type. A head alone in its type counts 0. NaN with fewer than two types, or if no type has two
+    heads.
     """
     kinds, sizes = np.unique(types, return_counts=True)
     if len(kinds) < 2 or sizes.max(initial=0) < 2:

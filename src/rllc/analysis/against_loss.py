@@ -1,18 +1,18 @@
-"""Whether an LLC curve says more than the loss curve."""
+"""Test whether an LLC curve contains more information than the loss curve."""
 
 import numpy as np
 import xarray as xr
 
-FIRST = 0.01  # share of training from which on the LLC is compared with the loss
+FIRST = 0.01  # share of training after which the LLC is compared with the loss
 
 
 def against_loss(llc: xr.DataArray, loss: xr.DataArray, *, n_beta: float) -> xr.Dataset:
-    """Whether an LLC curve (step) is a loss curve turned over.
+    """Return variables that show whether an LLC curve (step) is only the inverted loss curve.
 
-    Chains that leave the checkpoint for one and the same loss c have the estimate n_beta (c - loss), which
-    falls where the loss rises and says nothing else. ``sampled_loss`` = loss + llc / n_beta is what they came
-    to, its median over the checkpoints from 1 % of training on is c, and ``llc_loss_correlation`` is over the
-    same; NaN with fewer than 3.
+    If chains end at the same loss c from every checkpoint, the estimate is n_beta (c - loss). It then falls
+    where the loss rises and has no other information. ``sampled_loss`` = loss + llc / n_beta is the loss that
+    the chains reach. c is its median over the checkpoints from 1 % of training on. ``llc_loss_correlation``
+    uses the same checkpoints. NaN with fewer than 3.
     """
     sampled = loss + llc / n_beta
     late = (llc["step"] >= FIRST * llc["step"].max()) & np.isfinite(llc) & np.isfinite(loss)

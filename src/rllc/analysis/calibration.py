@@ -1,9 +1,9 @@
-"""What a sweep of sampling settings says: where an estimate is more than a curvature, and what to use.
+"""Evaluate a sweep of sampling settings: where an estimate is more than a curvature, and which to use.
 
-The rule (docs/calibration.md) reads *cells*: one seed, checkpoint and component each. A criterion holds for a
-setting where it holds in ``min_share`` of its cells (*stable* and *positive* in all), on each distribution by
-itself and on all together. Among the settings that pass all that is required, those with the preferred
-criteria come first, and of these the one with the smallest median relative standard error (arXiv 2402.02364,
+The rule (docs/calibration.md) reads *cells*: one seed, checkpoint and component each. A setting meets a
+criterion if ``min_share`` of its cells do (*stable* and *positive*: all cells), on each distribution
+separately and on all together. Among the settings that meet all required criteria, those that also meet the
+preferred ones come first. Among these, the smallest median relative standard error wins (arXiv 2402.02364,
 App. D.3.3).
 """
 
@@ -25,7 +25,7 @@ MEDIANS = (
     "exponent", "walked_share",
 )  # fmt: skip
 UNRELAXED = MASKS["not_relaxed"] | MASKS["still_walking"]
-COMPARABLE = 0.05  # acceptance of a constant loss from which on there is something to compare with
+COMPARABLE = 0.05  # least acceptance under a constant loss for a comparison
 ALL = "all distributions"
 OK, MISSING = STATUS.index("ok"), STATUS.index("missing")
 VARIABLES = OF_ESTIMATES | {
@@ -40,9 +40,9 @@ VARIABLES = OF_ESTIMATES | {
 
 
 def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
-    """Whether each criterion holds in each cell: float, dim ``criterion`` first, NaN where not sampled.
+    """Return whether each criterion holds in each cell: float, dim ``criterion`` first, NaN if not sampled.
 
-    A quantity that is NaN in a cell that was sampled (a failed chain, no equilibrium) fails its criterion.
+    A quantity that is NaN in a sampled cell (a failed chain, no equilibrium) fails its criterion.
     """
     limit = limits(thresholds)
     q, status = quantities(calibration), calibration["status"]
@@ -67,7 +67,7 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
 
 
 def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
-    """Components by kind, where there are any: ``heads`` (labels L:H) and ``full``."""
+    """Return the components of each kind present: ``heads`` (labels L:H) and ``full``."""
     labels = [str(label) for label in calibration["component"].values]
     heads, full = [label for label in labels if ":" in label], [label for label in labels if label == "full"]
     return {kind: names for kind, names in (("heads", heads), ("full", full)) if names}
@@ -80,7 +80,7 @@ def recommendation(
     known: Mapping[str, Any],
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """Every criterion at every setting of ``calibration``, the choice, and where the known settings stand.
+    """Return all criteria at all settings of ``calibration``, the choice, and the values at known settings.
 
     known  kind of component -> setting -> its step_size, n_beta and localization
     """
@@ -100,9 +100,9 @@ def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     thresholds   any of ``rllc.analysis.rule.THRESHOLDS``
 
     Returns ``VARIABLES`` per (kind, distribution), NaN without recommendation: medians over cells at the
-    setting that is recommended, ``outcome`` (a flag; curvature: the localization dominates), ``excluded_by``
-    (the required criterion that fails at most settings), ``said`` (one sentence); ``share`` and ``passes``
-    per setting, too. The last ``distribution`` is "all distributions" where there are several.
+    recommended setting, ``outcome`` (a flag; curvature: the localization dominates), ``excluded_by`` (the
+    required criterion that fails at most settings), ``said`` (one sentence); also ``share`` and ``passes``
+    per setting. With several distributions, the last ``distribution`` is "all distributions".
     """
     limit = limits(thresholds)
     holds, terms = criteria(calibration, **limit), quantities(calibration)
@@ -119,13 +119,13 @@ def recommend(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
 def at_settings(
     calibration: xr.Dataset, settings: Mapping[str, Mapping[str, Mapping[str, float]]], **thresholds: float
 ) -> xr.Dataset:
-    """What the sweep says of settings that are in use: criteria and medians over cells.
+    """Return criteria and medians over cells of the sweep at settings in use.
 
     settings  kind of component -> name -> n_beta, localization, step_size
 
     Returns ``setting_`` and each axis of the grid (kind, setting; NaN where a kind has no such setting), and
-    where the setting is a point of the grid (else NaN, -1) ``setting_`` and each of ``MEDIANS``, ``llc``
-    (kind, distribution, setting) and ``passes`` (.., criterion).
+    for settings on the grid (else NaN, -1) ``setting_`` and each of ``MEDIANS``, ``llc`` (kind, distribution,
+    setting) and ``passes`` (.., criterion).
     """
     limit = limits(thresholds)
     holds = criteria(calibration, **limit)
@@ -145,7 +145,7 @@ def at_settings(
 
 
 def _at_point(table: xr.Dataset, point: Mapping[str, float]) -> xr.Dataset:
-    """The grid at one setting, and that; NaN, and -1 in ``passes``, where that is no point of it."""
+    """Return the grid at one setting, with the setting; NaN, and -1 in ``passes``, off the grid."""
     known = point and all(np.isclose(table[axis].values, point[axis]).any() for axis in GRID)
     here = (
         table.sel(point, method="nearest", drop=True)
@@ -159,7 +159,7 @@ def _at_point(table: xr.Dataset, point: Mapping[str, float]) -> xr.Dataset:
 def _by_group(
     calibration: xr.Dataset, result: Callable[[str, Mapping[str, list[str]]], xr.Dataset]
 ) -> xr.Dataset:
-    """``result(kind, its components and distributions)`` on every distribution and on all, if several."""
+    """Return ``result(kind, cells)`` for every kind, on each distribution and, if several, on all."""
     names = [str(name) for name in calibration["distribution"].values]
     groups = {name: [name] for name in names} | ({ALL: names} if len(names) > 1 else {})
     along = xr.DataArray(list(groups), dims="distribution", name="distribution")
@@ -174,7 +174,7 @@ def _by_group(
 
 
 def _passes(holds: xr.DataArray, limit: Mapping[str, float]) -> xr.DataArray:
-    """Whether each criterion holds for each setting: 1 yes, 0 no, -1 not sampled."""
+    """Return whether each criterion holds for each setting: 1 yes, 0 no, -1 not sampled."""
     share = holds.mean(CELLS)
     least = xr.where(holds["criterion"].isin(EVERYWHERE), 1.0, limit["min_share"])
     sampled = share.notnull().all("criterion")
@@ -182,7 +182,7 @@ def _passes(holds: xr.DataArray, limit: Mapping[str, float]) -> xr.DataArray:
 
 
 def _choose(holds: xr.DataArray, terms: xr.Dataset, limit: Mapping[str, float]) -> xr.Dataset:
-    """The rule on the cells of one kind of component."""
+    """Apply the rule to the cells of one kind of component."""
     passes, middle = _passes(holds, limit), terms.median(CELLS)
     required = passes.sel(criterion=list(REQUIRED))
     good, failures = (required == 1).all("criterion"), (required == 0).sum(GRID)
@@ -214,7 +214,7 @@ def _choose(holds: xr.DataArray, terms: xr.Dataset, limit: Mapping[str, float]) 
 
 
 def _first(good: xr.DataArray, rank: xr.DataArray, error: xr.DataArray) -> dict[str, float] | None:
-    """The setting that the rule comes to, None where none is good."""
+    """Return the setting that the rule selects; None where no setting is good."""
     table = xr.Dataset({"good": good, "rank": rank, "error": error}).to_dataframe().reset_index()
     columns = ["rank", "error", *GRID]
     table = table.loc[table["good"]].sort_values(columns, ascending=[False, True, True, False, False])
@@ -237,16 +237,16 @@ def _sentence(row: Mapping[str, Any], outcome: str, small: bool) -> str:
 
 
 def best_step(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
-    """The step size at which a pair (localization, n_beta) has in the regime map; NaN where none.
+    """Return the step size of each pair (localization, n_beta) in the regime map; NaN where none.
 
-    Of the step sizes at which no chain failed, the one with the largest share of cells that are equilibrated
-    and have small steps, ties to the largest step size. Dims (localization, n_beta).
+    Among the step sizes without failed chains, it is the one with the largest share of cells that are
+    equilibrated and have small steps; ties go to the largest step size. Dims (localization, n_beta).
     """
     holds = criteria(calibration, **thresholds)
     sound = holds.sel(criterion=["equilibrated", "small_steps"]).min("criterion", skipna=False).mean(CELLS)
     usable = sound.where(holds.sel(criterion="stable", drop=True).mean(CELLS) == 1)
     steps = calibration["step_size"]
-    # Ties to the largest: a preference far below any difference of shares.
+    # Ties go to the largest: the added preference is far below any difference of shares.
     order = usable + 1e-9 * xr.DataArray(np.arange(steps.size), dims="step_size", coords={"step_size": steps})
     known = order.notnull().any("step_size")
     at = order.fillna(-1.0).argmax("step_size")
@@ -254,12 +254,12 @@ def best_step(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
 
 
 def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
-    """Medians over cells of shrinkage, curvature ratio and signed drift ratio per (localization, n_beta).
+    """Return medians over cells of shrinkage, curvature ratio and drift ratio per (localization, n_beta).
 
-    At the step size of ``best_step`` (over all cells given: choose the components and the distribution
-    first). ``drift_term`` is llc_walked / |llc|, so that its sign says which way; ``meaning`` is that of the
-    medians (``rllc.analysis.regime.MEANINGS``); ``trusted`` is 1 where all required criteria of the rule hold
-    there, else 0.
+    They are at the step size of ``best_step``, over all given cells, so select components and distribution
+    before. ``drift_term`` is llc_walked / |llc|, and its sign gives the direction. ``meaning`` is that of the
+    medians (``rllc.analysis.regime.MEANINGS``). ``trusted`` is 1 where all required criteria of the rule
+    hold, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)

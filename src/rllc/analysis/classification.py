@@ -1,7 +1,7 @@
 """Heads by their tokens in context: classes, multigrams against the refined LLC, and numbers for claims.
 
-A number per seed and step, over heads that types by attention scores and tokens in context choose
-(arXiv 2410.02984, Sections 4.1 and 4.2, App. B). Heads are labelled within a seed only.
+Each number is per seed and step, over heads selected by attention scores and tokens in context
+(arXiv 2410.02984, Sections 4.1 and 4.2, App. B). Head labels are comparable only within a seed.
 """
 
 from collections.abc import Callable
@@ -22,26 +22,27 @@ from rllc.analysis.tokens import (
 )
 from rllc.vocabulary import layer_of
 
-WIDE = 8  # heads of a layer from which on the paper's numbers of heads make sense
+WIDE = 8  # least heads of a layer for the paper's numbers of heads to make sense
 NAN = float("nan")
 
 
 def classification(
     datasets: dict[str, xr.Dataset], *, random_seed: int, distribution: str, code_distribution: str | None
 ) -> xr.Dataset:
-    """The classes of heads (seed, step, head), and numbers (seed, step) for claims.
+    """Return the classes of heads (seed, step, head), and numbers (seed, step) for claims.
 
-    datasets      ``tokens``, ``heads`` (``head_type``) and ``rllc``, which has all steps of ``tokens``
-    distribution  of the refined LLC; ``code_distribution``: of code, None where there is none
+    datasets           ``tokens``, ``heads`` (``head_type``) and ``rllc``, which has all steps of ``tokens``
+    distribution       the distribution of the refined LLC
+    code_distribution  the distribution of code; None without one
 
     ``multigram_spearman`` (seed, step, scope) is Spearman's correlation of the refined LLC of multigram heads
-    with their count of multigrams; ``_low`` and ``_high`` are a 95 % interval for the errors of both, refined
-    LLCs drawn anew with their standard errors and counts with the deviations of random
-    halves of the tokens. It holds no error of which heads there are; that is ``_p``, the share of orders of
-    the heads with a correlation at least as large. ``multigram_correlation`` and ``_both`` pool the seeds, by
-    ranks within each, and are the same number for every seed: of layer 1 and of both layers, NaN with fewer
-    than five heads. Where a number needs a head that there is not, it is NaN. ``<number>_gradient_off`` is
-    what numbers of refined LLCs are of their control without the loss gradient.
+    with their count of multigrams. ``_low`` and ``_high`` bound a 95 % interval for the errors of both:
+    refined LLCs are redrawn with their standard errors, and counts with the deviations of random halves of
+    the tokens. The interval does not include the choice of heads. ``_p`` does: the share of orders of the
+    heads with a correlation at least as large. ``multigram_correlation`` (layer 1) and ``_both`` (both
+    layers) pool the seeds, by ranks within each, and are the same number for every seed; NaN with fewer than
+    five heads. A number is NaN where a head that it needs is missing. ``<number>_gradient_off`` is the same
+    number from the gradient-off control instead of the refined LLC.
 
     Raises ValueError where the refined LLC is not known at a step or on a distribution.
     """
@@ -90,7 +91,7 @@ def classification(
 
 
 def _called(one: xr.Dataset, name: str, layer: int | None = None) -> xr.Dataset:
-    """The heads of a class by tokens."""
+    """Return the heads of a class by tokens."""
     return heads_of(one, f"multigram ({CLASSES[name]})", by="token_class", layer=layer)
 
 
@@ -113,7 +114,7 @@ def _largest_share(pattern: str, layer: int | None = None) -> Callable[[xr.Datas
 
 
 def _bracket_heads(layer: int | None = None) -> Callable[[xr.Dataset], float]:
-    """How many there are; only of layers that are as wide as the paper's."""
+    """Return a function that counts bracket heads; NaN with fewer than ``WIDE`` heads per layer."""
 
     def count(one: xr.Dataset) -> float:
         if int((one["layer"] == 0).sum()) < WIDE:
@@ -128,13 +129,13 @@ def _attends_opener(one: xr.Dataset) -> float:
 
 
 def _diffuse(one: xr.Dataset) -> float:
-    """Mean largest attention weight of bracket heads of layer 0 less that of those of layer 1."""
+    """Return the mean largest attention weight of layer 0's bracket heads minus that of layer 1's."""
     means = [_called(one, "dyck", layer)["attention_max"].mean("rank") for layer in (0, 1)]
     return float(means[0].mean() - means[1].mean()) if all(m.size for m in means) else NAN
 
 
 def _ngram_order(one: xr.Dataset) -> float:
-    """Kendall's tau of the number of n-grams with the order Dyck, skip n-gram, n-gram heads."""
+    """Return Kendall's tau of the number of n-grams with the order Dyck, skip n-gram, n-gram heads."""
     groups = [_called(one, name)["unique"].sel(pattern="ngram").values for name in CLASSES]
     if not all(group.size for group in groups):
         return NAN
@@ -153,7 +154,7 @@ def _least_explained(one: xr.Dataset) -> float:
 
 
 def _enrichment(one: xr.Dataset) -> float:
-    """Over heads the smallest ratio of the largest pattern's share to that by chance."""
+    """Return the smallest ratio, over heads, of the largest pattern's share to its share by chance."""
     ratios = []
     for head in range(one.sizes["head"]):
         cell = one.isel(head=head)
@@ -165,8 +166,10 @@ def _enrichment(one: xr.Dataset) -> float:
 
 
 def _code_head_letterless(one: xr.Dataset) -> float:
-    """Of two induction heads: share of induction tokens without a letter, of the one with the larger refined
-    LLC on code less that of the other."""
+    """Return the difference of two induction heads in the share of induction tokens without a letter.
+
+    It is the head with the larger refined LLC on code minus the other head.
+    """
     heads = heads_of(one, "induction")
     if heads.sizes["head"] != 2 or "on_code" not in heads:
         return NAN
@@ -175,13 +178,13 @@ def _code_head_letterless(one: xr.Dataset) -> float:
 
 
 def _induction_less_ngram(one: xr.Dataset) -> float:
-    """Mean refined LLC of induction heads less that of heads of n-grams and skip n-grams of layer 1."""
+    """Return the mean refined LLC of induction heads minus that of layer 1's (skip) n-gram heads."""
     others = [_called(one, name, layer=1)["rllc"].values for name in ("ngram", "skip_ngram")]
     return _less(heads_of(one, "induction")["rllc"].values, np.concatenate(others))
 
 
 def _dyck_less_others(one: xr.Dataset) -> float:
-    """Refined LLC of the bracket head less the mean of the other multigram heads of its layer."""
+    """Return the bracket head's refined LLC minus the mean of the other multigram heads of its layer."""
     best = bracket_head(one["share"])
     if best is None:
         return NAN
@@ -211,7 +214,7 @@ NUMBERS: dict[str, Callable[[xr.Dataset], float]] = {
     "ngram_share_lost": lambda one: _mean(heads_of(one, "previous-token"), "ngram", "lost"),
     "dyck_share_gained": lambda one: _mean(_called(one, "dyck", layer=0), "dyck", "gained"),
 }
-# Without what there is no number, in words.
+# The requirement of each number, in words.
 NEEDED = {
     "types_by_tokens": "an induction or previous-token head",
     "dyck_share": "a head in layer 1",
@@ -229,7 +232,7 @@ NEEDED = {
     "multigram_correlation_p": f"{FEWEST} multigram heads in layer 1",
     "multigram_correlation_both": f"{FEWEST} multigram heads",
 }
-BY_RLLC = ("induction_less_ngram", "dyck_less_others")  # of these there is the same of the control
+BY_RLLC = ("induction_less_ngram", "dyck_less_others")  # these also exist for the control
 
 
 def _per_cell(table: xr.Dataset, number: Callable[[xr.Dataset], float]) -> xr.DataArray:

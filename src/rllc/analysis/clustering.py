@@ -1,6 +1,6 @@
-"""Algorithms that group curves, the distances that they go by, and the centres of their groups.
+"""Algorithms that cluster curves, their distances, and the centres of their clusters.
 
-Curves are [head, point, distribution]; every algorithm returns labels [head], -1 where it finds none.
+Curves are [head, point, distribution]; every algorithm returns labels [head], -1 where it fails.
 """
 
 from collections.abc import Callable
@@ -9,29 +9,29 @@ import numpy as np
 
 from rllc.analysis.trajectories import z_score
 
-MOST_ROUNDS = 100  # of sbd_kmeans, whose means need not settle
-MORE_STARTS = 4  # times as many for sbd_kmeans, which starts at random where others start far apart
+MOST_ROUNDS = 100  # of sbd_kmeans, since its means may not converge
+MORE_STARTS = 4  # times as many for sbd_kmeans: its starts are random, those of others are spread out
 BARYCENTRE_ROUNDS = 10  # of DTW barycentres
 
 
 def euclidean_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means on the concatenated curves."""
+    """Cluster by K-means on the concatenated curves."""
     from sklearn.cluster import KMeans
 
-    # scikit-learn's default of n_init, "auto", is taken for its type.
+    # pyright infers the type of n_init from scikit-learn's default, "auto".
     model = KMeans(n_clusters, n_init=n_init, random_state=random_state)  # pyright: ignore[reportArgumentType]
     return model.fit_predict(concatenated(curves))
 
 
 def ward(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """Hierarchical clustering with Ward's linkage on the concatenated curves. Has no randomness."""
+    """Cluster hierarchically with Ward's linkage on the concatenated curves; deterministic."""
     from sklearn.cluster import AgglomerativeClustering
 
     return AgglomerativeClustering(n_clusters, linkage="ward").fit_predict(concatenated(curves))
 
 
 def dtw_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means under dynamic time warping with DBA barycentres (tslearn), distributions as channels."""
+    """Cluster by K-means under dynamic time warping, DBA barycentres (tslearn), distributions as channels."""
     from tslearn.clustering import TimeSeriesKMeans
 
     model = TimeSeriesKMeans(
@@ -47,7 +47,7 @@ def dtw_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: i
 
 
 def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """k-Shape (Paparrizos & Gravano 2015; tslearn) on curves z-normalised per distribution.
+    """Cluster by k-Shape (Paparrizos & Gravano 2015; tslearn) on curves z-normalised per distribution.
 
     Distance 1 - max over lags of the normalised cross-correlation, zero-padded; the distributions of a
     head share one lag. A lag is a number of grid points, so a ratio of training steps (log step).
@@ -62,14 +62,14 @@ def shape_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init:
 
 
 def sbd_kmeans(curves: np.ndarray, n_clusters: int, random_state: int, n_init: int) -> np.ndarray:
-    """K-means with the shape-based distance: a mean per cluster, each series at the nearest (SBD).
+    """Cluster by K-means with the shape-based distance (SBD): each series joins the nearest cluster mean.
 
-    A head's series is its curves one after the other, z-normalised as a whole: its level on one
-    distribution beside another is a part of its shape, and a lag moves all of it. Of the paper's own it is
-    only said that it is K-means with this distance, whatever scale or offset (F.5.1): that these are taken
-    out so, and that centres are plain means, is ours. ``shape_kmeans`` is k-Shape: its centres are no means.
-    Starts are ``MORE_STARTS`` x ``n_init`` random choices of members; of all rounds the one counts whose
-    series are nearest to the means of their clusters (summed SBD).
+    A head's series is its concatenated curves, z-normalised as a whole. So the levels on different
+    distributions are part of its shape, and a lag moves the whole series. The paper only says that its method
+    is K-means with this distance, independent of scale and offset (F.5.1). This way of removing them, and
+    plain means as centres, are ours. ``shape_kmeans`` is k-Shape, whose centres are not means. Starts are
+    ``MORE_STARTS`` x ``n_init`` random choices of members. The result is the round whose series are nearest
+    to the means of their clusters (summed SBD).
     """
     series = z_score(concatenated(curves))
     random = np.random.default_rng(random_state)
@@ -96,7 +96,7 @@ PUBLISHED = ("euclidean_kmeans", "ward", "dtw_kmeans", "sbd_kmeans")  # those of
 
 
 def series(curves: np.ndarray, algorithm: str) -> np.ndarray:
-    """What an algorithm compares: [head, point, channel], with one channel where it puts curves in a row."""
+    """Return the series an algorithm compares: [head, point, channel]; one channel if it concatenates."""
     if algorithm == "dtw_kmeans":
         return curves
     if algorithm == "shape_kmeans":
@@ -106,7 +106,7 @@ def series(curves: np.ndarray, algorithm: str) -> np.ndarray:
 
 
 def distances(a: np.ndarray, b: np.ndarray, algorithm: str) -> np.ndarray:
-    """Distances [len(a), len(b)] between ``series`` that an algorithm goes by: Euclidean, DTW or SBD."""
+    """Return an algorithm's distances [len(a), len(b)] between ``series``: Euclidean, DTW or SBD."""
     if algorithm == "dtw_kmeans":
         from tslearn.metrics import cdist_dtw
 
@@ -117,9 +117,9 @@ def distances(a: np.ndarray, b: np.ndarray, algorithm: str) -> np.ndarray:
 
 
 def centres(members: np.ndarray, labels: np.ndarray, algorithm: str) -> np.ndarray:
-    """The centre of each group 0.. of ``series``: the mean, for DTW the barycentre (DBA).
+    """Return the centre of each group 0.. of ``series``: the mean, for DTW the barycentre (DBA).
 
-    Raises ValueError for k-Shape, whose centres tslearn does not give of labels.
+    Raises ValueError for k-Shape, since tslearn cannot compute its centres from labels.
     """
     if algorithm not in PUBLISHED:
         raise ValueError(f"{algorithm} has no centres here: expected one of {', '.join(PUBLISHED)}")
@@ -138,19 +138,21 @@ def _barycentre(group: np.ndarray) -> np.ndarray:
 
 
 def normalized(curves: np.ndarray) -> np.ndarray:
-    """Each curve [head, point, distribution] with mean 0 and standard deviation 1 over the points."""
+    """Return curves [head, point, distribution] with mean 0 and standard deviation 1 over the points."""
     return np.moveaxis(z_score(np.moveaxis(curves, 2, 1)), 1, 2)
 
 
 def concatenated(curves: np.ndarray) -> np.ndarray:
-    """[head, point, distribution] -> [head, distribution * point]: one distribution after the other."""
+    """Concatenate distributions: [head, point, distribution] -> [head, distribution * point]."""
     return np.moveaxis(curves, 2, 1).reshape(len(curves), -1)
 
 
 def shape_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """SBD of two series [point] or [point, channel]: ``1 - max_lag sum_channels CC_lag / (|a| |b|)``, 0 to 2.
+    """Return the SBD, ``1 - max_lag sum_channels CC_lag / (|a| |b|)``, of two series: 0 to 2.
 
-    CC_lag = sum_t a_{t + lag} b_t, zero outside. Not normalised here: the distance ignores scale but not
+    Series are [point] or [point, channel].
+
+    CC_lag = sum_t a_{t + lag} b_t, zero outside. The distance ignores scale but not
     offset, so give it z-normalised series.
     """
     a, b = (np.asarray(series, dtype=np.float64).reshape(len(series), -1) for series in (a, b))

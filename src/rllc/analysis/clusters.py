@@ -1,8 +1,8 @@
-"""Heads grouped by their refined-LLC curves (arXiv 2410.02984, App. F.5).
+"""Cluster heads by their refined-LLC curves (arXiv 2410.02984, App. F.5).
 
-The paper's vectors are the curves at the checkpoints, those of all distributions one after the other, and its
-shape-based method is K-means with the shape-based distance, best on the Pile alone (F.5.4). ``cluster`` is of
-curves that are interpolated first; ``cluster_checkpoints`` is of the paper's vectors.
+The paper's vectors are the curves at the checkpoints, concatenated over all distributions. Its shape-based
+method is K-means with the shape-based distance, best on the Pile alone (F.5.4). ``cluster`` uses interpolated
+curves; ``cluster_checkpoints`` uses the paper's vectors.
 """
 
 import itertools
@@ -42,7 +42,7 @@ VARIABLES = {
 
 
 def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **settings: Any) -> xr.Dataset:
-    """``cluster`` of the curves of ``rllc`` on these distributions, and how far clusters are types of heads.
+    """Return ``cluster`` of the ``rllc`` curves on these distributions, and its agreement with head types.
 
     datasets  ``rllc``, and ``heads`` (``head_type``) where there is one
     """
@@ -54,9 +54,9 @@ def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **
 
 
 def scopes(layer: np.ndarray) -> dict[str, np.ndarray]:
-    """Which heads are clustered together: ``{label: mask over heads}``.
+    """Return the groups of heads to cluster: ``{label: mask over heads}``.
 
-    Each layer by itself where every layer has at least 8 heads (as in the paper), else all heads.
+    Each layer is a group where every layer has at least 8 heads (as in the paper). Otherwise all heads are.
     """
     layers = np.unique(layer)
     if all((layer == index).sum() >= LAYER_SCOPE_HEADS for index in layers):
@@ -65,16 +65,16 @@ def scopes(layer: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def canonical(labels: np.ndarray) -> np.ndarray:
-    """Clusters renumbered in the order of their first member; -1 stays."""
+    """Return the clusters renumbered in the order of their first member; -1 stays."""
     seen = list(dict.fromkeys(label for label in labels.tolist() if label >= 0))
     return np.asarray([seen.index(label) if label >= 0 else -1 for label in labels.tolist()], dtype=np.int32)
 
 
 def scores(curves: np.ndarray, labels: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """The three ``INDICES`` of a clustering.
+    """Return the three ``INDICES`` of a clustering.
 
-    The silhouette goes by the distances ``apart`` [head, head]; the others are defined by means, so they use
-    the concatenated curves and favour the Euclidean algorithms. NaN for 1 cluster, or as many as heads.
+    The silhouette uses the distances ``apart`` [head, head]. The others are defined by means, so they use the
+    concatenated curves and favour the Euclidean algorithms. NaN for 1 cluster, or as many as heads.
     """
     from sklearn import metrics
 
@@ -95,21 +95,21 @@ def cluster(
     algorithms: Sequence[str] = tuple(ALGORITHMS),
     n_init: int = 5,
 ) -> xr.Dataset:
-    """Clusters of heads by their curves: the dataset ``clusters.nc``.
+    """Return clusters of heads by their curves: the dataset ``clusters.nc``.
 
     rllc         (seed, step, head, distribution) with coordinate ``layer`` (head)
-    n_clusters   the numbers of clusters asked for, each at least 2 and below the heads in every scope
-    random_seed  starts of the K-means algorithms; each seed and scope is clustered by itself
-    points, standardize  as ``trajectories.resample`` has them; the paper does not standardize
+    n_clusters   the numbers of clusters, each at least 2 and below the number of heads in every scope
+    random_seed  starts of the K-means algorithms; each seed and scope is clustered separately
+    points, standardize  as in ``trajectories.resample``; the paper does not standardize
 
     Returns ``cluster`` (seed, head, algorithm, n_clusters), ``score`` (seed, scope, algorithm, n_clusters,
     index) and ``agreement`` (seed, scope, algorithm, other_algorithm, n_clusters), with the coordinate
-    ``head_scope`` (head); the same of curves at the checkpoints, not standardized, ``*_checkpoints`` with one
-    more dim ``vectors``: "checkpoints", and with several distributions "checkpoints_first", of the first
-    alone; ``agreement_vectors`` (seed, scope, vectors, algorithm, n_clusters), their adjusted Rand index with
-    ``cluster``; and ``cluster_standardized`` (seed, head, n_clusters), Euclidean clusters of z-scored curves
-    at the checkpoints. Heads that have a distribution without two measured checkpoints are not clustered
-    (-1); what then cannot be computed is NaN. The order of heads changes nothing.
+    ``head_scope`` (head). Also the same for curves at the checkpoints, not standardized: ``*_checkpoints``
+    with another dim ``vectors``: "checkpoints", and with several distributions "checkpoints_first", for the
+    first one only. ``agreement_vectors`` (seed, scope, vectors, algorithm, n_clusters) is their adjusted Rand
+    index with ``cluster``. ``cluster_standardized`` (seed, head, n_clusters) holds Euclidean clusters of
+    z-scored curves at the checkpoints. Heads with fewer than two measured checkpoints on a distribution are
+    not clustered (-1), and values that depend on them are NaN. The order of heads does not matter.
     """
     unknown = sorted(set(algorithms) - set(ALGORITHMS))
     if unknown or not algorithms:
@@ -166,7 +166,7 @@ def _clustered(
     curves: np.ndarray, groups: Sequence[np.ndarray], chosen: Sequence[str], ks: Sequence[int],
     random_state: int, n_init: int,
 ) -> xr.Dataset:  # fmt: skip
-    """``cluster``, ``score`` and ``agreement`` of curves [seed, head, point, distribution]."""
+    """Return ``cluster``, ``score`` and ``agreement`` of curves [seed, head, point, distribution]."""
     seeds, heads = curves.shape[:2]
     label = np.full((seeds, heads, len(chosen), len(ks)), -1, dtype=np.int32)
     score = np.full((seeds, len(groups), len(chosen), len(ks), len(INDICES)), np.nan)
@@ -196,7 +196,7 @@ def _clustered(
 
 
 def _apart(curves: np.ndarray, algorithm: str) -> np.ndarray:
-    """Distances [head, head] that ``algorithm`` goes by; a head is at 0 from itself, exactly."""
+    """Return the distances [head, head] of ``algorithm``, with an exact 0 diagonal."""
     compared = series(curves, algorithm)
     table = distances(compared, compared, algorithm)
     np.fill_diagonal(table, 0.0)
@@ -206,7 +206,7 @@ def _apart(curves: np.ndarray, algorithm: str) -> np.ndarray:
 def _agreement_of_vectors(
     ours: xr.DataArray, theirs: xr.DataArray, groups: Mapping[str, np.ndarray]
 ) -> xr.DataArray:
-    """Adjusted Rand index over the heads of each scope that both cluster; NaN with none."""
+    """Return the adjusted Rand index over the heads of each scope that both cluster; NaN without heads."""
     from sklearn.metrics import adjusted_rand_score
 
     def index(a: np.ndarray, b: np.ndarray) -> float:

@@ -1,8 +1,8 @@
-"""Whether clusters of curves are types of heads: numbers for claims (arXiv 2410.02984, 4.1, App. F.5).
+"""Compare clusters of curves with types of heads: numbers for claims (arXiv 2410.02984, 4.1, App. F.5).
 
-All are of the paper's vectors, the curves at the checkpoints, and of its algorithms
-(``clustering.PUBLISHED``; ``kshape`` is not one); NaN where a head, a scope, an algorithm or a number of
-clusters is not there. They hold no error of the estimates.
+All numbers use the paper's vectors, the curves at the checkpoints, and its algorithms
+(``clustering.PUBLISHED``; ``kshape`` is not one). A number is NaN where a head, a scope, an algorithm or a
+number of clusters is missing. The numbers do not include the errors of the estimates.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ VARIABLES = {
 }  # fmt: skip
 
 
-# Without what there is no number, in words.
+# The requirement of each number, in words.
 NEEDED = {
     "first_split_layer0": "two clusters of layer 0 by all of the paper's algorithms",
     "first_split_layer1": "two clusters of layer 1 by all of the paper's algorithms",
@@ -68,9 +68,9 @@ NEEDED = {
 
 
 def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr.Dataset:
-    """Numbers (seed, step).
+    """Return the numbers (seed, step) that compare clusters with types.
 
-    made   what ``clusters.cluster`` returns
+    made   the result of ``clusters.cluster``
     step   the last checkpoint
     types  ``head_type`` (seed, head); None: not known
     """
@@ -97,7 +97,7 @@ def against_types(made: xr.Dataset, step: int, types: xr.DataArray | None) -> xr
 
 
 def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) -> xr.DataArray:
-    """Types (seed, head) of these seeds and heads, "unknown" where there are none."""
+    """Return the types (seed, head) of these seeds and heads, "unknown" without type."""
     labels = {"seed": seeds.values, "head": heads.values}
     if types is None:
         return xr.DataArray("unknown", labels, tuple(labels)).astype(object)
@@ -106,12 +106,12 @@ def typed(types: xr.DataArray | None, seeds: xr.DataArray, heads: xr.DataArray) 
 
 
 def _members(one: xr.Dataset, kinds: np.ndarray, scope: str) -> np.ndarray:
-    """Which heads of a scope have a type."""
+    """Return a mask of the heads of a scope with a type."""
     return (one["head_scope"].values == scope) & (kinds != "unknown")
 
 
 def _labels(one: xr.Dataset, algorithm: str, k: int, inside: np.ndarray) -> np.ndarray | None:
-    """Clusters of these heads; None where the algorithm or number is not there, or one has no cluster."""
+    """Return the clusters of these heads; None if one has none, or algorithm or number is missing."""
     if algorithm not in one["algorithm"].values or k not in one["n_clusters"].values or not inside.any():
         return None
     labels = one["cluster_checkpoints"].sel(algorithm=algorithm, n_clusters=k).values[inside]
@@ -134,7 +134,7 @@ def _rand_types(one: xr.Dataset, kinds: np.ndarray) -> dict[str, float]:
 
 
 def _first_split(one: xr.Dataset, kinds: np.ndarray, scope: str, apart: Sequence[str]) -> float:
-    """The median over the paper's algorithms, all of which must be there."""
+    """Return the median over the paper's algorithms; NaN unless all are present."""
     inside = _members(one, kinds, scope)
     found = [labels for name in PUBLISHED if (labels := _labels(one, name, 2, inside)) is not None]
     truth = np.isin(kinds[inside], apart)
@@ -175,7 +175,7 @@ def _keeps(one: xr.Dataset) -> float:
 
 
 def _indices_right(one: xr.Dataset, kinds: np.ndarray) -> float:
-    """Judged where the number of types is among the numbers of clusters, of which there are others."""
+    """Return the most indices, over scopes, that choose the number of types; NaN if it is not an option."""
     if "euclidean_kmeans" not in one["algorithm"].values or one.sizes["n_clusters"] < 2:
         return NAN
     table, counts = one["score_checkpoints"].sel(algorithm="euclidean_kmeans"), []

@@ -1,4 +1,4 @@
-"""Two measures of the same heads side by side: rank correlation, shrinkage, what curvature predicts."""
+"""Compare two measures of the same heads: rank correlation, shrinkage, prediction from curvature."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from rllc.analysis.ranks import spearman
 
 
 def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[str] = "head") -> xr.DataArray:
-    """Spearman's rank correlation of two measures over ``dim``, for every index of the other dims.
+    """Return Spearman's rank correlation of two measures over ``dim``, for every index of the other dims.
 
     ``dim="head"`` compares the orderings of heads within each (seed, step); ``("step", "head")`` pools all
-    cells of a seed, and so also rewards what all heads have in common over training. Only labels found in
-    both are compared. Never pool ``seed`` by head label: heads of different seeds are different heads.
+    cells of a seed, so the shared trend of all heads over training also counts. Only labels in both are
+    compared. Never pool ``seed`` by head label: heads of different seeds are different heads.
     """
     over = [dim] if isinstance(dim, str) else list(dim)
     if "seed" in over:
@@ -24,10 +24,10 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
 
 
 def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
-    """``1 - on / off``: what the loss gradient takes away from the control without gradient.
+    """Return ``1 - on / off``: the reduction of the gradient-off control by the loss gradient.
 
-    0 where the sampler feels only the localization. "Share explained by the control" is not defined (at a
-    minimum the estimate is at most its control); 1 or more means that the estimate is 0 or negative.
+    0 where only the localization acts on the sampler. A "share explained by the control" is not defined (at a
+    minimum the estimate is at most its control). 1 or more means that the estimate is 0 or negative.
     """
     return (1.0 - on / off.where(off != 0)).rename("shrinkage")
 
@@ -35,7 +35,7 @@ def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
 def curvature_prediction(
     hessian_trace: xr.DataArray, *, n_beta: float | xr.DataArray, localization: float | xr.DataArray
 ) -> xr.DataArray:
-    """``n_beta / (2 localization) tr H``: the estimate where the localization alone shapes the posterior.
+    """Return ``n_beta / (2 localization) tr H``: the estimate if the localization dominates the posterior.
 
     Leading order of n_beta E[L(w) - L(w*)] for w - w* ~ N(0, 1 / localization) at n_beta H << localization.
     """

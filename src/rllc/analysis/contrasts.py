@@ -1,20 +1,20 @@
-"""Differences of estimates, head against head, distribution against distribution, step against step.
+"""Differences of estimates between heads, distributions or steps, with errors.
 
-What two estimates share cancels in their difference, and only in an error that is paired by it:
+Errors shared by two estimates cancel in their difference. Only a paired error takes this into account:
 
-- **Noise** is the same in chain c of a head at a step on every distribution, and where the sampling is
-  ``seeded`` at every step. It is paired chain by chain.
-- **A control** with independent pairs (``rllc.estimator.control_variate``) takes out of every chain what it
-  shares with its own gradient-off run. Chains so reduced are compared where there are any (``by_chain``); the
-  error of the control's mean and coupling is one for all chains of an estimate, and is added, as if two
-  estimates' had nothing in common. On two distributions the normals are the same, so the error is rather too
-  large.
-- **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains have
-  them, so an error from chains is one **given these minibatches**, with or without pairing. How far the
-  difference would move with others is seen only draw by draw, in traces (``batch_variance``).
+- **Noise** is the same in chain c of a head at a step on every distribution, and at every step if the
+  sampling is ``seeded``. It is paired chain by chain.
+- **A control** with independent pairs (``rllc.estimator.control_variate``) removes from every chain the
+  variation that it shares with its gradient-off run. These reduced chains are compared where they exist
+  (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It
+  is added as if independent between two estimates. On two distributions the normals are the same, so the
+  error tends to be too large.
+- **Minibatches** are the same in draw t of every chain, head and step of a distribution. *All* chains share
+  them, so an error from chains is **given these minibatches**, with or without pairing. The effect of other
+  minibatches on the difference can only be estimated draw by draw, from traces (``batch_variance``).
 
-With a_c, b_c the estimates of chain c, given the minibatches B the chains are independent and alike, and by
-the law of total variance, for the mean difference D over C chains of T draws::
+Let a_c, b_c be the estimates of chain c. Given the minibatches B, the chains are independent and identically
+distributed. By the law of total variance, for the mean difference D over C chains of T draws::
 
     Var D = E Var(D | B) + Var E(D | B)
     E Var(D | B) = E[(var a_c + var b_c - 2 cov(a_c, b_c)) / C]      the covariance is 0 without shared noise
@@ -39,10 +39,10 @@ VARIABLES = {
     "lead_se": ("standard error of the lead over chains, given these minibatches", "1"),
     "rival": ("the highest other head", "1"),
 }
-# What ``by_chain`` reads of heads.
+# The variables of heads that ``by_chain`` reads.
 BY_CHAIN = ("rllc_chain", "rllc_reduced_chain", "rllc_se_control")
 DIMS = ("head", "distribution", "step")
-SHARED_NOISE = ("distribution",)  # along these, chain c of one label has the noise of chain c of the other
+SHARED_NOISE = ("distribution",)  # dims along which chain c has the same noise at every label
 
 
 def contrast(
@@ -56,11 +56,11 @@ def contrast(
     shared_noise: bool | None = None,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """``a - b`` along ``dim`` ("head", "distribution" or "step"), with its paired standard error.
+    """Return ``a - b`` along ``dim`` ("head", "distribution" or "step"), with its paired standard error.
 
-    dataset       with what ``by_chain`` reads
-    traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, draws kept only.
-                  With it the errors also hold the choice of minibatches
+    dataset       with the variables that ``by_chain`` reads
+    traces        (..., chain, draw), in units of the estimate: n_beta times the paired loss, kept draws only.
+                  With traces, the errors include the choice of minibatches
     shared_noise  whether chain c has the same noise in both; default: as the dataset was sampled
 
     Returns, in the other dims::
@@ -75,11 +75,11 @@ def contrast(
         half_width          t quantile times contrast_se
 
     Without shared noise, pairing a_c and b_c by chain would estimate the same error with half the degrees of
-    freedom. None of these holds an error from the choice of held-out text that the minibatches are drawn
-    from, nor one between training seeds. With 3 degrees of freedom the 95 % interval is 3.2 standard errors
-    to either side, not 2.
+    freedom. The errors include neither the choice of the held-out text behind the minibatches, nor the
+    variation between training seeds. With 3 degrees of freedom, the 95 % interval is plus or minus 3.2
+    standard errors, not 2.
 
-    Raises ValueError where there is no such dim, label or variable, and for ``seed``.
+    Raises ValueError for a missing dim, label or variable, and for ``seed``.
     """
     if dim == "seed":
         raise ValueError("a head label means another head in another seed: contrast within each seed")
@@ -105,10 +105,10 @@ def contrast(
 
 
 def by_chain(dataset: xr.Dataset, name: str = "rllc") -> tuple[xr.DataArray, xr.DataArray]:
-    """One estimate per chain (..., chain), NaN where the chain failed, and the squared error common to all.
+    """Return one estimate per chain (..., chain), NaN for failed chains, and their common squared error.
 
-    ``{name}_reduced_chain`` and ``{name}_se_control^2`` where they were sampled with pairs; else
-    ``{name}_chain`` and 0. Raises ValueError where there is neither.
+    ``{name}_reduced_chain`` and ``{name}_se_control^2`` for sampling with pairs; else ``{name}_chain``
+    and 0. Raises ValueError where neither exists.
     """
     if f"{name}_reduced_chain" in dataset:
         return dataset[f"{name}_reduced_chain"], dataset[f"{name}_se_control"].fillna(0) ** 2
@@ -123,7 +123,7 @@ def _at(values: xr.DataArray, dim: str, label: Hashable) -> xr.DataArray:
 
 
 def _along(values: xr.DataArray, dim: str) -> list[Hashable]:
-    """The coordinates that have a dim."""
+    """Return the names of the coordinates along a dim."""
     return [name for name, coord in values.coords.items() if dim in coord.dims]
 
 
@@ -136,10 +136,12 @@ def difference(
     traces: tuple[xr.DataArray, xr.DataArray] | None = None,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """What ``contrast`` returns, for two arrays of estimates (..., chain); NaN with fewer than 2 chains.
+    """Return the variables of ``contrast`` for two arrays of estimates (..., chain).
 
-    common  squared errors that all chains of the one and of the other have in common, well known; where
-            they are above 0, a coupling was fitted, which takes a degree of freedom
+    common  squared errors common to all chains of each estimate, assumed exact. Above 0, they mean that a
+            coefficient was fitted, which uses a degree of freedom
+
+    NaN with fewer than 2 chains.
     """
     from scipy.special import stdtrit
 
@@ -184,9 +186,9 @@ def difference(
 
 
 def gain(result: xr.Dataset) -> float:
-    """How much larger the unpaired error is: the ratio of the root mean squares of the two, over all cells.
+    """Return the ratio of unpaired to paired error, as root mean squares over all cells.
 
-    Of one cell the ratio has the error of a ratio of two variances of C - 1 degrees of freedom.
+    For a single cell, it has the error of a ratio of two variances of C - 1 degrees of freedom.
     """
     both = result["contrast_se"].notnull() & result["unpaired_se"].notnull()
     paired, unpaired = (float((result[n].where(both) ** 2).mean()) for n in ("contrast_se", "unpaired_se"))
@@ -194,25 +196,25 @@ def gain(result: xr.Dataset) -> float:
 
 
 def batch_variance(traces: xr.DataArray) -> xr.DataArray:
-    """Variance of the mean over chains and draws that comes of the minibatches, which all chains share.
+    """Return the variance of the mean over chains and draws from the minibatches, which all chains share.
 
-    traces  (..., chain, draw), chains with a NaN are left out
+    traces  (..., chain, draw); chains with a NaN are left out
 
-    A two-way analysis of variance of the steps from one draw to the next, z_ct = x_c,t+1 - x_ct, which
-    leave out slow drift and the chains' slow wandering (von Neumann's successive differences)::
+    This is a two-way analysis of variance of the differences between consecutive draws,
+    z_ct = x_c,t+1 - x_ct, which remove slow drift and slow movement of the chains (von Neumann)::
 
         (mean_t mean_c(z)^2 / 2  -  sum_ct (z - mean_c z)^2 / (2 (C - 1) C (T - 1))) / T
 
-    The first term holds the minibatches' effect and 1/C of what each chain does with a minibatch by itself;
-    the second is the latter. It is unbiased where draw t's effect is that of minibatch t alone; what earlier
-    minibatches did through the gradient persists over draws and is missed. Negative values are noise.
+    The first term is the effect of the minibatches plus 1/C of each chain's individual variation. The second
+    is this variation. The result is unbiased where only minibatch t affects draw t. Effects of earlier
+    minibatches through the gradient persist over draws and are missed. Negative values are noise.
     """
     between, within, _ = _of_batches(traces, traces.notnull().all("draw"))
     return (between - within).rename("batch_variance")
 
 
 def _of_batches(traces: xr.DataArray, ok: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """The two terms of ``batch_variance``, and the degrees of freedom of the first."""
+    """Return the two terms of ``batch_variance``, and the degrees of freedom of the first."""
     draws = traces.sizes["draw"]
     if draws < 3:
         raise ValueError(f"{draws} draws are too few to see what minibatches do: expected at least 3")
@@ -226,7 +228,7 @@ def _of_batches(traces: xr.DataArray, ok: xr.DataArray) -> tuple[xr.DataArray, x
 
 
 def _of_mean(chains: xr.DataArray) -> xr.DataArray:
-    """Squared standard error of the mean over the chains that are not NaN; NaN with fewer than 2."""
+    """Return the squared standard error of the mean over chains that are not NaN; NaN with fewer than 2."""
     count = chains.notnull().sum("chain")
     square = ((chains - chains.mean("chain")) ** 2).sum("chain")
     return square / (count - 1).where(count > 1) / count
@@ -240,12 +242,12 @@ def lead(
     chains: tuple[xr.DataArray, xr.DataArray] | None = None,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """How far ``head`` is above the highest of ``others``, at each index of the other dims.
+    """Return the lead of ``head`` over the highest of ``others``, at each index of the other dims.
 
-    ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are passed
-    over. With ``chains``, what ``by_chain`` gives, also ``lead_se``, ``degrees_of_freedom`` and
-    ``half_width``: those of ``contrast`` against the rival, given the minibatches. The rival is the highest
-    as measured, so noise makes it look high and the lead small, never the reverse.
+    ``lead`` = value(head) - max over others; ``rival`` names the highest other. Missing others are skipped.
+    With ``chains``, the result of ``by_chain``, also ``lead_se``, ``degrees_of_freedom`` and ``half_width``
+    of ``contrast`` against the rival, given the minibatches. The rival is the highest as measured, so noise
+    can only make the rival look high and the lead small.
     """
     rest = values.sel(head=list(others))
     if not rest.sizes["head"]:
@@ -270,11 +272,11 @@ def lead(
 
 
 def onset(excess: xr.DataArray, *, threshold: xr.DataArray | float = 0.0, least: int = 2) -> float:
-    """The first step at which ``excess`` (step) is above ``threshold`` and stays above to the end.
+    """Return the first step from which ``excess`` (step) stays above ``threshold`` to the end.
 
-    Missing steps neither make nor break an onset. At least ``least`` measured steps must stay above, so
-    that the last checkpoint alone is no onset. NaN where there is none. ``onset(lead, threshold=half_width)``
-    is where a head has left the others by its interval; for a score without error, give a margin.
+    Missing steps are ignored. At least ``least`` measured steps must stay above, so that the last checkpoint
+    alone does not count. NaN without onset. ``onset(lead, threshold=half_width)`` is the step at which a head
+    separates from the others by its interval. For a score without error, give a margin.
     """
     margin = (excess - threshold).transpose("step")
     measured = margin[np.isfinite(margin.values)]

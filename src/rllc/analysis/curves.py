@@ -1,12 +1,12 @@
-"""Numbers read off labelled curves over training: the functions that claims and findings are made of.
+"""Statistics of labelled curves over training, for claims and findings.
 
-A curve is a DataArray with a dim ``step`` in ascending order and any other dims, as ``head`` or ``redraw``:
-a function gives one number for each of their labels. Steps without a value count as not measured.
+A curve is a DataArray with a dim ``step`` in ascending order and any other dims, such as ``head`` or
+``redraw``. A function returns one number for each label of the other dims. Steps without a value count as not
+measured.
 
-The maximum of noisy checkpoints lies above the maximum of what they measure, and so does a fall from it. A
-running mean (``smooth``) narrows that by the root of its window, at both ends of a fall alike. It keeps whole
-windows
-only, so no peak lies within ``window // 2`` checkpoints of an end.
+The maximum of noisy checkpoints is biased upwards, and so is a fall from it. A running mean (``smooth``)
+reduces this by the root of its window, at both ends of a fall. It uses whole windows only, so no peak lies
+within ``window // 2`` checkpoints of an end.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,20 +17,20 @@ import xarray as xr
 from rllc.analysis import ranks
 
 NAN = float("nan")
-# The one definition of the largest LLC, in figures and in claims: the largest mean over so many neighbouring
-# checkpoints, from this step on. Before it the LLC is that of random weights.
+# Figures and claims share this definition of the largest LLC: the largest mean over PEAK_WINDOW neighbouring
+# checkpoints from step PEAK_FROM on. Before this step, the LLC is that of random weights.
 PEAK_WINDOW, PEAK_FROM = 3, 50
-LAST_STEP = "last_step"  # scalar coordinate of a curve: the last checkpoint at which it could have a value
+LAST_STEP = "last_step"  # scalar coordinate of a curve: the last checkpoint that could have a value
 
 
 class NotJudged(ValueError):
-    """The number does not exist. The message says why: "needs two induction heads, has 1"."""
+    """The error of an undefined number. The message gives the reason: "needs two induction heads, has 1"."""
 
 
 def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
     """Return the running mean over whole windows, each at its middle checkpoint.
 
-    Of an even window that is the later of the two in the middle.
+    For an even window, this is the later of the two middle checkpoints.
 
     Raises NotJudged with fewer checkpoints than a window has.
     """
@@ -42,12 +42,12 @@ def smooth(curve: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
     first = window // 2
     middle = known.isel(step=slice(first, known.sizes["step"] - (window - 1 - first)))
     if LAST_STEP in known.coords and int(known["step"][-1]) >= int(known[LAST_STEP]):
-        middle = middle.assign_coords({LAST_STEP: int(middle["step"][-1])})  # the last mean that there can be
+        middle = middle.assign_coords({LAST_STEP: int(middle["step"][-1])})  # the last possible mean
     return middle.copy(data=view.mean(-1))
 
 
 def smooth_error(error: xr.DataArray, window: int = PEAK_WINDOW) -> xr.DataArray:
-    """Return the standard error of ``smooth``, of checkpoints with independent errors."""
+    """Return the standard error of ``smooth`` for checkpoints with independent errors."""
     return xr.ufuncs.sqrt(smooth(error**2, window) / window)
 
 
@@ -80,7 +80,7 @@ def minimum(curve: xr.DataArray) -> xr.DataArray:
 
 
 def last(curve: xr.DataArray) -> xr.DataArray:
-    """Return the value at the last checkpoint. Raises NotJudged where that has none."""
+    """Return the value at the last checkpoint. Raises NotJudged where it is missing."""
     _some(curve)
     if LAST_STEP in curve.coords and int(curve["step"][-1]) < int(curve[LAST_STEP]):
         raise NotJudged(f"the last checkpoint, step {int(curve[LAST_STEP]):,}, has no value")
@@ -90,13 +90,13 @@ def last(curve: xr.DataArray) -> xr.DataArray:
 def fall(curve: xr.DataArray) -> xr.DataArray:
     """Return 1 - last / maximum: the share of the maximum that is lost at the end.
 
-    NaN where that is not positive.
+    NaN where the maximum is not positive.
     """
     return _relative_fall(last(curve), maximum(curve))
 
 
 def fall_to_minimum(curve: xr.DataArray) -> xr.DataArray:
-    """Return 1 - (minimum at or after the maximum) / maximum: a fall that may be made good later.
+    """Return 1 - (minimum at or after the maximum) / maximum: a fall that may recover later.
 
     Noise lowers a minimum over many checkpoints as it raises the maximum; ``fall`` has only the latter.
     """
@@ -105,12 +105,12 @@ def fall_to_minimum(curve: xr.DataArray) -> xr.DataArray:
 
 
 def rise(curve: xr.DataArray) -> xr.DataArray:
-    """Return last - minimum: how far the curve comes from its least value."""
+    """Return last - minimum: the rise from the smallest value to the end."""
     return last(curve) - minimum(curve)
 
 
 def climb(curve: xr.DataArray) -> xr.DataArray:
-    """Return maximum - first: how far the curve comes above where it begins."""
+    """Return maximum - first: the largest rise above the start."""
     return maximum(curve) - curve.isel(step=0, drop=True)
 
 
@@ -135,12 +135,12 @@ def value_at(curve: xr.DataArray, step: float) -> xr.DataArray:
 
 
 def change(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
-    """Return the value at ``until`` less that at ``step``, each as of ``value_at``."""
+    """Return the value at ``until`` minus that at ``step``, each by ``value_at``."""
     return value_at(curve, until) - value_at(curve, step)
 
 
 def ratio_at(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
-    """Return the value at ``until`` over that at ``step``, each as of ``value_at``; NaN where that is 0."""
+    """Return the value at ``until`` over that at ``step``, each by ``value_at``; NaN for a division by 0."""
     before = value_at(curve, step)
     return value_at(curve, until) / before.where(before != 0)
 
@@ -153,7 +153,7 @@ def log2_ratio(curve: xr.DataArray, step: float, until: float) -> xr.DataArray:
 def log2_gain(curve: xr.DataArray, step: float) -> xr.DataArray:
     """Return log2 of the last value over the mean up to ``step``; NaN where either is not positive.
 
-    Raises NotJudged where no checkpoint is so early.
+    Raises NotJudged where no checkpoint is that early.
     """
     early = curve.sel(step=slice(None, step))
     if not early.sizes["step"]:
@@ -167,7 +167,7 @@ def octaves(high: xr.DataArray, low: xr.DataArray) -> xr.DataArray:
 
 
 def mean_departure(curve: xr.DataArray) -> xr.DataArray:
-    """Return the mean over checkpoints of |value - 1|: how far a ratio is from 1."""
+    """Return the mean over checkpoints of |value - 1|: the mean distance of a ratio from 1."""
     return abs(_some(curve) - 1).mean("step")
 
 
@@ -194,14 +194,14 @@ def roughness(curve: xr.DataArray, error: xr.DataArray | None = None) -> xr.Data
 
 
 def count_reaching(curve: xr.DataArray, threshold: float) -> xr.DataArray:
-    """Return how many checkpoints have at least the value ``threshold``."""
+    """Return the number of checkpoints with a value of at least ``threshold``."""
     return (curve >= threshold).sum("step").astype(float)
 
 
 def places_reaching(
     curve: xr.DataArray, threshold: float, places: Sequence[int], factor: float
 ) -> xr.DataArray:
-    """Return how many of ``places`` (steps) have a checkpoint of at least ``threshold`` within a factor."""
+    """Return the number of ``places`` (steps) with a checkpoint of at least ``threshold`` within a factor."""
     near = [curve.sel(step=slice(place / factor, place * factor)) for place in places]
     return sum(((each >= threshold).any("step").astype(float) for each in near), start=xr.DataArray(0.0))
 
@@ -224,12 +224,12 @@ def relative_range(curve: xr.DataArray) -> xr.DataArray:
 
 
 def step_lead(curve: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 where that comes twice as late."""
+    """Return log2 of (peak step of ``other`` + 1) / (own peak step + 1): 1 if ``other`` is twice as late."""
     return xr.ufuncs.log2((peak_step(other) + 1) / (peak_step(curve) + 1))
 
 
 def spearman(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.DataArray:
-    """Return Spearman's rank correlation over the labels of ``dim`` at which both are known.
+    """Return Spearman's rank correlation over the labels of ``dim`` where both are known.
 
     Raises NotJudged with fewer than 3; NaN where either is constant.
     """
@@ -242,7 +242,7 @@ def pearson(one: xr.DataArray, other: xr.DataArray, dim: str = "step") -> xr.Dat
 
 
 def measured(curve: xr.DataArray) -> xr.DataArray:
-    """Return the curve at the steps at which all of it is known."""
+    """Return the curve at the steps where all of its values are known."""
     return curve.isel(
         step=np.flatnonzero(curve.notnull().all([dim for dim in curve.dims if dim != "step"]).values)
     )

@@ -1,4 +1,4 @@
-"""Whether the LLC on other texts is a shifted copy of that on the training text (arXiv 2410.02984, C.1)."""
+"""Test whether the LLC on other texts is a shifted copy of the training text's (arXiv 2410.02984, C.1)."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from rllc.analysis.stages import BASE
 from rllc.vocabulary import describe
 
 EXTREMA = (PEAK, TROUGH)  # kinds of boundaries
-REDRAWS = 1000  # of the curves, for standard errors: 2 % of error
+REDRAWS = 1000  # of the curves, for standard errors to about 2 %
 VARIABLES = {
     "correlation": ("Pearson correlation of the LLC with that on the reference, over checkpoints", "1"),
     "correlation_se": ("standard error of it, of LLCs drawn anew, as independent", "1"),
@@ -42,7 +42,7 @@ def domains(
     stage: Sequence[int] | None,
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """Numbers (seed, step) at the last checkpoint, and ``correlation`` (seed, distribution).
+    """Return numbers (seed, step) at the last checkpoint, and ``correlation`` (seed, distribution).
 
     datasets     ``llc`` (seed, step, distribution) and, where there, ``llc_se``; ``stages``, where there
     reference    distribution with which the others are compared: the training text
@@ -50,12 +50,12 @@ def domains(
     stage        first and last step of the stage in which the LLC falls (the paper's LM3: 6,500 and 8,500);
                  None: not known
 
-    Correlations are over checkpoints from step ``PEAK_FROM`` on at which both LLCs are known: before it the
-    LLC is that of random weights, which lies so low that any two curves are alike. ``science_fall`` is the
-    mean of 1 - LLC(last) / LLC(first) over scientific texts less that of the reference. ``boundary_shift`` is
-    of the extrema of ``stages`` in the base setting; a distribution without one of the kind counts as the
-    whole training. What cannot be said is NaN. Errors take checkpoints and distributions as independent,
-    though they share their noise, so those of differences are rather too large.
+    Correlations are over checkpoints from step ``PEAK_FROM`` on where both LLCs are known. Before, the LLC is
+    that of random weights, which is so low that any two curves look alike. ``science_fall`` is the mean of
+    1 - LLC(last) / LLC(first) over scientific texts minus that of the reference. ``boundary_shift`` uses the
+    extrema of ``stages`` in the base setting; a distribution without an extremum of the kind counts as the
+    whole training. Undefined numbers are NaN. Errors treat checkpoints and distributions as independent,
+    although they share their noise, so the errors of differences tend to be too large.
     """
     llc = datasets["llc"].transpose("seed", "step", "distribution", ...)
     names = [str(name) for name in llc["distribution"].values]
@@ -99,7 +99,7 @@ def domains(
 
 
 class _Kinds(NamedTuple):
-    """Which columns are the reference, programming languages, sciences, and all but the first two."""
+    """Masks of the columns: reference, programming languages, sciences, and all but the first two."""
 
     reference: int
     programming: list[int]
@@ -110,7 +110,7 @@ class _Kinds(NamedTuple):
 def _numbers(
     value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Sequence[int] | None
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Correlations [distribution] and the other numbers, of LLCs [step, distribution] of one seed."""
+    """Return correlations [distribution] and the other numbers, from LLCs [step, distribution] of a seed."""
     late = value[step >= PEAK_FROM]
     every = np.asarray(pearson(late.T, late[:, kinds.reference]))
     natural, programming = every[kinds.natural], every[kinds.programming]
@@ -124,7 +124,7 @@ def _numbers(
 
 
 def _science_fall(value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Sequence[int] | None) -> float:
-    """Judged where training comes to the end of the stage; at the first checkpoints at or after its ends."""
+    """Return ``science_fall`` between the first checkpoints from the stage's ends on; NaN before its end."""
     if stage is None or not kinds.science or step[-1] < stage[1]:
         return NAN
     first, last = (value[np.searchsorted(step, end)] for end in stage)
@@ -133,7 +133,7 @@ def _science_fall(value: np.ndarray, step: np.ndarray, kinds: _Kinds, stage: Seq
 
 
 def _shift(stages: xr.Dataset, reference: str, others: Sequence[str], step: np.ndarray) -> float:
-    """The median over extrema of the reference and other distributions; NaN without an extremum."""
+    """Return the median over extrema of the reference and other distributions; NaN without an extremum."""
     if BASE not in stages["setting"].values:
         return NAN
     whole = float(np.log2(step[-1] / step[step > 0][0]))
@@ -149,7 +149,7 @@ def _shift(stages: xr.Dataset, reference: str, others: Sequence[str], step: np.n
 
 
 def _extrema(one: xr.Dataset, kind: str) -> np.ndarray:
-    """Steps of the boundaries of a kind."""
+    """Return the steps of the boundaries of a kind."""
     return one["boundary_step"].values[
         (one["boundary_kind"] == kind).values & one["boundary_step"].notnull().values
     ]

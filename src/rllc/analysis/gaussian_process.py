@@ -1,4 +1,4 @@
-"""Curves over training smoothed by Gaussian processes in the logarithm of the step, with their slopes."""
+"""Smooth curves over training by Gaussian processes in the logarithm of the step, with slopes."""
 
 import warnings
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Smooth(NamedTuple):
     """A curve and its slope d/dln(step) at its n checkpoints: posterior means [n], in the curve's units.
 
     covariance  of values and slopes together [2n, 2n]
-    noise       standard deviation of what the curve leaves
+    noise       standard deviation of the residuals
     """
 
     value: np.ndarray
@@ -27,12 +27,12 @@ class Smooth(NamedTuple):
 
     @property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior standard deviations of values and slopes."""
+        """Return the posterior standard deviations of values and slopes."""
         value, slope = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)).reshape(2, -1)
         return value, slope
 
     def draws(self, count: int, *, random_seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Joint draws of values and slopes: [count, n] each."""
+        """Return joint draws of values and slopes: [count, n] each."""
         mean = np.concatenate([self.value, self.slope])
         random = np.random.default_rng(random_seed)
         drawn = random.multivariate_normal(mean, self.covariance, count, method="eigh", check_valid="ignore")
@@ -40,9 +40,9 @@ class Smooth(NamedTuple):
 
 
 def smooth(step: np.ndarray, value: np.ndarray) -> Smooth:
-    """The posterior of a Gaussian process c exp(-(x - x')^2 / 2 l^2) with white noise, x = ln(step).
+    """Return the posterior of a Gaussian process c exp(-(x - x')^2 / 2 l^2) with white noise, x = ln(step).
 
-    c, l and the noise are those of the largest likelihood within ``SIGNAL``, ``LENGTH`` and ``NOISE``. The
+    c, l and the noise maximise the likelihood within ``SIGNAL``, ``LENGTH`` and ``NOISE``. The
     slope is a linear function of the process: cov(f'(x), f(x')) = -(x - x') / l^2 k and
     cov(f'(x), f'(x')) = (1 / l^2 - (x - x')^2 / l^4) k.
 
@@ -68,7 +68,7 @@ def smooth(step: np.ndarray, value: np.ndarray) -> Smooth:
 
 
 def fitted(kernel: Kernel, x: np.ndarray, value: np.ndarray, *, restarts: int) -> GaussianProcessRegressor:
-    """The process of the largest likelihood; hyperparameters that end on a bound are no news."""
+    """Return the process of maximum likelihood; ignore warnings of hyperparameters at a bound."""
     process = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

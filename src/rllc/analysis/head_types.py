@@ -1,4 +1,4 @@
-"""What kind of head each head is, from its attention scores at the last checkpoint."""
+"""Classify each head by its attention scores at the last checkpoint."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,20 +15,20 @@ SCORES = {
     "induction": "prefix_matching",
 }
 THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
-# Mean attention to what followed the same token before at which induction has begun: here of any head, at any
-# checkpoint; "early" ends with it. Ours: five times that of random weights in contexts of 128 tokens (0.011).
+# Prefix-matching score of any head at which induction begins, at any checkpoint; "early" ends there. Our
+# value: five times the score of random weights in contexts of 128 tokens (0.011).
 INDUCTION_BEGINS = 0.05
 VARIABLES = {"head_type": ("type of the head by its attention scores at the last checkpoint", "1")}
 
 
 def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLDS) -> xr.DataArray:
-    """Type of each head: ``head_type`` (seed, head), strings from ``TYPES``.
+    """Return the type of each head: ``head_type`` (seed, head), strings from ``TYPES``.
 
     A head is previous-token, current-token or induction where ``previous_token``, ``current_token`` or
     ``prefix_matching`` (seed, step, head; mean attention weights in 0..1) at the last checkpoint is at
-    least its threshold. Where several are, the score that is largest **in units of its threshold** wins.
-    A head below all of them is "multigram", as arXiv 2410.02984 calls all the rest, whatever explains its
-    tokens. A head with a missing score, and no other above its threshold, is "unknown".
+    least its threshold. If several are, the score that is largest **in units of its threshold** wins.
+    A head below all thresholds is "multigram", the name of all other heads in arXiv 2410.02984, independent
+    of its tokens. A head with a missing score and no score above its threshold is "unknown".
 
     Raises ValueError for a missing variable, or a threshold that is not positive.
     """
@@ -49,6 +49,6 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
 
 
 def types_at(types: xr.DataArray, labels: Mapping[str, Any]) -> xr.DataArray:
-    """Types at these labels of dims, "unknown" where there are none."""
-    # xarray's stubs take the type of the default of fill_value for that of all its values.
+    """Return the types at these labels, "unknown" where a label is missing."""
+    # xarray's stubs infer the type of fill_value from its default.
     return types.reindex(labels, fill_value="unknown")  # pyright: ignore[reportArgumentType]

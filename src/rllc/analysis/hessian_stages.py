@@ -1,4 +1,4 @@
-"""Stages of development read off the curvature of the loss, by the rule for LLC curves."""
+"""Find stages of development from the curvature of the loss, by the rule for LLC curves."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -13,13 +13,13 @@ ALONG = ("seed", "distribution")
 
 
 def hessian_stages(datasets: Mapping[str, xr.Dataset], *, from_step: int, random_seed: int = 0) -> xr.Dataset:
-    """Boundaries of ln(Hessian trace), for every training seed and distribution.
+    """Return the boundaries of ln(Hessian trace), for every training seed and distribution.
 
     datasets   ``hessian``: ``hessian_trace`` (seed, step, distribution)
     from_step  earlier checkpoints are left out, and so are those whose trace is not positive
 
-    Returns ``trace_smooth``, the trace smoothed (its logarithm is what is), and ``at_boundary`` (kind): 0
-    none, 1 possible, 2 determined, as of an LLC (``rllc.analysis.stages``); NaN at checkpoints left out.
+    Returns ``trace_smooth``, the trace smoothed in its logarithm, and ``at_boundary`` (kind): 0 none,
+    1 possible, 2 determined, as for an LLC (``rllc.analysis.stages``); NaN at checkpoints left out.
     """
     trace = datasets["hessian"]["hessian_trace"].sortby("step")
     cells = []

@@ -1,4 +1,4 @@
-"""Which tokens' loss falls in each stage of development (arXiv 2402.02364, Fig. 5)."""
+"""Find the tokens whose loss falls in each stage of development (arXiv 2402.02364, Fig. 5)."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from rllc.vocabulary import NATS, describe
 
 DRAWN, GREATEST, REPEATS = EXCERPTS = ("drawn", "greatest", "repeats")
 TOKENS = ("all", "second", "repeated", "other")
-FEWEST = 5  # tokens that came before, and others, of an excerpt that is chosen by their difference
-OFTEN = 5  # times that a pair of tokens must be there for its mean to be listed
-LISTED = 10  # pairs of each stage
-SCALE = 0.99  # quantile of |gain| at which colours end
-TEXT = ("text", "joined", "second", "repeated")  # of a token, as ``token_losses`` has it
+FEWEST = 5  # least repeated and least other tokens of a ``repeats`` excerpt
+OFTEN = 5  # least occurrences of a listed pair of tokens
+LISTED = 10  # pairs listed per stage
+SCALE = 0.99  # quantile of |gain| at the end of the colour scale
+TEXT = ("text", "joined", "second", "repeated")  # variables of a token in ``token_losses``
 VARIABLES = {
     "gain": ("loss of the next token at the start of the stage less at its end", NATS),
     "logit_gain": ("logit of the next token at the end of the stage less at its start", "1"),
@@ -41,21 +41,22 @@ def highlights(
     length: int,
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """The gain of every next token in every stage, and excerpts to read it in.
+    """Return the gain of every next token in every stage, with excerpts.
 
     gain = loss at the start of the stage - loss at its end. Stages lie between the boundaries of one LLC
-    curve, possible and determined, and the first and last checkpoint; without any all of training is one.
+    curve, possible and determined, and the first and last checkpoint. Without boundaries, training is one
+    stage.
 
     datasets      ``token_losses`` (seed, step, context, position), ``stages``
     distribution, setting  of the LLC curve
-    length        tokens of an excerpt, or as many as a context has
+    length        tokens of an excerpt, at most the context length
 
-    Excerpts: ``drawn`` at random, the same in all stages; ``greatest``: of greatest mean gain; ``repeats``:
-    of greatest mean gain of tokens whose pair came before in the context, less that of the rest, among those
-    with ``FEWEST`` of either; missing where there is none.
+    Excerpts: ``drawn`` at random, the same in all stages; ``greatest``: with the greatest mean gain;
+    ``repeats``: with the greatest difference in mean gain between tokens whose pair occurred before in the
+    context and the other tokens, among excerpts with ``FEWEST`` of both; missing if there is none.
 
-    Returns ``VARIABLES`` along seed and stage (from 1), NaN and "" where a seed has fewer stages, and the
-    texts of the tokens.
+    Returns ``VARIABLES`` along seed and stage (from 1), NaN and "" beyond a seed's last stage, and the texts
+    of the tokens.
 
     Raises ValueError where ``stages`` has no such curve.
     """
@@ -81,7 +82,7 @@ def highlights(
 
 
 def _label(table: xr.Dataset, distribution: str) -> str:
-    """What a distribution is called in figures."""
+    """Return the label of a distribution in figures."""
     if "distribution_label" not in table.coords:
         return distribution
     return str(table["distribution_label"].sel(distribution=distribution).item())
@@ -90,7 +91,7 @@ def _label(table: xr.Dataset, distribution: str) -> str:
 def _edges(
     steps: np.ndarray, table: xr.Dataset, distribution: str, setting: str, seed: int
 ) -> list[tuple[int, int, float]]:
-    """Start and end of every stage of one seed, and whether the end is determined; NaN of the last."""
+    """Return start and end of every stage of a seed, and whether the end is determined (NaN for the last)."""
     asked = {"setting": setting, "distribution": distribution, "seed": seed}
     absent = [f"{dim} {label!r}" for dim, label in asked.items() if label not in table[dim].values]
     if absent:
@@ -120,7 +121,7 @@ def _stage(
     drawn: tuple[int, int],
     length: int,
 ) -> xr.Dataset:
-    """All that is said of one stage of one seed."""
+    """Return all variables of one stage of one seed."""
     before, after = one.sel(step=start, drop=True), one.sel(step=end, drop=True)
     gain = (before["loss"] - after["loss"]).transpose("context", "position")
     second, repeated = (text[name].values == 1 for name in ("second", "repeated"))
@@ -161,10 +162,10 @@ def _stage(
 
 
 def _mean(gain: np.ndarray, of: np.ndarray) -> tuple[float, float, int]:
-    """Mean over the tokens ``of`` [context, position], its standard error, how many they are.
+    """Return the mean over the tokens ``of`` [context, position], its standard error, and their number.
 
-    Contexts are drawn independently, their tokens are not: with the sums r of gain - mean over each of C
-    contexts and n tokens the error is sqrt(C / (C - 1) sum r^2) / n.
+    Contexts are independent, their tokens are not. With r the sum of gain - mean over each of C contexts and
+    n tokens in total, the error is sqrt(C / (C - 1) sum r^2) / n.
     """
     count = int(of.sum())
     if not count:
@@ -177,7 +178,7 @@ def _mean(gain: np.ndarray, of: np.ndarray) -> tuple[float, float, int]:
 
 
 def _windows(values: np.ndarray, length: int, of: np.ndarray | None = None) -> np.ndarray:
-    """Means over windows of so many positions, of tokens ``of`` alone: [context, start]; NaN without any."""
+    """Return means over windows of ``length`` positions, of tokens ``of``: [context, start]; NaN if none."""
     of = np.ones(values.shape, dtype=bool) if of is None else of
     total, count = (_sums(each, length) for each in (np.where(of, values, 0.0), of))
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
@@ -188,14 +189,14 @@ def _sums(values: np.ndarray, length: int) -> np.ndarray:
 
 
 def _contrast(gain: np.ndarray, repeated: np.ndarray, length: int) -> np.ndarray:
-    """Mean gain of what came before less that of the rest; NaN where a window has too few of either."""
+    """Return mean gain of repeated minus other tokens; NaN where a window has too few of either."""
     contrast = _windows(gain, length, repeated) - _windows(gain, length, ~repeated)
     enough = (_sums(repeated, length) >= FEWEST) & (_sums(~repeated, length) >= FEWEST)
     return np.where(enough, contrast, np.nan)
 
 
 def _best(scores: np.ndarray) -> tuple[float, float, float]:
-    """Context and start of the largest score, the first of equal ones, and the score; NaN without any."""
+    """Return context and start of the largest score (first of equals), and the score; NaN if none."""
     if not np.isfinite(scores).any():
         return np.nan, np.nan, np.nan
     context, start = np.unravel_index(np.nanargmax(scores), scores.shape)
@@ -203,12 +204,12 @@ def _best(scores: np.ndarray) -> tuple[float, float, float]:
 
 
 def _pairs(gain: np.ndarray, text: np.ndarray, joined: np.ndarray) -> list[tuple[str, float, float]]:
-    """The pairs of tokens, "te|ll", of greatest mean gain, how much and how often; "" where there is no more.
+    """Return the pairs of tokens, "te|ll", of greatest mean gain, with gain and count; "" as padding.
 
-    Tokens that are parts of a character are in none.
+    Tokens that are parts of a character are left out.
     """
     whole = joined == np.arange(joined.shape[1])
-    whole[:, :-1] &= whole[:, 1:]  # what the next one is joined to is no whole character either
+    whole[:, :-1] &= whole[:, 1:]  # a token joined to the next is not a whole character either
     there = whole[:, 1:] & whole[:, :-1]
     names = np.asarray([f"{a}|{b}" for a, b in zip(text[:, :-1][there], text[:, 1:][there], strict=True)])
     unique, of = np.unique(names, return_inverse=True)

@@ -11,8 +11,8 @@ from rllc.analysis.needs import needing
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")
-CLEAR = 2.0  # standard deviations of the scores at step 0 by which a turning point is away from both ends
-# Numbers, and without what there are none, in words.
+CLEAR = 2.0  # least distance of a turning point from both ends, in sd of the scores at step 0
+# Numbers and their requirements, in words.
 NAMES = {
     "turnaround": "a multigram head in layer 0 and one in the last",
     "coupled": "a multigram head in layer 0 and two in the last",
@@ -22,19 +22,19 @@ NAMES = {
 
 
 def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
-    """Numbers (seed, step) of each seed, at the last step of ``heads``.
+    """Return numbers (seed, step) of each seed, at the last step of ``heads``.
 
     datasets  ``heads``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
               head), ``head_type`` (seed, head)
 
-    Layer 0 composes with the last layer.
+    All numbers are for heads of layer 0 with heads of the last layer.
 
     ``turnaround``     share of the pairs of multigram heads of both layers whose curve has a maximum or a
                        minimum between its ends that is ``CLEAR`` standard deviations of all pairs' scores at
                        the first step away from both
     ``coupled``        mean over multigram heads of layer 0 of the mean correlation (Pearson) of the curves
                        with two multigram heads of the last layer
-    ``coupled_less_induction``  that less the same with two induction heads
+    ``coupled_less_induction``  ``coupled`` minus the same with two induction heads
     ``current_spike``  of the current-token head of layer 0 with these heads, mean over them: the largest mean
                        over three checkpoints from step 50 on, over the mean until any head's prefix-matching
                        score reaches ``INDUCTION_BEGINS`` or over the last value, the smaller ratio; with
@@ -85,7 +85,7 @@ def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> li
 
 
 def _turning(curves: np.ndarray, away: float) -> float:
-    """Share of curves [.., step] that have an extremum between their ends, so far from both."""
+    """Return the share of curves [.., step] with an extremum at least ``away`` from both ends."""
     rows = curves.reshape(-1, curves.shape[-1])
     if not rows.size or rows.shape[1] < 3:
         return NAN
@@ -95,7 +95,7 @@ def _turning(curves: np.ndarray, away: float) -> float:
 
 
 def _coupled(curves: np.ndarray) -> float:
-    """Mean over senders of the mean correlation of the curves of two receivers."""
+    """Return the mean over senders of the mean correlation between two receivers' curves."""
     if not curves.shape[0] or curves.shape[1] < 2 or curves.shape[2] < 3:
         return NAN
     pairs = np.triu_indices(curves.shape[1], 1)

@@ -1,3 +1,3 @@
-"""Types of heads by their attention scores. No arrays: the workflow reads them when it is parsed."""
+"""Types of heads by their attention scores. The workflow imports this at parse time: no arrays."""
 
 TYPES = ("previous-token", "current-token", "induction", "multigram", "unknown")

@@ -1,4 +1,4 @@
-"""When behaviours begin, and in which order: for claims (arXiv 2402.02364, Secs. 5.1 to 5.4, App. B.5)."""
+"""The onset and order of behaviours, for claims (arXiv 2402.02364, Secs. 5.1 to 5.4, App. B.5)."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ NAMES = (*STEPS, "bigram_after_boundary", "in_order", "composition_lead")
 def milestones(
     datasets: Mapping[str, xr.Dataset], *, distribution: str, setting: str, random_seed: int = 0
 ) -> xr.Dataset:
-    """Steps of each seed, and what follows of them: (seed, step), at the last step of ``heads``.
+    """Return steps of each seed, and numbers from them: (seed, step), at the last step of ``heads``.
 
     datasets      ``ngrams``, ``heads``, ``stages``
     distribution  of the bigram and n-gram scores and of the LLC; ``setting``: of the LLC
@@ -72,7 +72,7 @@ def _of_seed(
 
 
 def _first_boundary(table: xr.Dataset, seed: int, distribution: str, setting: str) -> float:
-    """The first boundary between two stages; NaN where there is none, or no such curve."""
+    """Return the first boundary between two stages; NaN without a boundary or curve."""
     asked = {"setting": setting, "distribution": distribution, "seed": seed}
     if any(label not in table[dim].values for dim, label in asked.items()):
         return NAN
@@ -82,7 +82,7 @@ def _first_boundary(table: xr.Dataset, seed: int, distribution: str, setting: st
 
 
 def _composition(heads: xr.Dataset) -> dict[str, float]:
-    """Onsets of the K-composition of two heads, and of prefix matching."""
+    """Return the onsets of the K-composition of two heads, and of prefix matching."""
     pairs, matching = heads["k_composition"], heads["prefix_matching"]
     late = [label for label in pairs["later_head"].values if label in matching["head"].values]
     nothing = {"composition_onset": NAN, "prefix_matching_onset": NAN}
@@ -101,13 +101,13 @@ def _composition(heads: xr.Dataset) -> dict[str, float]:
 
 
 def _level(values: xr.DataArray) -> float:
-    """Mean + 3 standard deviations at the first checkpoint."""
+    """Return mean + 3 standard deviations at the first checkpoint."""
     start = values.isel(step=0)
     return float(start.mean() + EXCESS * start.std())
 
 
 def _first(curve: xr.DataArray, level: float) -> float:
-    """The first checkpoint with at least this value."""
+    """Return the first checkpoint with at least this value."""
     there = np.flatnonzero(curve.values >= level)
     return float(curve["step"].values[there[0]]) if there.size else NAN
 

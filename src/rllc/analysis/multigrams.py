@@ -1,6 +1,6 @@
-"""Multigrams of heads against their refined LLC: rank correlations (arXiv 2410.02984, Section 4.1, App. B).
+"""Rank correlations of heads' multigrams with their refined LLC (arXiv 2410.02984, Section 4.1, App. B).
 
-A table has, of every head (seed, step, head), ``head_type``, ``layer``, ``multigrams`` and these of random
+A table has for every head (seed, step, head): ``head_type``, ``layer``, ``multigrams``, the same for random
 halves of the tokens (``multigrams_half``, half), ``rllc`` and ``rllc_se``.
 """
 
@@ -15,20 +15,20 @@ from rllc.analysis.ranks import ranks, spearman
 from rllc.analysis.tokens import heads_of
 
 SCOPES = ("layer 0", "layer 1", "both layers")
-FEWEST = 5  # heads of a rank correlation: of fewer no order is unlikely
-EXACT = 7  # heads up to which all permutations are gone through
-DRAWS = 1000  # of permutations beyond, and of an interval
+FEWEST = 5  # least heads of a rank correlation: with fewer, no order is unlikely
+EXACT = 7  # most heads for which all permutations are enumerated
+DRAWS = 1000  # random permutations for more heads, and draws of an interval
 NAN = float("nan")
 
 
 def by_scope(table: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
-    """``multigram_spearman`` (seed, step, scope) and its ``_low``, ``_high``, ``_p`` and ``_heads``."""
+    """Return ``multigram_spearman`` (seed, step, scope) and its ``_low``, ``_high``, ``_p``, ``_heads``."""
     correlations = [_correlations(table, scope, random) for scope in SCOPES]
     return xr.concat(correlations, "scope").assign_coords(scope=np.asarray(SCOPES, dtype=object))
 
 
 def over_seeds(table: xr.Dataset, random: np.random.Generator) -> dict[str, xr.DataArray]:
-    """The correlation over the heads of all seeds, of layer 1 with its p and of both layers (seed, step)."""
+    """Return the correlation over all seeds' heads (seed, step): of layer 1 with p, and of both layers."""
     one, one_p = _pooled(table, "layer 1", random)
     both, _ = _pooled(table, "both layers", random)
     names = ("multigram_correlation", "multigram_correlation_p", "multigram_correlation_both")
@@ -42,7 +42,7 @@ def _multigram_heads(one: xr.Dataset, scope: str) -> xr.Dataset:
 
 
 def _correlations(table: xr.Dataset, scope: str, random: np.random.Generator) -> xr.Dataset:
-    """Spearman's correlation of one scope (seed, step), its interval and its p."""
+    """Return Spearman's correlation of one scope (seed, step), its interval and its p."""
     shape = (table.sizes["seed"], table.sizes["step"])
     made = {name: np.full(shape, NAN) for name in ("", "_low", "_high", "_p", "_heads")}
     for cell in np.ndindex(shape):
@@ -59,7 +59,7 @@ def _correlations(table: xr.Dataset, scope: str, random: np.random.Generator) ->
 
 
 def _interval(heads: xr.Dataset, random: np.random.Generator) -> tuple[float, float]:
-    """95 % of the correlations with refined LLCs and counts that are drawn anew about what was measured."""
+    """Return the 95 % interval of correlations with refined LLCs and counts redrawn by their errors."""
     error, halves = heads["rllc_se"].values, heads["multigrams_half"].transpose("half", "head").values
     if heads.sizes["head"] < 3 or not (np.isfinite(error).all() and np.isfinite(halves).all()):
         return NAN, NAN
@@ -77,7 +77,7 @@ def _interval(heads: xr.Dataset, random: np.random.Generator) -> tuple[float, fl
 
 
 def _pooled(table: xr.Dataset, scope: str, random: np.random.Generator) -> tuple[xr.DataArray, xr.DataArray]:
-    """Correlation and p over the heads of all seeds, ranked within each: the same for every seed."""
+    """Return correlation and p over all seeds' heads, ranked within each seed: equal for every seed."""
     values = np.full((2, table.sizes["seed"], table.sizes["step"]), NAN)
     for t in range(table.sizes["step"]):
         cells = [_multigram_heads(table.isel(seed=s, step=t), scope) for s in range(table.sizes["seed"])]
@@ -102,7 +102,7 @@ def correlation_within(x: Sequence[np.ndarray], y: Sequence[np.ndarray]) -> np.n
 
 
 def _p_value(x: Sequence[np.ndarray], y: Sequence[np.ndarray], random: np.random.Generator) -> float:
-    """Share of orders within each group whose correlation is at least as large: of all where they are few."""
+    """Return the share of orders within groups with at least this correlation; exact for few heads."""
     found = float(correlation_within(x, y))
     if not np.isfinite(found):
         return NAN

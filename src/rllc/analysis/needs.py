@@ -1,4 +1,4 @@
-"""The attribute that says what a variable needs to have a value. Tables of claims quote it."""
+"""The attribute with the requirement of a variable. Tables of claims quote it."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ NEEDS = "needs"  # attribute: "two induction heads"
 
 
 def needing(made: xr.Dataset, needed: Mapping[str, str]) -> xr.Dataset:
-    """Write on each variable what it needs to have a value, and return the dataset."""
+    """Set the requirement of each variable as attribute, and return the dataset."""
     for name, words in needed.items():
         made[name].attrs[NEEDS] = words
     return made

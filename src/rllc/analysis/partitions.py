@@ -1,4 +1,4 @@
-"""How alike two groupings of the same heads are, and how often chance does as well."""
+"""Measure the agreement of two groupings of the same heads, and its probability by chance."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ NAN = float("nan")
 
 
 def adjusted_rand(a: np.ndarray, b: np.ndarray) -> float:
-    """The adjusted Rand index of a grouping [head] with the true one ``b``; NaN where that is one group.
+    """Return the adjusted Rand index of a grouping [head] with the true one ``b``; NaN where b is one group.
 
-    1: the same, whatever the groups are called; 0: as chance gives. (Hubert & Arabie 1985)
+    1: equal up to the names of groups; 0: chance level. (Hubert & Arabie 1985)
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -23,13 +23,13 @@ def adjusted_rand(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def share_as_alike(a: np.ndarray, b: np.ndarray) -> float:
-    """The share of all orders of ``a`` with an adjusted Rand index with ``b`` of at least theirs: exact p.
+    """Return the share of all orders of ``a`` whose adjusted Rand index with ``b`` is at least a's: exact p.
 
-    The sizes of groups stay, so the index grows with the number of pairs of heads that are together in both,
-    sum_ij C(n_ij, 2) of the table n of heads by group of a and of b. An order is as likely as another, and
-    those of a table number prod_j of the ways to choose its column from what the columns before leave. All
-    tables are gone through, column by column; tables with the same sum and the same remains are one.
-    NaN where ``b`` is one group.
+    The group sizes stay, so the index grows with the number of pairs of heads that are together in both,
+    sum_ij C(n_ij, 2) of the table n of heads by group of a and of b. All orders are equally likely. The
+    number of orders with a given table is the product over its columns of the ways to choose the column from
+    the heads left by earlier columns. All tables are enumerated column by column; tables with equal sum and
+    equal remaining heads are merged. NaN where ``b`` is one group.
     """
     together = Counter(zip(a.tolist(), b.tolist(), strict=True))
     rows, columns = (list(Counter(labels.tolist()).values()) for labels in (a, b))
@@ -47,13 +47,13 @@ def share_as_alike(a: np.ndarray, b: np.ndarray) -> float:
                 for total, count in sums.items():
                     further[remains][total + pairs] += count * number
         ways = further
-    (sums,) = ways.values()  # nothing remains of any row
+    (sums,) = ways.values()  # no heads remain
     every = factorial(len(a)) // prod(map(factorial, columns))
     return sum(count for total, count in sums.items() if total >= seen) / every
 
 
 def _columns(left: tuple[int, ...], size: int) -> Iterator[tuple[int, ...]]:
-    """All ways to take ``size`` heads from groups of which so many are left."""
+    """Yield all ways to take ``size`` heads from groups with ``left`` heads each."""
     for first in product(*(range(min(have, size) + 1) for have in left[:-1])):
         rest = size - sum(first)
         if 0 <= rest <= left[-1]:

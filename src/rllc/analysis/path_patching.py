@@ -9,7 +9,7 @@ from rllc.analysis.head_types import INDUCTION_BEGINS
 
 
 def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
-    """Numbers over training of the losses that replacing heads adds on brackets that close.
+    """Return numbers over training of the loss added by replacing heads, on closing brackets.
 
     datasets  ``brackets`` (``rise``, ``rise_se``), and ``heads`` (``prefix_matching``)
 
@@ -22,8 +22,8 @@ def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
     ``path_transient``  the largest loss that patching has added up to a step, over that now (seed, step,
                         brackets)
 
-    Ratios are NaN where they divide by nothing above 0. Errors ``_se`` are to first order those of
-    independent numbers: too large, since the same contexts are in both.
+    Ratios are NaN unless the denominator is above 0. Errors ``_se`` are to first order, for independent
+    numbers. They are too large, since both numbers use the same contexts.
     """
     brackets, score = datasets["brackets"], datasets["heads"]["prefix_matching"]
     both = brackets[["rise", "rise_se"]].sel(closers="all", drop=True)
@@ -47,7 +47,7 @@ def path_patching(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
 
 
 def _at_onset(patched: xr.Dataset, score: xr.DataArray) -> tuple[xr.Dataset, xr.Dataset]:
-    """The same at the onset of induction, and as it is from there on (seed, step)."""
+    """Return the numbers at the onset of induction, and from there on (seed, step)."""
     first: list[xr.Dataset] = []
     now: list[xr.Dataset] = []
     for seed in patched["seed"].values.tolist():

@@ -1,7 +1,7 @@
-"""Stages of development: boundaries are where a smoothed curve is flat, with what speaks for each.
+"""Stages of development: boundaries are flat places of a smoothed curve, with their support.
 
-The thresholds were settled on the published curves of arXiv 2402.02364, so that the rule finds there what the
-authors name is no test of it; synthetic curves with noise are (tests/analysis/test_plateaus.py).
+The thresholds were chosen on the published curves of arXiv 2402.02364. So the authors' boundaries, which the
+rule finds there, do not test it; synthetic curves with noise do (tests/analysis/test_plateaus.py).
 """
 
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ import numpy as np
 from rllc.analysis.gaussian_process import Smooth, smooth
 
 START, END, PEAK, TROUGH, SADDLE = KINDS = ("start", "end", "peak", "trough", "saddle")
-FEWEST = 5  # checkpoints of a curve that has a shape
+FEWEST = 5  # least checkpoints of a curve
 FLAT, CORE = 0.08, 0.06  # slopes per e-fold of steps, as shares of the curve's range
-ALIKE = 0.02  # share of the range that lies between neighbours that are two
-LARGE = 4.0  # range of a curve that has structure, in standard deviations of its noise
+ALIKE = 0.02  # least difference between separate neighbours, as share of the range
+LARGE = 4.0  # least range of a curve with structure, in standard deviations of its noise
 DRAWS = 200
 
 
 class Boundary(NamedTuple):
     """A flat segment of a curve; indices of checkpoints.
 
-    kind         ``start`` touches the first checkpoint, which is no boundary of two stages; ``end`` the last
-    at           where it is: the extremum, the flattest point of a saddle, the inner edge of start and end
+    kind         ``start`` touches the first checkpoint and does not separate two stages; ``end`` the last
+    at           its location: the extremum, the flattest point of a saddle, the inner edge of start and end
     first, last  the segment
-    determined   on either side the slope is not flat by two of its standard deviations
+    determined   on both sides, the slope exceeds flatness by two of its standard deviations
     support      share of posterior draws in which a segment of this kind overlaps it
     low, high    95 % interval of ``at`` over these draws
     """
@@ -41,7 +41,7 @@ class Boundary(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A curve, its slope, its range, and which checkpoints are flat enough to be the core of a segment."""
+    """A curve, its slope, its range, and a mask of checkpoints flat enough for the core of a segment."""
 
     value: np.ndarray
     slope: np.ndarray
@@ -53,20 +53,20 @@ Segment = tuple[int, int]
 
 
 def plateaus(step: np.ndarray, value: np.ndarray, *, random_seed: int = 0) -> tuple[Smooth, list[Boundary]]:
-    """The smoothed curve, and its boundaries in order: those that are determined, and possible ones.
+    """Return the smoothed curve, and its determined and possible boundaries in order.
 
     1. The curve is smoothed (``rllc.analysis.gaussian_process``); R is the range of the smoothed curve f.
-       Below ``LARGE`` times the noise there is no structure, and no boundary.
-    2. Segments of |f'| < ``FLAT`` R that hold a point with |f'| < ``CORE`` R. Where f' changes its sign
-       between two checkpoints both are flat, and the flatter one is core; two such pairs side by side are two
-       segments.
-    3. *Possible* are these, neighbours merged whose f differs by less than ``ALIKE`` R or two posterior
-       standard deviations of the difference.
-    4. *Determined* are those that stay when, before they are merged, one after another is dropped that has on
-       one of its sides, up to the segment next to it, no point with |f'| - 2 sd > ``FLAT`` R, or is a saddle
-       and has |f'| + 2 sd >= ``FLAT`` R where it is.
+       If R is below ``LARGE`` times the noise, there is no structure and no boundary.
+    2. Find segments of |f'| < ``FLAT`` R that contain a point with |f'| < ``CORE`` R. Where f' changes its
+       sign between two checkpoints, both are flat, and the flatter one is core. Two adjacent such pairs are
+       two segments.
+    3. The *possible* boundaries are these segments, after merging neighbours whose f differs by less than
+       ``ALIKE`` R or two posterior standard deviations of the difference.
+    4. The *determined* boundaries come from the segments before merging. Repeatedly drop a segment if, on one
+       side up to the next segment, no point has |f'| - 2 sd > ``FLAT`` R, or if it is a saddle with
+       |f'| + 2 sd >= ``FLAT`` R at its location. The rest is determined.
 
-    step   [n] positive and ascending; at least ``FEWEST``, else there is no boundary
+    step   [n] positive and ascending; with fewer than ``FEWEST`` there is no boundary
     value  [n] finite
     """
     if step.size < FEWEST or np.ptp(value) == 0:
@@ -87,11 +87,11 @@ def plateaus(step: np.ndarray, value: np.ndarray, *, random_seed: int = 0) -> tu
 
 
 def _segments(value: np.ndarray, slope: np.ndarray) -> tuple[list[Segment], Shape]:
-    """The flat segments that have a core."""
+    """Return the flat segments with a core, and the shape of the curve."""
     steep, span = np.abs(slope), np.ptp(value)
     flat, core = steep < FLAT * span, steep < CORE * span
     turns = np.sign(slope[1:]) != np.sign(slope[:-1])
-    joined = turns | flat[1:] | flat[:-1]  # not two turns side by side: between these the curve is steep
+    joined = turns | flat[1:] | flat[:-1]  # not two adjacent turns: the curve is steep between them
     at = np.flatnonzero(turns)
     flat[at] = flat[at + 1] = True
     core[np.where(steep[at] <= steep[at + 1], at, at + 1)] = True
@@ -102,7 +102,7 @@ def _segments(value: np.ndarray, slope: np.ndarray) -> tuple[list[Segment], Shap
 
 
 def _kind(segment: Segment, shape: Shape) -> tuple[str, int]:
-    """What a segment is, and where."""
+    """Return the kind and location of a segment."""
     first, last = segment
     inside = slice(first, last + 1)
     core = first + np.flatnonzero(shape.core[inside])
@@ -119,7 +119,7 @@ def _kind(segment: Segment, shape: Shape) -> tuple[str, int]:
 
 
 def _merged(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Segment]:
-    """Neighbours at one level as one segment, until none are left."""
+    """Merge neighbours at one level until none are left, and return the segments."""
     merged, n = list(segments), 0
     while n + 1 < len(merged):
         (_, a), (_, b) = (_kind(segment, shape) for segment in merged[n : n + 2])
@@ -134,7 +134,7 @@ def _merged(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Segmen
 
 
 def _determined(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Segment]:
-    """The segments that stay when one after another is dropped, the first in training first."""
+    """Return the segments that remain after dropping one after another, earliest in training first."""
     kept, error = list(segments), curve.errors[1]
     steep = np.abs(shape.slope) - 2 * error > FLAT * shape.range
     flat = np.abs(shape.slope) + 2 * error < FLAT * shape.range
@@ -152,13 +152,13 @@ def _determined(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Se
 
 
 def _described(value: np.ndarray, slope: np.ndarray) -> list[tuple[str, int, Segment]]:
-    """Kind, place and segment of every flat segment of a draw."""
+    """Return kind, location and range of every flat segment of a draw."""
     segments, shape = _segments(value, slope)
     return [(*_kind(segment, shape), segment) for segment in segments]
 
 
 def _supported(boundary: Boundary, drawn: list[list[tuple[str, int, Segment]]]) -> Boundary:
-    """With the share of draws that have it, and where they have it."""
+    """Return the boundary with the share of draws that contain it, and its interval."""
     own = (boundary.first, boundary.last)
 
     def places() -> Iterator[int]:

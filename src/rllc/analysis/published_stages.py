@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from rllc.analysis.gaussian_process import fitted
 
-TOLERANCE = 8.0  # of the regression; the language model's is 0.25, without the minimum
+TOLERANCE = 8.0  # for the regression; the language model's is 0.25, without the minimum condition
 RESTARTS = 10
 
 
@@ -17,17 +17,17 @@ def published(
     minima: bool = True,
     restarts: int = RESTARTS,
 ) -> np.ndarray:
-    """Steps of the plateaus: strict local minima of |slope| that lie below ``tolerance``.
+    """Return the steps of the plateaus: strict local minima of |slope| below ``tolerance``.
 
     The slope at a checkpoint is the mean of the two difference quotients of a Gaussian process against
     x = ln(step + 1), at the ends that of their neighbours. The process is c exp(-(x - x')^2 / 2 l^2), with
-    c in 1e-3 .. 1e3 and l in 0.5 .. 1e3, without noise and without a mean: on the published curves both end
-    on a bound (c = 1e3, l = 0.5), so that the bound is the smoothing.
+    c in 1e-3 .. 1e3 and l in 0.5 .. 1e3, without noise and without a mean. On the published curves both end
+    on a bound (c = 1e3, l = 0.5), so the bound determines the smoothing.
 
-    minima  False: every checkpoint with such a slope, as the authors list them for the language model
+    minima  False: every checkpoint with such a slope, as in the authors' list for the language model
 
-    The authors number the minima among interior checkpoints and read the steps off all of them, so that each
-    boundary that they print is one checkpoint early: 126,262 for 131,313. Here it is where the minimum is.
+    The authors index the minima among interior checkpoints but look up the steps among all of them. So each
+    printed boundary is one checkpoint early: 126,262 for 131,313. Here it is at the minimum.
     """
     x = np.log1p(step)
     process = fitted(ConstantKernel(1.0, (1e-3, 1e3)) * RBF(3.0, (0.5, 1e3)), x, value, restarts=restarts)
@@ -37,4 +37,4 @@ def published(
         return step[steep < tolerance]
     interior = steep[1:-1]
     least = (interior < steep[:-2]) & (interior < steep[2:]) & (interior < tolerance)
-    return step[1 + np.flatnonzero(least)]  # 1 +: the number among all checkpoints
+    return step[1 + np.flatnonzero(least)]  # 1 +: from interior to all checkpoints

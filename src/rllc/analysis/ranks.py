@@ -1,12 +1,12 @@
-"""Ranks of numbers, and how alike two orders are."""
+"""Ranks of numbers, and correlations."""
 
 import numpy as np
 
-FEWEST = 3  # pairs of a correlation
+FEWEST = 3  # least pairs of a correlation
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1 along the last axis, ties given their mean rank; NaN has none and is not counted."""
+    """Return ranks from 1 along the last axis; ties get their mean rank; NaN stays NaN and is not counted."""
     order = np.argsort(values, axis=-1)
     ascending, place = np.take_along_axis(values, order, -1), np.arange(values.shape[-1])
     starts, ends = np.ones((2, *values.shape), dtype=bool)  # of runs of equal values
@@ -19,9 +19,9 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
-    """Spearman's rank correlation along the last axis, over the pairs in which both are finite.
+    """Return Spearman's rank correlation along the last axis, over pairs with both values finite.
 
-    The Pearson correlation of the mean ranks; NaN with fewer than 3 pairs or where either is constant.
+    It is the Pearson correlation of the mean ranks. NaN with fewer than 3 pairs or where either is constant.
     """
     a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
     both = np.isfinite(a) & np.isfinite(b)
@@ -29,7 +29,7 @@ def spearman(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
-    """Pearson's correlation along the last axis, over the pairs in which both are finite.
+    """Return Pearson's correlation along the last axis, over pairs with both values finite.
 
     NaN with fewer than 3 pairs or where either is constant.
     """
@@ -38,7 +38,7 @@ def pearson(a: np.ndarray, b: np.ndarray) -> float | np.ndarray:
     count = both.sum(-1)
 
     def centred(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values less their mean, and whether they are constant."""
+        """Return the values minus their mean, and whether they are constant."""
         total = np.where(both, values, 0.0).sum(-1)
         less = np.where(both, values - (total / np.maximum(count, 1))[..., None], 0.0)
         high, low = (np.where(both, values, end) for end in (-np.inf, np.inf))

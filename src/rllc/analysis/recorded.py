@@ -1,4 +1,4 @@
-"""The settings that a dataset was made with, as it records them."""
+"""Read the settings that a dataset records."""
 
 import json
 from typing import Any

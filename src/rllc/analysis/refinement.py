@@ -1,4 +1,4 @@
-"""What a change of the data does to heads of a type: arXiv 2410.02984, section 4.2."""
+"""Compare heads of a type between distributions (arXiv 2410.02984, section 4.2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,22 +33,22 @@ def refinement(
     against: Sequence[str],
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """How much larger heads of a type are on ``distribution`` than ``against`` others, in octaves.
+    """Return the log2 ratio of a type's refined LLCs on ``distribution`` to those on ``against``.
 
-    datasets  ``rllc`` with ``rllc``, ``verdict`` and what ``contrasts.by_chain`` reads; ``heads`` with
-              ``head_type``
+    datasets  ``rllc`` with ``rllc``, ``verdict`` and the variables of ``contrasts.by_chain``; ``heads``
+              with ``head_type``
 
     For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
 
         log2_ratio  = mean_h log2(rllc(h, distribution) / rllc(h, against))
         its error^2 = sum_h var_c(a_hc / a_h - b_hc / b_h) / C / (H ln 2)^2
 
-    to first order, since chain c has the same noise on both; heads are independent given the minibatches. The
-    gap is induction less multigram, its errors added in squares. NaN where the group has no head, or an
-    estimate of it is missing or not positive. ``verdict`` holds every bit that one of its estimates has.
+    to first order, since chain c has the same noise on both. Heads are independent given the minibatches. The
+    gap is induction minus multigram, with squared errors added. NaN where the group has no head, or one of
+    its estimates is missing or not positive. ``verdict`` combines the bits of all its estimates.
 
     Returns ``log2_ratio``, ``log2_ratio_se``, ``verdict`` (seed, step, head_group, against),
-    ``heads_of_group`` (seed, head_group), and of the controls ``log2_ratio_gradient_off`` with its error.
+    ``heads_of_group`` (seed, head_group), and for the controls ``log2_ratio_gradient_off`` with its error.
     """
     rllc, types = datasets["rllc"], datasets["heads"]["head_type"]
     types = types.sel(seed=rllc["seed"], head=rllc["head"])
@@ -102,14 +102,14 @@ def refinement(
 
 
 def _octaves(a: xr.DataArray, b: xr.DataArray) -> xr.DataArray:
-    """log2(a / b), NaN where either is not positive."""
+    """Return log2(a / b), NaN where either is not positive."""
     return xr.ufuncs.log2(a.where(a > 0) / b.where(b > 0))
 
 
 def _over(
     member: xr.DataArray, values: xr.DataArray, squares: xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean of the members' values and its error, from the squares of theirs; NaN where there is none."""
+    """Return the mean of the members' values, and its error from their squared errors; NaN if none."""
     count = member.sum("head")
     count = count.where(count > 0)
     mean = xr.where(member, values, 0.0).sum("head", skipna=False) / count

@@ -1,4 +1,4 @@
-"""What an estimate of a sweep is made of: curvature, likelihood, and the drift from a sloping centre."""
+"""Decompose an estimate of a sweep: curvature, likelihood, and drift from a centre with a slope."""
 
 import numpy as np
 import xarray as xr
@@ -8,7 +8,7 @@ from rllc.analysis.rule import THRESHOLDS
 from rllc.vocabulary import NATS, describe
 
 MEANINGS = ("curvature", "posterior mean", "drift")
-WALKED = 0.5  # of the centred control, as for the caution drift_dominated
+WALKED = 0.5  # share of the centred control, as for the caution drift_dominated
 VARIABLES = {
     "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
     "shrinkage": ("1 - on/off: 0 where the localization alone speaks, towards 1 the likelihood", "1"),
@@ -23,7 +23,7 @@ VARIABLES = {
 
 
 def quantities(calibration: xr.Dataset) -> xr.Dataset:
-    """What a setting's estimate is made of, on the grid (and seed, step, component, distribution)::
+    """Return the parts of each estimate, on the grid (and seed, step, component, distribution)::
 
         loss_rise                = llc / n_beta
         shrinkage                = 1 - llc / llc_gradient_off
@@ -33,10 +33,10 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
         walked_share             = |llc_walked| / |llc_centred|
         exponent                 = d ln llc_centred / d ln n_beta, between neighbours on the grid
 
-    ``llc_walked``, the estimate less its centred control, is what chains gain by walking down the slope of a
-    checkpoint that is no minimum, as far as they walked, and what the noise of minibatches adds. It lowers an
-    estimate as curvature does, so shrinkage alone cannot tell the two apart. The exponent is NaN where an
-    estimate is not positive, and on a grid of one n_beta.
+    ``llc_walked`` is the estimate minus its centred control. It holds the chains' drift down the slope of a
+    checkpoint that is not a minimum, as far as they went, and the effect of minibatch noise. Like curvature,
+    it lowers an estimate, so shrinkage alone cannot distinguish the two. The exponent is NaN where an
+    estimate is not positive, and on a grid with one n_beta.
     """
     llc, centred, n_beta = calibration["llc"], calibration["llc_centred"], calibration["n_beta"]
     off, pull = calibration["llc_gradient_off"], calibration["localization"]
@@ -63,18 +63,18 @@ def meaning(
     *,
     min_shrinkage: float = THRESHOLDS["min_shrinkage"],
 ) -> xr.DataArray:
-    """What estimates are, as a place in ``MEANINGS``, NaN where it is not known::
+    """Return the meaning of estimates, as an index into ``MEANINGS``; NaN where unknown::
 
-        drift           walked_share > ``WALKED``: what chains walked down the slope at the checkpoint
+        drift           walked_share > ``WALKED``: the chains' drift down the slope at the checkpoint
         curvature       else, without_drift < min_shrinkage: n_beta times the mean loss rise under the
-                        localization's Gaussian, which the loss does not shape
-        posterior mean  else: n_beta times the mean loss rise under what loss and localization make together
+                        Gaussian prior, hardly changed by the loss
+        posterior mean  else: n_beta times the mean loss rise under the localized posterior
 
     without_drift  1 - centred/off
     walked_share   |on - centred| / |centred|
 
-    On a quadratic of one curvature the exponent in n_beta is 1 - without_drift, so that the two say the same:
-    1 and 0 for a linear response, 0 and 1 for an LLC.
+    On a quadratic with one curvature, the exponent in n_beta is 1 - without_drift, so both agree: 1 and 0 for
+    a linear response, 0 and 1 for an LLC.
     """
     kind = xr.where(walked_share > WALKED, 2.0, xr.where(without_drift < min_shrinkage, 0.0, 1.0))
     return kind.where(without_drift.notnull() & walked_share.notnull()).rename("meaning")

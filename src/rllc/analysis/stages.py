@@ -1,4 +1,4 @@
-"""Stages of development read off LLC curves, and whether these curves say more than the loss."""
+"""Find stages of development from LLC curves, and test if these curves add information to the loss."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ from rllc.analysis.plateaus import FEWEST, KINDS, START, Boundary, plateaus
 from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
 
-BASE = "sampling"  # what the base setting is called beside others
-CONTROL = "_gradient_off"  # ending of a setting, where it stands for the control without gradient
+BASE = "sampling"  # name of the base setting among others
+CONTROL = "_gradient_off"  # suffix of a setting's name for its gradient-off control
 CELL = ("setting", "distribution", "seed")
 ANY = "any"
 COUNTED = (
     ANY,
     *(kind for kind in KINDS if kind != START),
-)  # labels of ``kind``: ``start`` divides no two stages
+)  # labels of ``kind``: ``start`` does not separate two stages
 NONE, POSSIBLE, DETERMINED = range(3)
 VARIABLES = {
     "llc_smooth": ("LLC smoothed by a Gaussian process", "1"),
@@ -53,21 +53,21 @@ def stages(
     unit: str = NATS,
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """Boundaries of every LLC curve: one per sampling setting, distribution and training seed.
+    """Return the boundaries of every LLC curve, one per sampling setting, distribution and training seed.
 
-    What has a control without gradient has the boundaries of that too, as of a setting of its own, whose name
-    ends in ``CONTROL``: boundaries that it shares are those of the loss under noise, no sampler needed.
+    A gradient-off control also has boundaries, as a separate setting whose name ends in ``CONTROL``.
+    Boundaries that an LLC shares with its control are those of the loss under noise, without any sampler.
 
     datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution); where there
                is one ``llc_gradient_off``
     from_step  earlier checkpoints are left out
-    tolerance  of the published rule
-    chance     loss of predictions that know nothing, which are the ``guess``; both are recorded
-    unit       of losses
+    tolerance  tolerance of the published rule
+    chance     loss of uninformed predictions, described by ``guess``; both are recorded
+    unit       unit of losses
 
     Returns ``VARIABLES`` along ``CELL`` and ``step``, those named boundary_ and ``support`` along ``CELL``
     and ``boundary``, ``at_boundary`` also along ``kind``. NaN where a checkpoint is left out or has none.
-    Estimates that are not reliable are read like others.
+    Unreliable estimates are treated like others.
     """
     keys, cells = [], []
     for name, data in datasets.items():
@@ -93,7 +93,7 @@ def stages(
 
 
 def _side_by_side(cells: list[xr.Dataset], keys: list[tuple]) -> xr.Dataset:
-    """Cells along ``CELL``, in the order in which labels come; NaN, and "" of kinds, where there is none."""
+    """Combine cells along ``CELL``, in the order of labels; missing cells are NaN, and "" for kinds."""
     labels = dict(zip(CELL, map(list, zip(*keys, strict=True)), strict=True))
     table = xr.concat(cells, "cell", join="outer", coords="minimal", compat="override")
     table = table.assign_coords(
@@ -108,7 +108,7 @@ def _side_by_side(cells: list[xr.Dataset], keys: list[tuple]) -> xr.Dataset:
 
 
 def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, random_seed: int) -> xr.Dataset:
-    """The boundaries of one curve; ``data``: ``llc`` and ``init_loss`` (step)."""
+    """Return the boundaries of one curve; ``data``: ``llc`` and ``init_loss`` (step)."""
     data = data.sortby("step").drop_vars([name for name in data.coords if name != "step"])
     used = (data["step"] >= max(from_step, 1)) & np.isfinite(data["llc"])
     curve = data.isel(step=used.values)
@@ -131,7 +131,7 @@ def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, ran
 
 
 def marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
-    """``POSSIBLE`` or ``DETERMINED`` where a boundary is, of its kind and of any: [checkpoints, kind]."""
+    """Return ``POSSIBLE`` or ``DETERMINED`` at boundaries, per kind and for any: [checkpoints, kind]."""
     marks = np.full((checkpoints, len(COUNTED)), float(NONE))
     for each in boundaries:
         if each.kind != START:
@@ -141,7 +141,7 @@ def marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
 
 
 def _listed(boundaries: list[Boundary], step: np.ndarray) -> xr.Dataset:
-    """What is known of every boundary, the start of training among them."""
+    """Return the variables of every boundary, including the start of training."""
     at = {"boundary_step": "at", "boundary_first": "first", "boundary_last": "last"}
     at |= {"boundary_low": "low", "boundary_high": "high"}
     columns = {

@@ -1,4 +1,4 @@
-"""Whether induction heads form one after the other: for claims (arXiv 2410.02984, App. B.2.2, Fig. 10)."""
+"""Test whether induction heads form one after another, for claims (arXiv 2410.02984, B.2.2, Fig. 10)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from rllc.analysis.needs import needing
 
 NAN = float("nan")
 DROPS = (0.5, 0.9)
-# Numbers, and without what there are none, in words.
+# Numbers and their requirements, in words.
 NAMES = {
     "spread": "two induction heads with a peak",
     "same_order": "two induction heads with a peak and a fall of the score each, no two at one step",
@@ -21,7 +21,7 @@ NAMES = {
 
 
 def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_seed: int = 0) -> xr.Dataset:
-    """Numbers (seed, step) of the induction heads of each seed, at the last step of ``icl``.
+    """Return numbers (seed, step) of each seed's induction heads, at the last step of ``icl``.
 
     datasets      ``icl``, ``rllc``, ``heads`` (``head_type``); ``components``, where the heads are sampled
                   together, by their label or as their type (``members``)
@@ -50,21 +50,21 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
 
 
 def induction_heads(types: xr.DataArray) -> list[str]:
-    """Labels of the induction heads of one seed."""
+    """Return the labels of the induction heads of one seed."""
     return [str(head) for head in types["head"].values[types.values == "induction"]]
 
 
 def others(heads: Sequence[str], head: str) -> str:
-    """The label of all heads but one, as of a component."""
+    """Return the component label of all heads but one."""
     return "+".join(each for each in heads if each != head)
 
 
 def together(
     components: xr.Dataset | None, heads: Sequence[str], *, seed: int, distribution: str
 ) -> xr.Dataset | None:
-    """Estimates (step) of heads as one component, in one seed and distribution; None: there are none.
+    """Return estimates (step) of heads as one component, in one seed and distribution; None if missing.
 
-    Where components are types of heads, ``members`` of ``components`` says which heads they are.
+    Where components are types of heads, ``members`` of ``components`` lists their heads.
     """
     if components is None or distribution not in components["distribution"]:
         return None
@@ -110,7 +110,7 @@ def _peak(curve: xr.DataArray) -> float:
 
 
 def _dropped(score: xr.DataArray, ablated: str, share: float) -> float:
-    """The first step at which the score has fallen by this share of its fall from first to last."""
+    """Return the first step where the score has fallen by ``share`` of its fall from first to last."""
     if ablated not in score["ablated"].values:
         return NAN
     curve = score.sel(ablated=ablated).dropna("step")

@@ -1,4 +1,4 @@
-"""What heads are by their tokens in context, and how much of it is explained (arXiv 2410.02984, App. B)."""
+"""Classify heads by their tokens in context, with the share explained (arXiv 2410.02984, App. B)."""
 
 import numpy as np
 import xarray as xr
@@ -6,17 +6,17 @@ import xarray as xr
 from rllc.analysis.head_types import types_at
 from rllc.vocabulary import layer_of
 
-BY_SCORE = ("previous-token", "current-token", "induction")  # types that attention scores tell
+BY_SCORE = ("previous-token", "current-token", "induction")  # types by attention scores
 CLASSES = {"dyck": "Dyck", "skip_ngram": "skip n-gram", "ngram": "n-gram"}
 PUBLISHED = ("induction", *CLASSES)  # the paper's patterns; the others are ours
 
 
 def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
-    """What each head is called (seed, step, head), as in the paper's Table 1.
+    """Return the class of each head (seed, step, head), as in the paper's Table 1.
 
-    The type by attention scores where there is one; else "multigram" with that of the brackets (Dyck), skip
-    n-grams and n-grams that explains most of its tokens in context, however few: "multigram (Dyck)". A head
-    of which they explain nothing is "multigram".
+    It is the type by attention scores, if any. Otherwise it is "multigram" with the pattern that explains
+    most of its tokens in context, among brackets (Dyck), skip n-grams and n-grams: "multigram (Dyck)". A head
+    without explained tokens is "multigram".
 
     tokens     ``share`` (seed, step, head, pattern)
     head_type  (seed, head)
@@ -30,7 +30,7 @@ def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
 
 
 def largest_pattern(tokens: xr.Dataset) -> xr.DataArray:
-    """The pattern of the paper's four that explains most tokens (seed, step, head); "" where none does."""
+    """Return which of the paper's four patterns explains most tokens (seed, step, head); "" if none."""
     share = tokens["share"].sel(pattern=list(PUBLISHED)).fillna(0.0)
     names = np.asarray(PUBLISHED, dtype=object)[share.argmax("pattern").values]
     best = xr.DataArray(names, share.isel(pattern=0, drop=True).coords)
@@ -38,24 +38,25 @@ def largest_pattern(tokens: xr.Dataset) -> xr.DataArray:
 
 
 def explained(tokens: xr.Dataset) -> xr.DataArray:
-    """Share of each head's tokens that the paper's four patterns explain; NaN where a head has none."""
+    """Return the share of each head's tokens explained by the paper's four patterns; NaN without tokens."""
     return tokens["share"].sel(pattern=list(PUBLISHED)).sum("pattern", skipna=False)
 
 
 def heads_of(one: xr.Dataset, *labels: str, by: str = "head_type", layer: int | None = None) -> xr.Dataset:
-    """The heads of ``one`` with one of these labels: types by attention scores, or ``by="token_class"``.
+    """Return the heads of ``one`` with these labels: types by attention scores, or ``by="token_class"``.
 
     one    ``head_type``, ``token_class`` (head), and ``layer``
-    layer  only of this one
+    layer  select only this layer
     """
     chosen = one[by].isin(labels)
     return one.isel(head=np.flatnonzero(chosen if layer is None else chosen & (one["layer"] == layer)))
 
 
 def bracket_head(share: xr.DataArray) -> str | None:
-    """*The* bracket head, of claims and of path patching: the head after layer 0 with the largest share of
-    brackets among its tokens in context, the first of equals; None where none has any. (Bracket heads by
-    plurality are those of which ``token_classes`` says so.)
+    """Return *the* bracket head of claims and path patching.
+
+    It is the head after layer 0 with the largest share of brackets among its tokens in context, the first of
+    equals; None without brackets. (``token_classes`` gives the bracket heads by plurality.)
 
     share  (head, pattern) of one seed and step
     """

@@ -1,7 +1,7 @@
-"""Curves over checkpoints, at these or brought to a uniform grid in log(step + 1).
+"""Curves over checkpoints, unchanged or interpolated to a uniform grid in log(step + 1).
 
 Checkpoints are unevenly spaced. On this grid one unit of distance, or of lag, is the same ratio of training
-steps. Much of it may lie before the first trained checkpoint, though, where a curve is a line from step 0.
+steps. But much of the grid may lie before the first trained checkpoint, where a curve is a line from step 0.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import xarray as xr
 
 
 def resample(values: xr.DataArray, *, points: int | None, standardize: bool = False) -> xr.DataArray:
-    """Linear interpolation in ``log(step + 1)`` of ``values`` onto ``points`` values uniform in it.
+    """Interpolate ``values`` linearly in ``log(step + 1)`` onto ``points`` uniform points.
 
     values       a dim ``step`` (its coordinate ascending) and any others; one curve per other index
     points       size of the grid, at least 2; its ends are the first and the last checkpoint; None: the
@@ -54,7 +54,7 @@ def resample(values: xr.DataArray, *, points: int | None, standardize: bool = Fa
 
 
 def z_score(curves: np.ndarray) -> np.ndarray:
-    """Mean 0 and standard deviation 1 along the last axis; constant curves become 0."""
+    """Return curves with mean 0 and standard deviation 1 along the last axis; constant curves become 0."""
     centred = curves - curves.mean(axis=-1, keepdims=True)
     scale = centred.std(axis=-1, keepdims=True)
     flat = scale <= 1e-12 * (1 + np.abs(curves).max(axis=-1, keepdims=True, initial=0.0))

@@ -1,8 +1,8 @@
-"""Whether clusters of one training seed's heads are those of others (arXiv 2410.02984, App. G, Figs. 20-22).
+"""Transfer clusters of one training seed's heads to other seeds (arXiv 2410.02984, App. G, Figs. 20-22).
 
-Clusters are made of the curves of the first seed, on one distribution (F.5.4: shape-based ones are best on
-the Pile alone), and the heads of every other seed take the cluster whose centre is nearest. Head labels mean
-nothing across seeds; what is compared is which types of heads fall together.
+The clusters are of the first seed's curves, on one distribution (F.5.4: shape-based ones are best on the Pile
+alone). The heads of every other seed join the cluster with the nearest centre. Head labels have no meaning
+across seeds. The comparison is which types of heads share a cluster.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from rllc.vocabulary import describe
 NAN = float("nan")
 SHAPE = "sbd_kmeans"  # the paper's shape-based K-means
 STARTS = 5  # of the K-means algorithms
-UNLIKELY = 0.05  # p up to which few orders of the heads do as well
-FEWEST = 3  # training seeds of which a claim about seeds speaks
+UNLIKELY = 0.05  # largest p that counts as unlikely by chance
+FEWEST = 3  # least training seeds of a claim about seeds
 CELL = ("seed", "scope", "algorithm", "n_clusters")
 VARIABLES = {
     "cluster": ("cluster of the first seed that the head is put in, by its first head; -1: none", "1"),
@@ -61,28 +61,28 @@ def transfer(
     points: int | None,
     random_seed: int,
 ) -> xr.Dataset:
-    """Clusters of the first seed, carried over to the others: the dataset ``transfer.nc``.
+    """Return clusters of the first seed, transferred to the others: the dataset ``transfer.nc``.
 
     datasets      ``rllc`` (``rllc``, ``rllc_se``; coordinate ``layer``) and ``heads`` (``head_type``)
-    distribution  whose curves are clustered
+    distribution  the distribution of the clustered curves
     n_clusters    the numbers of clusters, each at least 2 and below the heads of every scope
-    algorithms    of ``rllc.analysis.clustering.PUBLISHED``; other seeds' heads take the centre that is
-                  nearest in the algorithm's own distance (shape-based: SBD)
-    points        as ``trajectories.resample`` has them, the same for all seeds; None: the checkpoints
+    algorithms    among ``rllc.analysis.clustering.PUBLISHED``; other seeds' heads join the nearest centre in
+                  the algorithm's distance (shape-based: SBD)
+    points        as in ``trajectories.resample``, the same for all seeds; None: the checkpoints
     random_seed   starts of the K-means algorithms
 
     Returns ``cluster``, ``distance`` (seed, head, algorithm, n_clusters), ``centroid`` (scope, algorithm,
     n_clusters, cluster_number, grid), ``rand_types``, ``rand_own``, ``p`` (seed, scope, algorithm,
     n_clusters), ``types`` and ``p_least`` (seed, scope), where a scope is a layer or all heads
-    (``clusters.scopes``). Those of the first seed are of the clusters as they were made. Heads without a
-    type are in no index; where the heads of a scope have one type, ``rand_types`` and ``p`` are NaN. A head
-    without two measured checkpoints is in no cluster.
+    (``clusters.scopes``). The first seed's values describe its original clusters. Heads without a type enter
+    no index. Where the heads of a scope have one type, ``rand_types`` and ``p`` are NaN. A head with fewer
+    than two measured checkpoints is in no cluster.
 
-    For claims, at the last step, of shape-based clusters in other seeds, as many as the first seed has types
-    in a scope: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one number for all seeds.
-    NaN with fewer than three seeds.
+    For claims, at the last step: ``rand_types_mean``, ``p_of_most`` and ``shape_lead`` (seed, step), one
+    number for all seeds. They use shape-based clusters in other seeds, as many as the first seed has types in
+    a scope. NaN with fewer than three seeds.
 
-    Raises ValueError for one seed, seeds measured over unlike ranges of steps, or no such distribution.
+    Raises ValueError for one seed, seeds with different ranges of steps, or a missing distribution.
     """
     rllc = datasets["rllc"]
     if distribution not in rllc["distribution"].values:
@@ -113,7 +113,7 @@ def transfer(
 
 
 def _refuse(curves: xr.DataArray) -> None:
-    """One seed has nothing to carry over to; ranges of steps that differ are not of one axis."""
+    """Raise ValueError for a single seed, or for seeds with different ranges of steps."""
     seeds = curves["seed"].values.tolist()
     if len(seeds) < 2:
         raise ValueError(f"clusters are carried over to other training seeds; rllc.nc has {seeds}: train two")
@@ -130,7 +130,7 @@ def _carried(
     grid: xr.DataArray, kinds: np.ndarray, groups: Mapping[str, np.ndarray], algorithms: Sequence[str],
     ks: Sequence[int], random_state: int,
 ) -> xr.Dataset:  # fmt: skip
-    """All but the numbers for claims, of curves (seed, head, grid)."""
+    """Return all variables except the numbers for claims, from curves (seed, head, grid)."""
     curves = grid.values
     (seeds, heads, points), known = curves.shape, np.all(np.isfinite(curves), axis=-1)
     has_type = kinds != "unknown"
@@ -174,7 +174,7 @@ def _carried(
 
 
 def _fitted(members: list[np.ndarray], algorithm: str, number: int, random_state: int) -> list[_Fit] | None:
-    """The fit of the first of ``members`` [head, point, 1] to each of them; None where it cannot be made."""
+    """Return the first member's fit applied to all ``members`` [head, point, 1]; None if impossible."""
     own = [_labels(each, algorithm, number, random_state) for each in members]
     if not len(own[0]):
         return None
@@ -189,7 +189,7 @@ def _fitted(members: list[np.ndarray], algorithm: str, number: int, random_state
 
 
 def _labels(curves: np.ndarray, algorithm: str, number: int, random_state: int) -> np.ndarray:
-    """Clusters of the heads by themselves, in the order of their first head; none where there are too few."""
+    """Return a seed's own clusters of heads, in the order of their first head; empty if impossible."""
     if len(curves) <= number:
         return np.empty(0, dtype=np.int32)
     labels = canonical(ALGORITHMS[algorithm](curves, number, random_state, STARTS))
@@ -197,7 +197,7 @@ def _labels(curves: np.ndarray, algorithm: str, number: int, random_state: int) 
 
 
 def _pooled(made: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Numbers of all seeds together: of other seeds, at as many clusters as the first seed has types."""
+    """Return numbers over all other seeds, with as many clusters as the first seed has types."""
     seeds = made["seed"]
     means: dict[str, float] = {}
     of_shape: list[float] = []
@@ -219,7 +219,7 @@ def _pooled(made: xr.Dataset) -> dict[str, xr.DataArray]:
 
 
 def _cells(one: xr.Dataset) -> Iterator[tuple[float, float, float]]:
-    """Index, p and the least p of every other seed and scope that has them."""
+    """Yield index, p and least possible p of every other seed and scope where they exist."""
     for scope in one["scope"].values.tolist():
         k = int(one["types"].sel(scope=scope)[0])
         if k not in one["n_clusters"].values:

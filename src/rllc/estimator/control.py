@@ -1,6 +1,6 @@
-"""A control and its estimate: they have the same setting, batches and loss at the centre, or are refused.
+"""Attach controls to an estimate, after checking that they share its setting, batches and centre losses.
 
-The controls of an estimate, and the verdict that they give, are added to it in one place: ``with_controls``.
+``with_controls`` is the one place that adds controls and updates the verdict.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from rllc.estimator.samplers.deterministic import TOLERANCE
 from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import describe
 
-FREE = {"chains", "gradient", "centred", "pairs"}  # what a control may have otherwise
+FREE = {"chains", "gradient", "centred", "pairs"}  # settings in which a control may differ from its estimate
 OF_CHAINS = "llc_gradient_off_chain"
 VARIABLES = {
     "llc_gradient_off": (
@@ -33,19 +33,19 @@ VARIABLES = {
 def with_controls(
     estimate: xr.Dataset, gradient_off: xr.Dataset | None = None, centred: xr.Dataset | None = None
 ) -> xr.Dataset:
-    """Return an estimate with its controls and the ``verdict`` that they give.
+    """Return an estimate with its controls and an updated ``verdict``.
 
-    estimate      as the estimators return it
-    gradient_off  its control without the gradient, made with ``control_of=estimate``. None: that which the
-                  estimate has made itself (``pairs``, ``report_control``), if any
-    centred       its centred control, likewise; None: nothing is said of the drift
+    estimate      the result of an estimator
+    gradient_off  its control without the gradient, made with ``control_of=estimate``. None: use the control
+                  inside the estimate (from ``pairs`` or ``report_control``), if any
+    centred       its centred control, made likewise. None: the verdict does not judge the drift
 
     Adds ``llc_gradient_off``, ``llc_gradient_off_se`` (component), ``llc_gradient_off_chain`` (component,
-    chain) and ``llc_centred``, ``llc_centred_se`` (component) of the controls given. ``verdict`` gains
-    ``prior_dominated``, ``drift_dominated`` and ``still_walking``; its attribute ``judged_against`` names the
-    controls, or says "no control": then nothing is said of the prior.
+    chain) and ``llc_centred``, ``llc_centred_se`` (component) for the given controls. ``verdict`` gains
+    ``prior_dominated``, ``drift_dominated`` and ``still_walking``. Its attribute ``judged_against`` names the
+    controls, or is "no control". Without a control, the verdict does not judge the prior.
 
-    Raises ValueError where a control is not of this estimate's setting, or is another kind of control.
+    Raises ValueError where a control has another setting than the estimate, or is another kind of control.
     """
     made, chains = {}, {"gradient_off": estimate.get(OF_CHAINS), "centred": None}
     for name, control in (("gradient_off", gradient_off), ("centred", centred)):
@@ -60,9 +60,9 @@ def with_controls(
 
 
 def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
-    """Raises ValueError where it is not that control of the estimate."""
+    """Raise ValueError where ``control`` is not the control ``name`` of the estimate."""
     if not isinstance(control, xr.Dataset) or not {"llc_chain", "loss_at_center"} <= set(control):
-        raise ValueError(f"{name} is a {type(control).__name__}: expected what the estimator returned")
+        raise ValueError(f"{name} is a {type(control).__name__}: expected the dataset of an estimator")
     expected = {key: value for key, value in estimate.attrs.items() if key not in FREE}
     for key, value in {
         **expected,
@@ -76,7 +76,7 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
             )
     own, its = (each["component"].values.tolist() for each in (estimate, control))
     if its != own:
-        raise ValueError(f"{name} has the components {its}: expected those of the estimate, {own}")
+        raise ValueError(f"{name} has the components {its}: expected the components of the estimate, {own}")
     if not np.allclose(control["loss_at_center"], estimate["loss_at_center"], rtol=TOLERANCE, atol=0.0):
         raise ValueError(
             f"{name} has other losses at the centre than the estimate: expected the same loss, weights and "
@@ -85,26 +85,26 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
 
 
 def known_at_center(control_of: Any, setting: SamplerConfig) -> tuple[Tensor, float]:
-    """Losses at the centre [draw], and their mean over the init batches, as the estimate has them.
+    """Return the estimate's losses at the centre [draw], and its mean loss over the init batches.
 
-    Raises ValueError where it is no estimate, is a control itself, or has another setting than ``setting``.
+    Raises ValueError where ``control_of`` is not an estimate, is itself a control, or has another setting.
     """
     if not isinstance(control_of, xr.Dataset) or not {"loss_at_center", "init_loss"} <= set(control_of):
-        raise ValueError(f"control_of is a {type(control_of).__name__}: expected what the estimate returned")
+        raise ValueError(f"control_of is a {type(control_of).__name__}: expected the dataset of an estimate")
     own = {name: value for name, value in setting.facts().items() if name not in FREE}
     for name, value in {**own, "gradient": 1, "centred": 0}.items():
         if control_of.attrs.get(name) != value:
             raise ValueError(
                 f"control_of has {name} {control_of.attrs.get(name)}, expected was {value}: give an estimate "
-                "with the gradient, and its own setting but for chains"
+                "with the gradient, and repeat its setting (chains may differ)"
             )
     return torch.from_numpy(control_of["loss_at_center"].values), float(control_of["init_loss"])
 
 
 def check_center(here: Tensor, known: Tensor) -> None:
-    """Raises ValueError where the loss of a batch at the centre is not what the estimate has."""
+    """Raise ValueError where the loss of a batch at the centre differs from the estimate's loss."""
     if not torch.isclose(here.double().cpu(), known.cpu(), rtol=TOLERANCE, atol=0.0):
         raise ValueError(
-            f"control_of has the loss {known.item():.6g} at the centre where its control has "
-            f"{here.item():.6g}: expected the same loss, weights and batches"
+            f"control_of has the loss {known.item():.6g} at the centre, its control "
+            f"{here.item():.6g}: expected the same loss, weights and batches for both"
         )

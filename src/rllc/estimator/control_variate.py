@@ -1,15 +1,15 @@
-"""The same estimate with less variance: the gradient-off control, whose mean is known, as control variate.
+"""Reduce the variance of an estimate with its gradient-off control as control variate.
 
-With x_c and y_c the estimates of chain c and of its control, which has the same noise and minibatches, and
-m the mean of the control, from antithetic pairs (samplers/pairs.py)::
+x_c is the estimate of chain c. y_c is the estimate of its control, with the same noise and minibatches. m is
+the mean of the control, from antithetic pairs (samplers/pairs.py)::
 
     llc = mean_c (x_c - beta_c (y_c - m))
 
-Chain and control are nearly equal where the localization rules, so what is left between chains is small, and
-the pairs are independent and cost forward passes alone. beta_c is fitted on the other chains, and so
-independent of y_c: the expectation is that of the plain estimate, whatever beta is, at any step, burn-in and
-thinning. Where little would be gained beta is 0, and the estimate the plain one. (Control variates: Owen,
-Monte Carlo theory, methods and examples, 8.9.)
+Where the localization dominates, chain and control are nearly equal, so the corrected chains differ little.
+The pairs are independent and need only forward passes. beta_c is fitted on the other chains, so it is
+independent of y_c. The expectation therefore equals that of the plain estimate, for any beta, step size,
+burn-in and thinning. Where the gain would be small, beta is 0 and the estimate is the plain one. (Control
+variates: Owen, Monte Carlo theory, methods and examples, 8.9.)
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,13 @@ from rllc.estimator.samplers.pairs import Pairs
 from rllc.sampler_config import LEAST_CHAINS, SamplerConfig
 from rllc.vocabulary import describe
 
-LOOKS = 4  # kept draws of each chain's control at most that tell whether more of it is worth its cost
-BLOCKS = 5  # of a chain's kept draws, each nearly independent of the next
-# The pairs cost about as much as the chains, so that half a variance shared would just pay. Of three chains a
-# correlation is known badly, means well, and what has hardly parted in its mean has seldom in the rest.
-NEAR = 0.8  # the estimate over its control, or the control over the estimate
-LEAST_SHARED, LEAST_SHARED_NEAR = 0.85, 0.4  # squared correlation that must be seen; where the two are near
+LOOKS = 4  # at most so many kept draws of each chain's control decide whether the full control pays
+BLOCKS = 5  # of a chain's kept draws, nearly independent of each other
+# The pairs cost about as much as the chains, so a shared variance of one half would just pay. Three chains
+# give a poor estimate of the correlation and a good one of the means. Nearly equal means rarely go with a low
+# correlation, so the threshold is lower there.
+NEAR = 0.8  # ratio of estimate and control, or its inverse, above which the two are near
+LEAST_SHARED, LEAST_SHARED_NEAR = 0.85, 0.4  # least squared correlation; where the two are near
 LEVEL = 0.975  # the quantile of an interval of 95 %
 
 VARIABLES = {
@@ -64,24 +65,26 @@ def reduced(
     own_minibatch: bool,
     report_control: bool = False,
 ) -> xr.Dataset:
-    """The estimate ``on`` with its variance reduced by its control, over the same chains.
+    """Return the estimate ``on`` with its variance reduced by its control, over the same chains.
 
-    on              as ``summary.summarise`` returns it, at ``setting``
-    control         gives the controls of the components named, at a setting of ``looked_at``
-    summarised      what ``summary.summarise`` says of a control
-    measure         gives the pairs of the components named; those that have no use for them are left out
-    own_minibatch   every kept draw has a minibatch that no other has
-    report_control  of every component; else of those whose control, looked at for a few draws of each chain,
-                    shares enough with the estimate. By this look, too, a chain is told by the others
+    on              the result of ``results.summarise`` at ``setting``
+    control         ``control(names, setting)``: traces of the components' controls, at a setting from
+                    ``looked_at``
+    summarised      ``summarised(names, traces)``: ``results.summarise`` of a control
+    measure         ``measure(names)``: pairs of the components, called only for those that use them
+    own_minibatch   no two kept draws share a minibatch
+    report_control  make the control of every component. Otherwise a look at a few draws of each chain's
+                    control decides, and only components that share enough with the estimate get one. In the
+                    look, too, the decision for a chain uses the other chains
 
-    Returns ``on`` with ``VARIABLES``. Everything else, ``llc_chain``, R-hat, effective draws, drift and the
-    verdict among it, is of the plain chains.
+    Returns ``on`` with ``VARIABLES``. All other variables, including ``llc_chain``, R-hat, effective sample
+    size, drift and the verdict, describe the plain chains.
 
-    ``llc_se`` is multiplied by Student's quantile over the normal one at Satterthwaite's degrees of freedom,
-    chains being few: 1.96 of it to either side are an interval of 95 %. Where beta is 0 for every chain, the
-    control is that of the chains, NaN where there is none. ``llc_se_data`` holds what other minibatches would
-    change in the control's mean and, from the covariance between chains, in the rest; NaN without
-    ``own_minibatch``.
+    Chains are few, so ``llc_se`` is multiplied by the ratio of Student's to the normal quantile, at
+    Satterthwaite's degrees of freedom: plus or minus 1.96 ``llc_se`` is a 95 % interval. Where beta is 0 for
+    every chain, the control is the mean over the control's chains, NaN where there is none. ``llc_se_data``
+    is the effect of other minibatches on the control's mean and, from the covariance between chains, on the
+    rest. It is NaN without ``own_minibatch``.
     """
     n_beta, names = setting.n_beta, on["component"].values
     x = np.where((on["status"] == OK).values[..., None], _kept(on), np.nan)
@@ -122,12 +125,12 @@ def reduced(
 
 
 def stride_of_look(setting: SamplerConfig) -> int:
-    """Of the kept draws of a control each so-many-th is looked at: ``LOOKS`` of them, spread evenly."""
+    """Return the stride between the control draws of a look: at most ``LOOKS`` kept draws, evenly spread."""
     return -(-(setting.draws - setting.burn_in) // LOOKS)
 
 
 def looked_at(setting: SamplerConfig, stride: int) -> SamplerConfig:
-    """Of the control of an estimate: the same moves, and of its draws each ``stride``-th."""
+    """Return the setting of an estimate's control: the same moves, recording every ``stride``-th draw."""
     return replace(
         setting, pairs=0, gradient=False, thinning=setting.thinning * stride,
         draws=-(-setting.draws // stride), burn_in=-(-setting.burn_in // stride),
@@ -135,27 +138,27 @@ def looked_at(setting: SamplerConfig, stride: int) -> SamplerConfig:
 
 
 def _coefficients(x: np.ndarray, y: np.ndarray, setting: SamplerConfig) -> np.ndarray:
-    """``coefficients`` of every component [component, chain]."""
+    """Return ``coefficients`` of every component: [component, chain]."""
     how = {"pairs": setting.pairs, "memory": memory_of(setting)}
     return np.stack([coefficients(*each, **how) for each in zip(x, y, strict=True)])
 
 
 def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> np.ndarray:
-    """beta of each chain [chain], from the others; x, y [chain, draw] of the estimate and of its control.
+    """Return beta of each chain [chain], fitted on the other chains.
 
-    The estimate's variance is smallest at ::
+    x, y are [chain, draw] of the estimate and of its control. The variance of the estimate is smallest at ::
 
         beta = cov(x, y) / (var(y) + chains V)
 
-    where V is the variance of the pairs' mean to come. cov / var is that of differences between chains, draw
-    by draw, times the correlation: the slope of draws is larger than that of their means, and partly noise. A
-    pair has the variance of the even part of a draw's rise, and the mean over draws has at least
-    ``memory`` times that over the number of draws, so chains V / var(y) is at most chains / (pairs memory),
-    which stands for it. beta is 0 where too little is shared (``pays``), and of a chain that is NaN in x
-    or y.
+    where V is the variance of the mean over the pairs, which are not sampled yet. cov / var is computed from
+    differences between chains, draw by draw, and multiplied by the correlation, since the slope of draws is
+    larger than the slope of their means, and partly noise. A pair has the variance of the even part of a
+    draw's rise. The mean over draws has at least ``memory`` times this variance divided by the number of
+    draws. So chains V / var(y) is at most chains / (pairs memory), and this bound replaces it. beta is 0
+    where estimate and control share too little (``pays``), and for a chain that is NaN in x or y.
 
     pairs   per draw
-    memory  variance of the control's mean over draws, over what it were if draws were independent
+    memory  variance of the control's mean over draws, divided by its value for independent draws
     """
     good = np.isfinite(x).all(-1) & np.isfinite(y).all(-1)
     beta = np.zeros(len(x))
@@ -175,16 +178,16 @@ def coefficients(x: np.ndarray, y: np.ndarray, *, pairs: int, memory: float) -> 
 
 
 def pays(shared: float, mean: float, of_control: float) -> bool:
-    """Whether so large a squared correlation of an estimate and its control is worth the pairs."""
+    """Return whether a squared correlation ``shared`` of estimate and control is worth the cost of pairs."""
     near = NEAR * of_control < mean < of_control / NEAR
     return shared > (LEAST_SHARED_NEAR if near else LEAST_SHARED)
 
 
 def shared_variance(trace: np.ndarray) -> float:
-    """Variance of the mean of a trace [chain, draw] from what all chains have in common: their minibatches.
+    """Return the variance of a trace's mean [chain, draw] from the minibatches that all chains share.
 
-    The mean covariance of two chains over blocks of draws, over the number of blocks; 0 where it is negative.
-    NaN with fewer than two chains or blocks. A trend that all chains share is part of it.
+    It is the mean covariance of two chains over blocks of draws, divided by the number of blocks, and 0 where
+    this is negative. NaN with fewer than two chains or blocks. A trend shared by all chains is included.
     """
     blocks = _blocks(trace[np.isfinite(trace).all(-1)])
     chains, count = blocks.shape
@@ -195,7 +198,7 @@ def shared_variance(trace: np.ndarray) -> float:
 
 
 def memory_of(setting: SamplerConfig) -> float:
-    """1 + 2 sum over lags of their weight and correlation, of squares of the control's coordinates."""
+    """Return 1 + 2 sum over lags of weight times autocorrelation, for the control's squared coordinates."""
     count = setting.draws - setting.burn_in
     lag = np.arange(1, count)
     correlation = (1 - setting.step_size * setting.localization / 2) ** (2 * setting.thinning * lag)
@@ -205,14 +208,14 @@ def memory_of(setting: SamplerConfig) -> float:
 def combined(
     x: np.ndarray, y: np.ndarray, beta: np.ndarray, pairs: tuple[np.ndarray, np.ndarray] | None
 ) -> dict[str, float | np.ndarray]:
-    """By how much the control changes the estimate of one component, and the rest of ``VARIABLES``.
+    """Return the control's change of one component's estimate, and the other ``VARIABLES``.
 
     x, y   [chain, draw]
     beta   [chain]
-    pairs  n_beta times their rises [group, pair], and s_t^2 [group]. Without them, or where one is not
-           finite, beta is 0, and nothing is said of the control
+    pairs  n_beta times the rises of the pairs [group, pair], and s_t^2 [group]. Without pairs, or where one
+           is not finite, beta is 0 and the variables of the control are left out
 
-    ``change_by_chain`` [chain] is by how much it changes what each chain says, NaN of a chain that is NaN.
+    ``change_by_chain`` [chain] is the change of each chain's estimate, NaN for a chain that is NaN.
     """
     good = np.isfinite(x).all(-1)
     by_chain = np.full(len(x), np.nan)
@@ -231,8 +234,8 @@ def combined(
         control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
     change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
     by_chain[good] = change
-    count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where it is, the slope
-    of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # by the jackknife: each leaves one out
+    count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where fitted, the slope
+    of_slope = (count - 1) * beta.var() * (y.mean() - mean) ** 2  # jackknife: each beta leaves one chain out
     of_pairs = slope**2 * own_error
     apart, control_apart = (each - each.mean(0) for each in (_blocks(x), _blocks(y)))
     with np.errstate(invalid="ignore", divide="ignore"):  # one chain, or chains that have not moved
@@ -250,10 +253,11 @@ def combined(
 
 
 def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> float:
-    """Variance of the mean of ``rise`` [group, pair] from the choice of minibatches, one for each group.
+    """Return the variance of the mean of ``rise`` [group, pair] from the choice of one minibatch per group.
 
-    To leading order a group's mean is its s_t^2 times a number of the minibatch, whose variance is estimated
-    from the spread of groups less what their pairs explain (``own``: squared errors of the groups' means).
+    To leading order, a group's mean is its s_t^2 times a number that depends on the minibatch. The variance
+    of this number is the spread between groups minus the spread explained by their pairs (``own``: squared
+    errors of the groups' means).
     """
     moved = variance > 0
     weight = variance[moved] / variance.sum()
@@ -267,21 +271,21 @@ def _data_variance(rise: np.ndarray, own: np.ndarray, variance: np.ndarray) -> f
 
 
 def _kept(dataset: xr.Dataset) -> np.ndarray:
-    """n_beta times the rise of the kept draws [component, chain, draw].
+    """Return n_beta times the rise of the kept draws [component, chain, draw].
 
-    A control that has diverged is kept: it has its law all the same, and its mean is of all chains.
+    A diverged control is kept: its distribution is still the known one, and its mean includes all chains.
     """
     rise = (dataset["loss"] - dataset["loss_at_center"]).isel(draw=slice(dataset.attrs["burn_in"], None))
     return (dataset.attrs["n_beta"] * rise.transpose("component", "chain", "draw")).values
 
 
 def _rises(traces: Traces, setting: SamplerConfig) -> np.ndarray:
-    """The same of traces sampled at a setting."""
+    """Return n_beta times the rise of the kept draws of traces sampled at ``setting``."""
     rise = traces.loss - traces.at_center
     return setting.n_beta * rise[..., setting.burn_in :].cpu().numpy()
 
 
 def _blocks(trace: np.ndarray) -> np.ndarray:
-    """Means of consecutive draws: [chain, draw] -> [chain, block]."""
+    """Return means over blocks of consecutive draws: [chain, draw] -> [chain, block]."""
     parts = np.array_split(trace, min(BLOCKS, trace.shape[1]), axis=1)
     return np.stack([part.mean(1) for part in parts], 1)

@@ -1,6 +1,6 @@
-"""Which of the two estimators samples a transformer's components.
+"""Choose the estimator of a transformer's components: the fast path for heads, or the generic one.
 
-Jobs that never take the fast path do not import this: an edit of it leaves their results as they are.
+Jobs that never use the fast path do not import this module, so an edit here leaves their results up to date.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from rllc.sampler_config import SamplerConfig
 def estimator(
     weights: Weights, model: Model, labels: Sequence[str], *, loss: Loss | None = None, **given: Any
 ) -> Estimate:
-    """The estimator of the components ``labels``: the fast path for heads, else the generic one.
+    """Return the estimator of the components ``labels``: the fast path for heads, else the generic one.
 
-    loss   another loss than the model's; it takes the generic estimator
-    given  arguments in advance; ``setting`` and those not given are left
+    loss   a loss other than the model's; it needs the generic estimator
+    given  arguments bound in advance; the estimator takes ``setting`` and the others
     """
     components = {label: model.masks(label) for label in labels}
     heads = loss is None and set(labels) <= set(model.heads)

@@ -1,4 +1,4 @@
-"""The local learning coefficient of any loss at any weights, by SGLD around them."""
+"""Estimate the local learning coefficient of any loss at any weights, by SGLD around them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -49,83 +49,88 @@ def estimate(
     control_of: xr.Dataset | None = None,
     report_control: bool = False,
 ) -> xr.Dataset:
-    """The (refined) local learning coefficient of every component, around the weights w*.
+    """Return the (refined) local learning coefficient of every component, around the weights w*.
 
-    Each chain starts at w* and moves the component's coordinates, and only these, by (samplers/sgld.py)::
+    Each chain starts at w* and moves only the component's coordinates (samplers/sgld.py)::
 
         w <- w - (step_size/2) (n_beta grad L_batch(w) + localization (w - w*)) + sqrt(step_size) N(0, I)
         llc = n_beta * mean over chains and draws >= burn_in of (loss_t - baseline_t)
 
     (Lau et al. 2023, arXiv 2308.12108; refined: arXiv 2410.02984, sec. 2.2.) The loss of draw t is taken
-    before the move, so draw 0 is at w*, and counts when ``burn_in`` is 0.
+    before the move, so draw 0 is at w* and enters the estimate when ``burn_in`` is 0.
 
-    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible; a
-                  function of these two alone, so with a torch module in eval mode
-    weights       the centre w*, by name, float32 or float64 where selected
+    loss          ``loss(weights, batch) -> `` scalar tensor: mean loss of the batch, torch.func-compatible.
+                  It may depend on these two arguments only, so put a torch module in eval mode
+    weights       the centre w*, by name; selected weights are float32 or float64
     batches       move m of every chain and component uses ``batches[m % len(batches)]``, fetched once per
-                  move (the first once more, to check the loss). With fewer batches than moves the result is
-                  the LLC of that finite set.
-    components    boolean masks by weight name, for each component; a weight not named is frozen; None in
-                  place of masks selects everything
-    n_beta        inverse temperature times sample size: what multiplies the mean loss
-    localization  strength of the pull to w*
-    step_size     epsilon
-    draws         positions recorded per chain, the first of them w*
-    burn_in       draws at the start of each chain that enter no estimate
-    seed          chain c of a component uses the normals of the stream (seed, component, c): its draws do
-                  not depend on the other components, on the number of chains, or on order
+                  move (the first once more, to check the loss). With fewer batches than moves, the result is
+                  the LLC of this finite set
+    components    boolean masks by weight name, for each component. A weight without a mask is frozen. None
+                  instead of masks selects all weights
+    n_beta        inverse temperature times the number of samples: the factor of the mean loss
+    localization  precision of the Gaussian prior centred at w*
+    step_size     step size (epsilon)
+    draws         positions recorded per chain, the first at w*
+    burn_in       draws at the start of each chain that do not enter the estimate
+    seed          chain c of a component uses the normals of the stream (seed, component, c). So its draws do
+                  not depend on the other components, the number of chains, or their order
     baseline      "paired": the loss at w* on the same minibatch; "init": the mean loss at w* over
-                  ``init_batches`` (the papers')
-    sampler       "sgld", or "rmsprop": preconditioned (samplers/rmsprop.py says what its law is)
-    sampler_options  constants of the sampler where they are not the default: rmsprop has ``decay`` and
+                  ``init_batches`` (as in the papers)
+    sampler       "sgld", or "rmsprop": preconditioned (samplers/rmsprop.py describes its distribution)
+    sampler_options  constants of the sampler that differ from the default: rmsprop has ``decay`` and
                   ``stabilizer``
     thinning      moves per draw
-    pairs         antithetic pairs per kept draw and component, which stand for the gradient-off control: by
-                  it the variance of the estimate is reduced (reduced.py), with the same expectation. For sgld
-                  and four chains or more; an even number; 0: none, the plain estimate
-    pair_batches  minibatches that the pairs read, one for every two, of the same source as ``batches``: the
-                  estimate then depends less on which ``batches`` are. None: those of the chains, and the
-                  result is of these alone
-    gradient      False drops the gradient's term: the control, same noise and batches
-    centred       the force is grad L_batch(w) - grad L_batch(w*): w* is then critical on every batch, so the
-                  estimate has neither the drift of a w* that is no minimum nor, to leading order, what the
-                  noise of minibatches adds; one gradient at w* more per move and component
-    vectorize     all chains of a component in one call of the loss (``torch.func.vmap``): the same draws to
-                  rounding, many times faster where the loss is tiny and Python is what takes the time
-    device        where to compute (None: where the weights are)
-    max_memory    bytes that the chains' vectors may take; the result does not depend on it (with
-                  ``vectorize`` but for rounding)
-    divergence_factor  see ``summary.summarise``
-    control_of    an estimate whose control this is: the same arguments, but without the gradient or
-                  ``centred``, and with any number of chains. What it found at w* is not computed again;
-                  without the gradient ``loss`` is NaN in the burn-in, where nothing reads it.
+    pairs         antithetic pairs per kept draw and component. They give the mean of the gradient-off
+                  control, which reduces the variance of the estimate and keeps its expectation
+                  (control_variate.py). An even number, for sgld with four chains or more. 0: no pairs, the
+                  plain estimate
+    pair_batches  minibatches for the pairs, one for every two pairs, from the same source as ``batches``. The
+                  estimate then depends less on the choice of ``batches``. None: the pairs use the chains'
+                  batches, and the result describes these batches only
+    gradient      False drops the gradient term: the control, with the same noise and batches
+    centred       subtract the gradient at w*: the force is grad L_batch(w) - grad L_batch(w*). w* is then
+                  critical on every batch. This removes the drift from a w* that is not a minimum and, to
+                  leading order, the effect of minibatch noise. It costs one more gradient per move and
+                  component
+    vectorize     evaluate all chains of a component in one call of the loss (``torch.func.vmap``). The draws
+                  agree up to rounding. Many times faster for a tiny loss, where Python dominates the time
+    device        where to compute (None: on the weights' device)
+    max_memory    maximum bytes for the chains' vectors. The result does not depend on it (with ``vectorize``:
+                  up to rounding)
+    divergence_factor  see ``results.summarise``
+    control_of    the estimate that this control belongs to. Give the same arguments, but ``gradient=False``
+                  or ``centred=True``, and any number of chains. Its losses at w* are reused. Without the
+                  gradient, ``loss`` is NaN in the burn-in, where it is not needed
     report_control  also make the gradient-off control of every component, at a third of the estimate's cost,
-                  and judge the estimate by it. False: with ``pairs`` only of components that it helps, by a
-                  look at few of its draws; without, no control
+                  and use it for the verdict. False: with ``pairs``, make it only for components that gain
+                  from it (judged by a few of its draws); without ``pairs``, make no control
 
     Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``,
     ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
     (component); ``llc_chain``, ``status``, ``geweke``, ``heidelberger_welch_start``, ``_p`` and
     ``_halfwidth``, ``raftery_lewis_factor`` (component, chain); ``loss`` (component, chain, draw; burn-in
-    included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``summary.VARIABLES``
-    says what each is. Attributes are the setting. With ``report_control`` also ``llc_gradient_off``,
+    included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``results.VARIABLES``
+    describes each. The attributes hold the setting. With ``report_control`` also ``llc_gradient_off``,
     ``llc_gradient_off_se`` (component) and ``llc_gradient_off_chain`` (component, chain).
-    ``verdict`` says ``prior_dominated`` only where the control was made; its attribute ``judged_against``
-    names the control, or says "no control". ``control.with_controls`` judges by controls made later.
-    With ``pairs`` also ``reduced.VARIABLES``: ``llc_se_control``, ``llc_se_data``, ``llc_gradient_off``,
-    ``llc_gradient_off_se``, ``coupling``, ``variance_removed`` (component), ``llc_gradient_off_chain``,
-    ``llc_reduced_chain`` (component, chain).
+    ``verdict`` can have ``prior_dominated`` only where the control was made. Its attribute
+    ``judged_against`` names the control, or is "no control". ``control.with_controls`` adds controls later.
+    With ``pairs`` also ``control_variate.VARIABLES``: ``llc_se_control``, ``llc_se_data``,
+    ``llc_gradient_off``, ``llc_gradient_off_se``, ``coupling``, ``variance_removed`` (component),
+    ``llc_gradient_off_chain``, ``llc_reduced_chain`` (component, chain).
 
-    Raises ValueError, naming the argument and what was expected: where a number is none or out of range,
-    batches are no sequence or not of one kind, a weight is not finite, a mask does not fit, there is nothing
-    to sample; where the loss is not a finite scalar at w*, is a sum over the batch instead of a mean, is
-    another number when evaluated again (twice on the first batch), changes what it reads (found before it
-    does), or does not read the weights of a component (found by its gradients: not without them); where
-    ``control_of`` has another setting, or another loss of the first batch at w*; where ``report_control`` is
-    asked of a control; where ``pairs`` is odd, is
-    asked of a control, of another sampler or of fewer than four chains, or has too few ``pair_batches``.
+    Raises ValueError, with the argument and the expected value, in these cases:
 
-    The loss x^2 of one weight has the LLC 1/2. With a finite ``n_beta`` and a localization the exact value is
+    - a number is missing or out of range, batches are not a sequence or differ in kind, a weight is not
+      finite, a mask does not fit, or there is nothing to sample
+    - the loss is not a finite scalar at w*, is a sum over the batch instead of a mean, gives another number
+      when evaluated again (twice on the first batch), would change its inputs in place (detected before it
+      happens), or does not read the weights of a component (detected from gradients, so not without them)
+    - ``control_of`` has another setting, or another loss of the first batch at w*
+    - ``report_control`` is set for a control
+    - ``pairs`` is odd, is set for a control, another sampler or fewer than four chains, or has too few
+      ``pair_batches``
+
+    The loss x^2 of one weight has LLC 1/2. With finite ``n_beta`` and a localization, the exact value is
     n_beta / (2 n_beta + localization):
 
     >>> def loss(weights, batch):
@@ -161,22 +166,22 @@ def estimate_components(
     vectorize: bool = False,
     **rest: Any,
 ) -> xr.Dataset:
-    """``estimate`` at a setting; the rest are arguments of ``summary.estimated``."""
+    """Return ``estimate`` at a setting; ``rest`` are arguments of ``results.estimated``."""
     if not callable(loss):
         raise ValueError(f"loss is {shown(loss)}: expected a function of the weights and a batch")
     if setting.gradient and torch.is_inference_mode_enabled():
         raise ValueError(
             "the estimate needs gradients, and torch.inference_mode() allows none: call it outside of that "
-            "block (torch.no_grad() is no obstacle)"
+            "block (inside torch.no_grad() it works)"
         )
     check_tensors(weights)
     if not isinstance(components, Mapping) or not components:
         raise ValueError(
-            f"components is {shown(components)}, there is nothing to sample: expected boolean masks by "
-            "weight name, or None for all weights, for each component by name"
+            f"components is {shown(components)}, there is nothing to sample: expected a dict from component "
+            "names to boolean masks by weight name, or to None for all weights"
         )
     if len(set(map(str, components))) < len(components):
-        raise ValueError(f"components {list(components)} read the same: expected a name for each")
+        raise ValueError(f"components {list(components)} read the same as text: give each a different name")
     vectorize = truth("vectorize", vectorize)
 
     def prepare(weights: Weights, at_center: Tensor | None) -> Prepared:

@@ -1,4 +1,4 @@
-"""From traces to the estimate: means, errors, diagnostics, verdict, in one labelled dataset."""
+"""Turn traces into an estimate: means, errors, diagnostics and verdict in one labelled dataset."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -58,10 +58,10 @@ VARIABLES = {
 
 
 class Prepared(NamedTuple):
-    """What samples components that can be sampled.
+    """The functions that sample checked components.
 
-    chains  ``chains(names, setting=, max_memory=)`` gives the traces of some of them
-    pairs   ``pairs(names, setting=, further=)``: their antithetic pairs
+    chains  ``chains(names, setting=, max_memory=)`` returns the traces of the components ``names``
+    pairs   ``pairs(names, setting=, further=)`` returns their antithetic pairs
     sizes   component -> number of its coordinates
     """
 
@@ -84,10 +84,10 @@ def estimated(
     pair_batches: Sequence[Any] | None = None,
     report_control: bool = False,
 ) -> xr.Dataset:
-    """The estimate from what is sampled; what is refused, as of ``llc.estimate``.
+    """Check the arguments, sample, and return the estimate. Arguments and errors as in ``llc.estimate``.
 
-    prepare  ``prepare(weights, at_center)`` refuses what cannot be sampled, and gives what samples it.
-             ``at_center`` are the losses at the draws of the estimate whose control it is (None: it is none)
+    prepare  ``prepare(weights, at_center)`` checks the components and returns the functions that sample them.
+             ``at_center``: for a control, its estimate's losses at the centre by draw; else None
     """
     check_batches(setting, batches, init_batches=init_batches)
     check_further(setting, pair_batches)
@@ -101,8 +101,8 @@ def estimated(
             setting, unread = replace(setting, gradient=False), setting.burn_in
     if report_control and (control_of is not None or setting.centred or not setting.gradient):
         raise ValueError(
-            "report_control asks for the control of a control: expected gradient=True, centred=False and no "
-            "control_of, or report_control=False"
+            "report_control is set for a control: expected gradient=True, centred=False and no control_of; "
+            "or set report_control=False"
         )
     run, pairs, sizes = prepare(weights, at_center)
     if control_of is None:
@@ -139,30 +139,30 @@ def summarise(
     init_loss: float = float("nan"),
     unread: int = 0,
 ) -> xr.Dataset:
-    """From traces to the labelled estimate.
+    """Return the labelled estimate from traces.
 
-    With r_t = loss_t - loss_at_center_t on the draws kept, over the chains that are ok::
+    With r_t = loss_t - loss_at_center_t on the kept draws, over the ok chains::
 
         llc = n_beta * mean(r)      llc_se = n_beta * sd(r) / sqrt(ess(r))
 
-    sd over all chains and draws together. A chain is diverged (diagnostics/status.py) where its rise ends
+    sd is over all chains and draws together. A chain has diverged (diagnostics/status.py) where its rise ends
     above ``divergence_factor`` times the loss at the centre and still grows. A loss at the centre below
-    1 / n_beta, as of a noiseless fit, is no scale; there sizes / n_beta is, twice the rise of a regular
-    model in equilibrium. A chain that is not ok has NaN in every variable but ``status`` and ``loss`` and
-    enters no mean; what follows a nonfinite loss is NaN in ``loss``.
+    1 / n_beta, as after a noiseless fit, cannot serve as scale. Then the scale is sizes / n_beta, twice the
+    rise of a regular model in equilibrium. A chain that is not ok is NaN in every variable except ``status``
+    and ``loss``, and enters no mean. After a nonfinite value, ``loss`` is NaN.
 
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
     sizes      component -> number of its coordinates
-    setting    what they were sampled with, recorded in the attributes. Draws of its burn-in enter no mean and
-               no diagnostic but ``status`` and ``growth``; with the baseline "init", llc is of loss less
-               ``init_loss``.
+    setting    the sampler settings, recorded in the attributes. Burn-in draws enter no mean and no
+               diagnostic except ``status`` and ``growth``. With the baseline "init", llc uses loss minus
+               ``init_loss``
     init_loss  mean loss at the centre over the init batches
-    unread     draws at the start, all of burn-in, whose losses may be unknown: ``status`` does not see them
+    unread     draws at the start, within burn-in, whose losses may be unknown; ``status`` ignores them
 
-    Returns ``VARIABLES``, ``status`` and ``verdict``: (component), of single chains (component, chain);
+    Returns ``VARIABLES``, ``status`` and ``verdict``: (component), for single chains (component, chain);
     ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``. A test of single chains is
-    there where they have draws enough for it: 82 for Geweke's, 20 for Heidelberger and Welch's, 937 for
-    Raftery and Lewis'.
+    included where there are enough draws: 82 for Geweke's, 20 for Heidelberger and Welch's, 937 for Raftery
+    and Lewis'.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
     coordinates = list(sizes.values())
@@ -209,14 +209,14 @@ def summarise(
 
 
 def mean_of_finite(values: np.ndarray) -> np.ndarray:
-    """Mean over the last dim of the values that are not NaN; NaN where all are."""
+    """Return the mean over the last dim of the values that are not NaN; NaN where all are NaN."""
     present = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.where(present, values, 0.0).sum(-1) / present.sum(-1)
 
 
 def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[str, np.ndarray]]:
-    """What all ok chains of a component say together; each item [ok chain, draw]."""
+    """Return statistics over all ok chains of each component; each item is [ok chain, draw]."""
     effective = np.array([ess(trace) for trace in sound])
     sd = np.array([trace.std(ddof=1) if trace.size > 1 else np.nan for trace in sound])
     drifts, errors = n_beta * np.array([drift(trace) for trace in sound]).T
@@ -230,7 +230,7 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
 
 
 def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str, np.ndarray]]:
-    """Whether chains had time: what is known of the setting, and what the trace says; burn-in included."""
+    """Return whether chains equilibrated, by the setting and by the trace [chain, draw], burn-in included."""
     sound = [trace[~np.isnan(trace).all(1)] for trace in rise]
     gained = np.array([growth(trace, burn_in=setting.burn_in) for trace in sound])
     known = relaxed(setting)
@@ -244,7 +244,7 @@ def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str
 
 
 def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
-    """Return the tests of single chains that have draws enough for them; kept [component, chain, draw]."""
+    """Return the single-chain tests that ``kept`` [component, chain, draw] has enough draws for."""
     draws, values = kept.shape[-1], {}
     if draws >= geweke.LEAST_DRAWS:
         values["geweke"] = geweke.geweke(kept)
@@ -259,7 +259,7 @@ def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]
 def _acceptance(
     accepted: np.ndarray, sizes: Sequence[int], setting: SamplerConfig
 ) -> dict[str, tuple[str, np.ndarray]]:
-    """Mean acceptance of each component and its null, over the same draws; [component, chain, draw]."""
+    """Return each component's mean acceptance and its null, from ``accepted`` [component, chain, draw]."""
     expected = np.full(accepted.shape[::2], np.nan)  # [component, draw]
     recorded = np.isfinite(accepted).any(1)
     if recorded.any():

@@ -1,6 +1,6 @@
-"""The refined LLC of a checkpoint with all that is reported beside it: baselines, control, diagnostics.
+"""Estimate the refined LLC of a checkpoint with its baselines, controls and diagnostics.
 
-Heads, the whole model and other components differ only in the estimator that is handed in.
+Heads, the whole model and other components differ only in the estimator passed in.
 """
 
 import re
@@ -14,7 +14,7 @@ from rllc.models.weights import Weights, weight_norm
 from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import NATS, describe, head_coords
 
-Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> what summary.summarise returns
+Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> the dataset of results.summarise
 
 TRACES = {
     "trace_loss": ("minibatch loss of each draw, before the move", NATS),
@@ -31,24 +31,24 @@ def with_control(
     centred_chains: int = 0,
     keep_traces: bool,
 ) -> xr.Dataset:
-    """One checkpoint's estimate and its gradient-off control, in the variables of the results contract.
+    """Return one checkpoint's estimate and its controls, in the variables of the results contract.
 
-    estimate        ``estimate(setting=, control_of=)`` with everything else given
+    estimate        ``estimate(setting=, control_of=)`` with all other arguments bound
     name            ``rllc`` or ``llc``: prefix of the variables
-    control_chains  chains of the control; they have the noise of the first chains of the estimate, and the
-                    two are compared over these. With ``setting.pairs`` it has all of them
-    centred_chains  chains of the centred control, likewise; 0: none
+    control_chains  chains of the control. They use the noise of the estimate's first chains, and the
+                    comparison is over these chains. With ``setting.pairs`` the control has all chains
+    centred_chains  chains of the centred control, used likewise; 0: no centred control
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
 
-    Returns, with (component) or (component, chain) as in ``summary.summarise``: the estimate under
-    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, where asked for ``{name}_centred`` and
-    its error, and ``verdict``, which now also says what the controls do of the estimate. With
+    Returns, with (component) or (component, chain) as in ``results.summarise``: the estimate under
+    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, with ``centred_chains`` also
+    ``{name}_centred`` and its error, and ``verdict``, which also includes the flags from the controls. With
     ``setting.pairs`` also ``{name}_se_control``, ``{name}_se_data``, ``coupling`` and ``variance_removed``
-    (``reduced.VARIABLES``).
+    (``control_variate.VARIABLES``).
     """
     on = estimate(setting=setting, **({"report_control": True} if setting.pairs else {}))
     controls = {}
-    if not setting.pairs:  # else the estimate has made it, of all its chains
+    if not setting.pairs:  # with pairs, the estimate already holds the control of all its chains
         changed = replace(setting, chains=control_chains)
         controls["gradient_off"] = estimate(setting=changed, control_of=on)
     if centred_chains:
@@ -69,11 +69,11 @@ def with_control(
 
 
 def step_at(weights: Weights, *, step_size: float, reference_norm: float | None) -> float:
-    """The step at a checkpoint: ``step_size``, or that times (norm of all weights / ``reference_norm``)^2.
+    """Return the step at a checkpoint: ``step_size`` times (norm of all weights / ``reference_norm``)^2.
 
-    A control. Layer norm makes a loss nearly invariant to the weights' scale, so that one step size moves a
-    small model further than a large one; with a step in proportion to the squared norm both move as far
-    relative to their size.
+    Without ``reference_norm`` it is ``step_size``. This scaling is a control. Layer norm makes a loss nearly
+    invariant to the scale of the weights, so one step size moves small weights further than large ones. With
+    a step proportional to the squared norm, both move equally far relative to their size.
     """
     if reference_norm is None:
         return step_size
@@ -81,6 +81,6 @@ def step_at(weights: Weights, *, step_size: float, reference_norm: float | None)
 
 
 def by_head(dataset: xr.Dataset) -> xr.Dataset:
-    """Components that are heads become the dim ``head``, with its layer and index."""
+    """Return the dataset with ``component`` renamed to ``head``, with layer and index of each head."""
     labels = [str(label) for label in dataset["component"].values]
     return dataset.rename(component="head").assign_coords(head_coords(labels))

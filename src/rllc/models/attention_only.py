@@ -34,7 +34,7 @@ class AttentionOnly:
         return head_labels(self.architecture.n_layers, self.architecture.n_heads)
 
     def facts(self) -> dict[str, Any]:
-        """What ``model`` is given."""
+        """Return the arguments of ``model``."""
         return asdict(self.architecture)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -44,18 +44,18 @@ class AttentionOnly:
         return initial.initial_weights(self.architecture, seed=seed, **options)
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
-        """Logits: [batch, scored, vocab]."""
+        """Return logits: [batch, scored, vocab]."""
         return forward(weights, batch.contexts, self.architecture, batch.positions)
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Nats per token."""
+        """Return the loss of each prediction, nats/token."""
         return token_losses(outputs, targets)
 
     def loss(self, weights: Weights, batch: Batch) -> Tensor:
         return next_token_loss(self.architecture)(weights, batch)
 
     def predictions(self, weights: Weights, batch: Batch) -> Tensor:
-        """Probabilities of the next token: [batch, scored, vocab]."""
+        """Return the probabilities of the next token: [batch, scored, vocab]."""
         return self.outputs(weights, batch).softmax(-1)
 
     def masks(self, component: str) -> dict[str, Tensor] | None:
@@ -63,5 +63,5 @@ class AttentionOnly:
 
 
 def model(**facts: Any) -> AttentionOnly:
-    """The model with these fields of its architecture."""
+    """Return the model whose architecture has these fields."""
     return AttentionOnly(Architecture(**facts))

@@ -1,10 +1,10 @@
-"""Components of an attention-only transformer: masks of the coordinates that a label names.
+"""Components of an attention-only transformer: a mask of coordinates for each label.
 
     1:6          index 6 of dim 0 of blocks.1.attn.{W_Q, W_K, W_V, W_O, b_Q, b_K, b_V}
     layer:1      every attention weight of layer 1, b_O included
     embedding    embed.W_E (not W_pos: under shortformer it never enters the residual stream)
 
-A head has no share in b_O or in layer norm, as in arXiv 2410.02984 and its public code: 32,864
+A head includes neither b_O nor layer norm, as in arXiv 2410.02984 and its public code: 32,864
 coordinates at d_model 256, d_head 32.
 """
 
@@ -18,10 +18,9 @@ HEAD_WEIGHTS = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V")
 
 
 def masks(component: str, architecture: Architecture) -> dict[str, Tensor] | None:
-    """Boolean masks of the sampled coordinates, by weight name; ``None`` is everything.
+    """Return boolean masks of the sampled coordinates, by weight name; ``None`` selects everything.
 
-    A weight that is not named is frozen. Raises ValueError where the component is unknown or not in
-    the model.
+    A weight without a mask is frozen. Raises ValueError where the component is unknown or not in the model.
     """
     parsed = check(component, n_layers=architecture.n_layers, n_heads=architecture.n_heads)
     table = shapes(architecture)

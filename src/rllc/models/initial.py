@@ -1,8 +1,8 @@
 """Weights before training.
 
-``TransformerLens`` style ("gpt2"), the papers' way: every matrix N(0, (0.8 / sqrt(d_model))^2), biases
-0, layer norms w = 1, b = 0. The options depart from it one at a time; what the default study sets, and
-why, stands in its config.
+The default is the ``TransformerLens`` style ("gpt2"), as in the papers: every matrix
+N(0, (0.8 / sqrt(d_model))^2), biases 0, layer norms w = 1, b = 0. Each option changes one part of it. The
+config of the default study states its options and their reasons.
 """
 
 import math
@@ -25,10 +25,11 @@ def initial_weights(
     position_init: str = "normal",
     position_scale: float | None = None,
 ) -> dict[str, Tensor]:
-    """Initial weights, float32. One stream per (seed, weight name): a weight does not depend on others.
+    """Return initial weights, float32. Each weight has its own random stream (seed, weight name).
 
     Arguments are the keys of ``rllc.study.families.AttentionOnlyInitial``; ``position_scale`` is the standard
-    deviation of normal positions (None: as the other matrices) or the amplitude of sinusoidal ones (None: 1).
+    deviation of normal positions (None: like the other matrices) or the amplitude of sinusoidal positions
+    (None: 1).
 
     Raises ValueError for an unknown position_init.
     """
@@ -58,13 +59,13 @@ def initial_weights(
 
 
 def sinusoidal_positions(n_ctx: int, d_model: int) -> Tensor:
-    """[sin f t, cos f t] for t = 0 .. n_ctx - 1: [n_ctx, d_model], float32.
+    """Return [sin f t, cos f t] for t = 0 .. n_ctx - 1: [n_ctx, d_model], float32.
 
     f: d_model / 2 frequencies, geometric from 2.8 to 2 pi / n_ctx, radians per position. Raises ValueError
     where d_model is odd.
     """
     if d_model % 2:
-        raise ValueError(f"sinusoidal positions need an even d_model, not {d_model}")
+        raise ValueError(f"d_model is {d_model}: sinusoidal positions need an even d_model")
     frequencies = np.geomspace(2.8, 2 * math.pi / n_ctx, d_model // 2)
     angles = np.arange(n_ctx)[:, None] * frequencies
     return torch.from_numpy(np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32))

@@ -1,4 +1,4 @@
-"""The loss of predicted tokens."""
+"""The cross-entropy of predicted tokens, and the divergence from a teacher."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from rllc.tasks.batch import Batch
 
 
 def token_losses(logits: Tensor, targets: Tensor) -> Tensor:
-    """Loss of each prediction, in nats: [..., vocab] -> [...].
+    """Return the loss of each prediction, in nats: [..., vocab] -> [...].
 
-    Targets that are tokens (int64, [...]) give the cross-entropy -log p(target). Targets that are
-    probabilities q ([..., vocab]) give the divergence KL(q || p): the cross-entropy less the entropy of
-    q, so the same gradient, and 0 where the model equals its teacher.
+    Tokens as targets (int64, [...]) give the cross-entropy -log p(target). Probabilities q as targets
+    ([..., vocab]) give the divergence KL(q || p), the cross-entropy minus the entropy of q. It has the same
+    gradient, and is 0 where the model equals its teacher.
     """
     if targets.is_floating_point():
         return torch.special.entr(targets).sum(-1).neg() - (targets * logits.log_softmax(-1)).sum(-1)
@@ -26,7 +26,7 @@ def token_losses(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def next_token_loss(architecture: Architecture) -> Callable[[Weights, Batch], Tensor]:
-    """``loss(weights, batch)``: mean loss over the batch's contexts and scored positions, nats/token."""
+    """Return ``loss(weights, batch)``: the mean over a batch's contexts and scored positions, nats/token."""
 
     def loss(weights: Weights, batch: Batch) -> Tensor:
         logits = forward(weights, batch.contexts, architecture, batch.positions)

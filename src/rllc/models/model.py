@@ -1,4 +1,4 @@
-"""What every measure needs of a model, whatever its family."""
+"""The functions that every measure needs from a model of any family."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -12,44 +12,45 @@ from rllc.tasks.lazy import LazySequence
 
 
 class Model(Protocol):
-    """A model of one family at one shape: functions of a dict of weights.
+    """A model of one family and one shape: functions of a dict of weights.
 
-    A family may offer more, which its row in ``rllc.study.families`` names and measures ask for there:
+    A family may have further capabilities. Its row in ``rllc.study.families`` names them, and measures
+    require them there:
 
-    predictions  ``predictions(weights, batch)``: targets that a model gives as a teacher
-    heads        ``architecture``, an ``rllc.models.transformer.Architecture``, of which kernels read the rest
+    predictions  ``predictions(weights, batch)``: targets that the model gives as a teacher
+    heads        ``architecture``, an ``rllc.models.transformer.Architecture`` that kernels read
     """
 
     @property
     def heads(self) -> list[str]:
-        """Labels ``"layer:head"`` of all attention heads, layer by layer; empty where there are none."""
+        """The labels ``"layer:head"`` of all attention heads, layer by layer; empty without heads."""
         ...
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every weight."""
+        """Return the name and shape of every weight."""
         ...
 
     def initial_weights(self, *, seed: int, **initial: Any) -> dict[str, Tensor]:
-        """Weights before training, float32; ``initial`` is the config section of that name."""
+        """Return the weights before training, float32; ``initial`` is the config section of that name."""
         ...
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
-        """What is predicted (logits, numbers): [batch, scored, ...], without positions [batch, ...]."""
+        """Return predictions (logits, numbers): [batch, scored, ...], or [batch, ...] without positions."""
         ...
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Loss of each prediction: [batch, scored] or [batch]."""
+        """Return the loss of each prediction: [batch, scored] or [batch]."""
         ...
 
     def loss(self, weights: Weights, batch: Batch) -> Tensor:
-        """Mean of ``losses`` over a batch, a scalar with two derivatives.
+        """Return the mean of ``losses`` over a batch, a scalar with two derivatives.
 
-        With a teacher's predictions as targets it is what these make of it: of tokens a divergence.
+        A teacher's predictions as targets change its meaning: for tokens it becomes a divergence.
         """
         ...
 
     def masks(self, component: str) -> Masks | None:
-        """Boolean masks of a component's coordinates by weight name; None: every weight.
+        """Return boolean masks of a component's coordinates by weight name; None: every weight.
 
         Raises ValueError where the model has no such component.
         """
@@ -57,16 +58,16 @@ class Model(Protocol):
 
 
 def build(family: Callable[..., Model], facts: Mapping[str, Any]) -> Model:
-    """The model of a manifest: ``family`` called with the facts beside the family's name."""
+    """Return the model of a manifest: ``family`` called with all facts except the family's name."""
     return family(**{name: fact for name, fact in facts.items() if name != "family"})
 
 
 class TaughtBatches(LazySequence[Batch]):
     """Batches with the predictions of a teacher as targets.
 
-    The reconstruction of the model-generated data refinement of arXiv 2410.02984, App. F.3: contexts
-    stay, the one-hot next token becomes ``softmax(teacher)``. Targets [batch, scored, vocab] are computed
-    when a batch is asked for; ``KEPT`` bytes of them stay, since every checkpoint asks for the same.
+    This reconstructs the refinement by model-generated data of arXiv 2410.02984, App. F.3: contexts stay, and
+    ``softmax(teacher)`` replaces the one-hot next token. Targets [batch, scored, vocab] are computed when a
+    batch is read. Up to ``KEPT`` bytes of them stay in memory, since every checkpoint reads the same batches.
     """
 
     KEPT = 2**27

@@ -1,17 +1,17 @@
-"""The one layer of a transformer with ``standard`` positions, from what tokens and positions contribute.
+"""A one-layer transformer with ``standard`` positions, computed from token and position contributions.
 
-Its input at token t and position p depends on the sum of two rows only::
+The layer's input at token t and position p depends only on the sum of two rows::
 
     LN(E_t + P_p) = s(t, p) (e_t + p_p) * w + b,    s(t, p) = 1 / sqrt(|e_t + p_p|^2 / d_model + eps)
 
-with e and p the centred rows of W_E and W_pos (without layer norm: s = 1, w = 1, b = 0, not centred). Keys,
-and values through W_O, are therefore s(t, p) times a row of the token plus a row of the position, plus a
-constant. The constant of the keys adds the same to all scores of a query, so the softmax drops it, and b_K
-with it; that of the values passes unchanged, because attention weights sum to 1. What is projected is [vocab
-+ context, model], whatever the batch; scores are looked up, and the heads' outputs are one product of these
-rows with the attention weights summed by token and by position. The numbers are those of the general way but
-for rounding. For lists of ten numbers of 51 and two heads, a step of training takes 0.6 times as long, a loss
-with its gradient too.
+with e and p the centred rows of W_E and W_pos (without layer norm: s = 1, w = 1, b = 0, not centred). So
+keys, and values through W_O, are s(t, p) times the sum of a token row and a position row, plus a constant.
+The constant of the keys shifts all scores of a query equally, so the softmax ignores it, and b_K with it. The
+constant of the values passes unchanged, since attention weights sum to 1. The projected array is
+[vocab + context, model] for any batch. Scores are looked up. The heads' outputs are one product of these rows
+with the attention weights, summed by token and by position. The result equals the general computation up to
+rounding. For lists of ten of 51 numbers and two heads, a training step takes 0.6 times as long, and so does a
+loss with its gradient.
 """
 
 from collections.abc import Mapping
@@ -19,23 +19,23 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-# With more rows than this, the product with all of them takes longer than looking values up.
+# With more rows than this, the product with all rows takes longer than looking values up.
 ROWS = 160
 
 
 def pays(d_vocab: int, batch: int, context: int) -> bool:
-    """Whether this way takes less time than the general one, for a minibatch of so many contexts."""
+    """Return whether this is faster than the general computation, for a minibatch of ``batch`` contexts."""
     return d_vocab <= batch and d_vocab + context <= ROWS
 
 
 def residual(
     weights: Mapping[str, Tensor], tokens: Tensor, at: Tensor | None, *, eps: float | None
 ) -> Tensor:
-    """The residual stream that leaves the layer, at the queried positions.
+    """Return the residual stream after the layer, at the queried positions.
 
     tokens  int64 [batch, context]
     at      int64 [scored]: the queried positions; None: all
-    eps     of the layer norm; None: without layer norm
+    eps     eps of the layer norm; None: without layer norm
 
     -> [batch, scored, model]
     """
@@ -59,10 +59,10 @@ def residual(
     query = query * scale.index_select(1, where)[:, :, None] + (bias @ W_Q + b_Q)[:, None, None]
     query = (query * d_head**-0.5).flatten(1, 2)  # [head, vocab * scored, d_head]
 
-    # From here on [batch, scored, head, context]: scores by token of the key, plus those by its position
+    # From here on [batch, scored, head, context]: scores by the key's token plus scores by its position
     asking = tokens[:, where] * scored + torch.arange(scored, device=tokens.device)
     head = vocabulary * scored * torch.arange(heads, device=tokens.device)
-    row = asking[..., None] + head  # of the query's scores: [batch, scored, head]
+    row = asking[..., None] + head  # index of the query's scores: [batch, scored, head]
     keys = tokens[:, None, None]
     shape = (batch, scored, heads, context)
     by_token = (query @ token_key.mT).flatten()
@@ -73,7 +73,7 @@ def residual(
     mask = torch.zeros(future.shape, dtype=seen.dtype, device=seen.device).masked_fill(future, float("-inf"))
     pattern = ((by_token.view(shape) + by_position.view(shape)) * seen + mask).softmax(-1)
 
-    # Attention weights, times s, summed by token; by position they are already: [batch, scored, head, rows]
+    # Attention weights times s, summed by token, then listed by position: [batch, scored, head, rows]
     taken = pattern * seen
     none = torch.zeros(*shape[:-1], vocabulary, dtype=taken.dtype, device=taken.device)
     summed = torch.cat([none.scatter_add(-1, keys.expand(shape), taken), taken], -1)
@@ -88,7 +88,7 @@ def residual(
 def _inputs(
     weights: Mapping[str, Tensor], embedding: Tensor, position: Tensor, eps: float | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows of tokens and positions as the heads read them, s(t, p), and b."""
+    """Return the rows of tokens and positions as the heads read them, s(t, p), and b."""
     rows, model = torch.cat([embedding, position]), embedding.shape[1]
     if eps is None:
         one = torch.ones(len(embedding), len(position), dtype=rows.dtype, device=rows.device)
@@ -97,5 +97,5 @@ def _inputs(
     token, place = rows.split((len(embedding), len(position)))
     square = token.square().sum(-1)[:, None] + place.square().sum(-1)
     variance = (square + 2 * token @ place.mT) / model
-    scale = (variance.clamp(min=0.0) + eps).rsqrt()  # rounding may leave a little less than nothing
+    scale = (variance.clamp(min=0.0) + eps).rsqrt()  # rounding may make it slightly negative
     return rows * weights["blocks.0.ln1.w"], scale, weights["blocks.0.ln1.b"]

@@ -1,7 +1,7 @@
-"""Products of float32 matrices by oneDNN, on the CPUs where it is twice as fast as what torch would take.
+"""Multiply float32 matrices with oneDNN, on CPUs where it is twice as fast as torch's default.
 
-torch multiplies float32 matrices by MKL, which keeps its AVX-512 kernels for Intel's processors: on an AMD
-EPYC of 2024 it does 110 GFLOP/s per core, where oneDNN, which torch brings as well, does 240.
+torch multiplies float32 matrices with MKL, which uses its AVX-512 kernels on Intel processors only. On an AMD
+EPYC of 2024, MKL reaches 110 GFLOP/s per core, and oneDNN, which is part of torch, 240.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,8 +15,8 @@ from warnings import catch_warnings, simplefilter
 import torch
 from torch import Tensor
 
-# With less to do, or to or from fewer numbers than this, what a call of oneDNN costs beyond its product, and
-# the copy that it makes of a transposed matrix, take longer than it saves.
+# For smaller or narrower products, the overhead of a oneDNN call and its copy of a transposed matrix cost
+# more time than it saves.
 MULTIPLICATIONS = 2**21
 NARROW = 32
 PROCESSOR = Path("/proc/cpuinfo")
@@ -27,7 +27,7 @@ _within: ContextVar[bool] = ContextVar("_within", default=False)
 
 @cache
 def faster() -> bool:
-    """Whether this machine's processor has AVX-512 and is not Intel's, and torch has what is needed here."""
+    """Return whether the processor has AVX-512 and is not Intel's, and torch has the required functions."""
     has = hasattr(torch.library, "get_kernel") and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     if not (has and PROCESSOR.is_file()):
         return False
@@ -37,13 +37,14 @@ def faster() -> bool:
 
 @contextmanager
 def onednn(*, where: bool | None = None) -> Iterator[None]:
-    """A block in which this thread's products of float32 matrices on the CPU are oneDNN's.
+    """Context manager: use oneDNN for this thread's products of float32 matrices on the CPU.
 
-    where  in place of ``faster()``; elsewhere, and for small, narrow and other products, nothing changes
+    where  overrides ``faster()``. If false, and for small, narrow and other products, nothing changes
 
-    The numbers are those of MKL but for rounding, at every level of derivatives: autograd and ``torch.func``
-    end in the same few operators, and those are exchanged, once in a process. Outside of blocks they are
-    torch's, a microsecond later: to change them back could crash a thread that is in one of them.
+    The results equal MKL's up to rounding, at every level of derivatives: autograd and ``torch.func`` use the
+    same few operators, and these are replaced once per process. Outside of blocks, the replacements call
+    torch's operators, at the cost of a microsecond. Restoring the operators could crash a thread that is
+    using one.
     """
     if not (faster() if where is None else where):
         yield
@@ -60,7 +61,7 @@ def onednn(*, where: bool | None = None) -> Iterator[None]:
 def _exchange() -> torch.library.Library:
     library = torch.library.Library("aten", "IMPL")
     with catch_warnings():
-        simplefilter("ignore", UserWarning)  # that torch's own kernels are overridden
+        simplefilter("ignore", UserWarning)  # the warning that torch's kernels are overridden
         for name in OVERRIDDEN:
             kernel = _or_torchs(name, globals()["_" + name.replace(".", "_")])
             library.impl(name, kernel, "CPU", with_keyset=True, allow_override=True)
@@ -68,7 +69,7 @@ def _exchange() -> torch.library.Library:
 
 
 def _or_torchs(name: str, ours: Callable[..., Tensor | None]) -> Callable[..., Tensor]:
-    """The kernel ``ours`` of an operator, and torch's outside of blocks and where that returns None."""
+    """Return a kernel that calls ``ours``, or torch's outside of blocks and where ``ours`` returns None."""
     torchs = torch.library.get_kernel(f"aten::{name}", "CPU")
 
     def kernel(keys: Any, *args: Any, **options: Any) -> Tensor:
@@ -79,7 +80,7 @@ def _or_torchs(name: str, ours: Callable[..., Tensor | None]) -> Callable[..., T
 
 
 def _pays(a: Tensor, b: Tensor, dims: int) -> bool:
-    """Of a [., m, k] and b [., k, n] of so many dims, in float32 that nobody allowed to be rounded."""
+    """Return whether oneDNN pays for a [., m, k] b [., k, n] of ``dims`` dims, in full float32 precision."""
     if not a.ndim == b.ndim == dims:
         return False
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -90,17 +91,17 @@ def _pays(a: Tensor, b: Tensor, dims: int) -> bool:
 
 
 def _product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    """a [m, k] b [k, n] (+ bias [n])."""
+    """Return a [m, k] b [k, n] (+ bias [n])."""
     return torch.ops.mkldnn._linear_pointwise.default(a, _weight(b), bias, "none", [], "")
 
 
 def _sum(c: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """c [m, n] + a b."""
+    """Return c [m, n] + a b."""
     return torch.ops.mkldnn._linear_pointwise.binary(a, c, _weight(b), None, "add")
 
 
 def _weight(b: Tensor) -> Tensor:
-    """b transposed; a copy where there are gaps in it, with which oneDNN takes a thousand times longer."""
+    """Return b transposed; a copy where it has gaps, which would make oneDNN a thousand times slower."""
     return b.t() if b.is_contiguous() or b.t().is_contiguous() else b.t().contiguous()
 
 

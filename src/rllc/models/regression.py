@@ -1,4 +1,4 @@
-"""Transformers with MLPs that read vectors and predict numbers, after arXiv 2402.02364 (App. F.3).
+"""Transformers with MLPs that read vectors and predict numbers, following arXiv 2402.02364 (App. F.3).
 
     embed.W_E [d_vector, d_model]   pos_embed.W_pos [context, d_model]
     blocks.L.ln1.{w,b}, blocks.L.ln2.{w,b} [d_model]
@@ -6,13 +6,14 @@
     blocks.L.mlp.W_in [d_model, d_model]  .b_in [d_model]  .W_out [d_model, d_model]  .b_out [d_model]
     ln_final.{w,b} [d_model]     unembed.W_U [d_model, d_vector]  .b_U [d_vector]
 
-Vectors act from the left: x @ W. A prediction is component 0 of the output. The residual stream is ``plain``,
-h <- h + a + m with a = attention(LN h) and m = MLP(LN(h + a)), or ``doubled``, h <- 2 h + a + m, as in the
-authors' code, where a block returns h + a + m and the loop adds h once more; their published curves have it.
+Vectors multiply from the left: x @ W. A prediction is component 0 of the output. The residual stream is
+``plain``, h <- h + a + m with a = attention(LN h) and m = MLP(LN(h + a)), or ``doubled``, h <- 2 h + a + m.
+The authors' code and their published curves use ``doubled``: a block returns h + a + m and the loop adds h
+again.
 
-Attention is explicit (no fused kernel), so that the loss has second derivatives. What no scored prediction
-reads is not computed: the last block asks at the scored positions alone, and what comes after the last of
-them is left out, since attention is causal.
+Attention is explicit (no fused kernel), so that the loss has second derivatives. Values that no scored
+prediction reads are not computed: the last block has queries at the scored positions only, and attention is
+causal, so positions after the last scored one are left out.
 """
 
 from dataclasses import asdict, dataclass
@@ -30,10 +31,10 @@ from rllc.tasks.batch import Batch
 
 @dataclass(frozen=True)
 class InContext:
-    """The transformers of one shape; everything that a forward pass needs besides the weights.
+    """The transformers of one shape: all parameters of a forward pass except the weights.
 
     context, d_vector  vectors in a sequence, and numbers in a vector
-    attention_output   whether heads are mixed by a matrix W_O; without it they lie side by side
+    attention_output   whether a matrix W_O mixes the heads; without it they are concatenated
     """
 
     n_layers: int
@@ -48,17 +49,17 @@ class InContext:
 
     @property
     def heads(self) -> list[str]:
-        """None of its heads is a component of its own."""
+        """An empty list: no head of this model is a component."""
         return []
 
     @property
     def norms(self) -> list[str]:
-        """Names of the layer norms, in the order in which a vector meets them."""
+        """The names of the layer norms, in the order of the forward pass."""
         each = [f"blocks.{layer}.{norm}" for layer in range(self.n_layers) for norm in ("ln1", "ln2")]
         return [*each, "ln_final"]
 
     def facts(self) -> dict[str, Any]:
-        """What ``model`` is given."""
+        """Return the arguments of ``model``."""
         return asdict(self)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -78,10 +79,10 @@ class InContext:
         return table
 
     def initial_weights(self, *, seed: int, scale: float = 1.0) -> dict[str, Tensor]:
-        """Uniform within scale / sqrt(inputs of the layer); layer norms w = 1, b = 0.
+        """Return weights uniform within scale / sqrt(inputs of the layer); layer norms w = 1, b = 0.
 
-        One stream per (seed, weight name): a weight does not depend on others. W_pos counts as a layer that
-        reads the position as one of ``context`` inputs.
+        Each weight has its own random stream (seed, weight name). W_pos counts as a layer with ``context``
+        inputs, the one-hot position.
         """
         shapes, weights = self.shapes(), {}
         for name, shape in shapes.items():
@@ -95,7 +96,7 @@ class InContext:
         return weights
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
-        """Predicted answers: [batch, scored]."""
+        """Return predicted answers: [batch, scored]."""
         h, at = self._embedded(weights, batch.contexts, batch.positions), batch.positions
         for layer in range(self.n_layers):
             h = self._block(weights, layer, h, at if layer == self.n_layers - 1 else None)
@@ -104,7 +105,7 @@ class InContext:
         return h @ weights["unembed.W_U"][:, 0] + weights["unembed.b_U"][0]
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Squared error of each prediction."""
+        """Return the squared error of each prediction."""
         return (outputs - targets).square()
 
     def loss(self, weights: Weights, batch: Batch) -> Tensor:
@@ -112,11 +113,11 @@ class InContext:
 
     def masks(self, component: str) -> None:
         if component != "full":
-            raise ValueError(f"component {component!r} is not `full`, the one component of this model")
+            raise ValueError(f"unknown component {component!r}: this model has only `full`")
 
     @torch.no_grad()
     def patterns(self, weights: Weights, contexts: Tensor) -> Tensor:
-        """Attention of every query to every key: [layer, batch, head, position, position]."""
+        """Return the attention of every query to every key: [layer, batch, head, position, position]."""
         h, found = self._embedded(weights, contexts), []
         for layer in range(self.n_layers):
             query, key, _ = self._projected(weights, layer, self._norm(weights, f"blocks.{layer}.ln1", h))
@@ -132,7 +133,7 @@ class InContext:
         return layer_norm(h, h.shape[-1:], weights[f"{name}.w"], weights[f"{name}.b"], self.layer_norm_eps)
 
     def _block(self, weights: Weights, layer: int, h: Tensor, at: Tensor | None) -> Tensor:
-        """The residual stream after a block [batch, position, model], at queried positions (None: all)."""
+        """Return the residual stream after a block [batch, position, model], at queried positions ``at``."""
         name = f"blocks.{layer}"
         query, key, value = self._projected(weights, layer, self._norm(weights, f"{name}.ln1", h))
         if at is not None:
@@ -147,13 +148,13 @@ class InContext:
         return h + after if self.residual == "doubled" else after
 
     def _projected(self, weights: Weights, layer: int, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values: each [batch, head, position, d_head]."""
+        """Return queries, keys and values: each [batch, head, position, d_head]."""
         fused = (x @ weights[f"blocks.{layer}.attn.W_QKV"]).unflatten(-1, (self.n_heads, 3 * self.d_head))
         query, key, value = fused.transpose(1, 2).split(self.d_head, -1)
         return query, key, value
 
     def _pattern(self, query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
-        """Causal softmax attention: [batch, head, query, key]."""
+        """Return causal softmax attention: [batch, head, query, key]."""
         every = torch.arange(key.shape[-2], device=key.device)
         future = every > (every if at is None else at)[:, None]
         never = torch.zeros(future.shape, dtype=key.dtype, device=key.device).masked_fill(future, -torch.inf)
@@ -161,5 +162,5 @@ class InContext:
 
 
 def model(**facts: Any) -> InContext:
-    """The model with these fields of its shape."""
+    """Return the model whose shape has these fields."""
     return InContext(**facts)

@@ -1,8 +1,8 @@
-"""Training as a generator of checkpoints: it can stop after any of them and go on bit for bit.
+"""Training as a generator of checkpoints. It can stop after any checkpoint and resume bit for bit.
 
-A checkpoint of step s holds the weights after s updates (step 0: the initial weights). What resuming
-needs travels in ``Checkpoint.state``, a flat dict of tensors. The data of a step is a function of the
-step (``shuffled_batches``, or any other), so nothing is replayed.
+A checkpoint of step s holds the weights after s updates (step 0: the initial weights). ``Checkpoint.state``,
+a flat dict of tensors, holds everything needed to resume. The data of a step is a function of the step
+(``shuffled_batches``, or another), so resuming replays nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,15 +22,15 @@ OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}
 SCHEDULES = ("constant", "linear")
 PRECISIONS = ("fp32", "tf32", "bf16")
 MOMENTS = ("exp_avg", "exp_avg_sq")
-LOSSES_PER_LOOK = 50  # on an accelerator, where reading a loss waits for the device
+LOSSES_PER_LOOK = 50  # on an accelerator, since reading a loss waits for the device
 
 
 class Checkpoint(NamedTuple):
-    """A model on its way.
+    """A model during training.
 
     step     updates made so far
-    weights  float32, on the CPU, without gradient; later updates do not touch them
-    state    to resume from: weights/*, exp_avg/*, exp_avg_sq/*, step, losses (flat, on the CPU)
+    weights  float32, on the CPU, without gradient; later updates do not change them
+    state    the state to resume from: weights/*, exp_avg/*, exp_avg_sq/*, step, losses (flat, on the CPU)
     losses   float32 [step]: minibatch loss of each update since step 0, nats/token
     """
 
@@ -41,7 +41,7 @@ class Checkpoint(NamedTuple):
 
 
 class TrainingDiverged(ValueError):
-    """A loss or a weight became infinite or NaN. Checkpoints handed out before are sound."""
+    """The error of a loss or weight that became infinite or NaN. Earlier checkpoints are valid."""
 
     def __init__(self, what: str, rate: float) -> None:
         super().__init__(
@@ -72,36 +72,38 @@ def train(
     state: Mapping[str, Tensor] | None = None,
     report: Callable[[int, float], None] | None = None,
 ) -> Iterator[Checkpoint]:
-    """Train, handing out a ``Checkpoint`` at each of ``checkpoints``; stops after the last of them.
+    """Train, and yield a ``Checkpoint`` at each of ``checkpoints``; stop after the last one.
 
-    weights           initial weights; not modified. When resuming, only their names and shapes count
+    weights           initial weights; not modified. When resuming, only their names and shapes matter
     batches           step -> minibatch of update ``step`` (from 0)
     loss              (weights, batch) -> mean loss of the batch
-    checkpoints       steps from 0 to ``steps`` in any order; when resuming, none before the state's
-    learning_rate     at its peak: update s uses ``learning_rate * rate_factor(s)``
-    optimizer         "adam": the gradient gains weight_decay * w. Every weight decays, biases and layer
-                      norms included
-    late_layers_ramp  the rate of all weights of layers 1, 2, .. is further multiplied by
+    checkpoints       steps from 0 to ``steps`` in any order; when resuming, none before the state's step
+    learning_rate     peak rate: update s uses ``learning_rate * rate_factor(s)``
+    optimizer         "adam" adds weight_decay * w to the gradient. All weights decay, including biases and
+                      layer norms
+    late_layers_ramp  the rate of all weights of layers 1, 2, .. is also multiplied by
                       min(1, (step + 1) / late_layers_ramp); 0: no ramp
-    precision         of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are fp32
-    state             ``Checkpoint.state`` of an earlier step of this run, to go on from
-    report            called with (updates made, latest loss): after each, or now and then on a device
+    precision         precision of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are
+                      fp32
+    state             ``Checkpoint.state`` of an earlier step of this run, to resume from
+    report            called with (updates made, latest loss): after each update on a CPU, every
+                      ``LOSSES_PER_LOOK`` updates on another device
 
     Other settings are the keys of ``rllc.study.runs.Training``.
 
     Resumed weights equal those of the uninterrupted run bit for bit, on the same machine and number of
-    threads. Raises ValueError, at the first checkpoint asked for, where the arguments contradict each
-    other; ``TrainingDiverged`` where a loss or a weight is no longer finite.
+    threads. Raises ValueError, when the first checkpoint is requested, where the arguments contradict each
+    other. Raises ``TrainingDiverged`` where a loss or a weight is no longer finite.
     """
     device = torch.device(device)
     first = 0 if state is None else int(state["step"])
     wanted = sorted(set(checkpoints))
     if not wanted:
-        raise ValueError("no checkpoint was asked for: give at least one step")
+        raise ValueError("checkpoints is empty: give at least one step")
     if wanted[0] < first or wanted[-1] > steps:
         raise ValueError(
-            f"checkpoints {wanted[0]} to {wanted[-1]} are not within {first} to {steps}, the steps from "
-            "where training starts to where it ends: resume from an earlier state, or ask for other steps"
+            f"checkpoints {wanted[0]} to {wanted[-1]} are not within {first} to {steps}, the first and last "
+            "step of this training: resume from an earlier state, or choose other steps"
         )
     for name, value, known in (
         ("optimizer", optimizer, tuple(OPTIMIZERS)),
@@ -180,12 +182,12 @@ def train(
 
 
 def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Callable[[int], Batch]:
-    """Minibatches in a fresh random order each epoch, all scorable positions scored: ``step -> Batch``.
+    """Return ``step -> Batch``: minibatches in a new random order each epoch, all positions scored.
 
-    examples  at least ``batch_size`` (memory-mapped arrays will do)
+    examples  at least ``batch_size`` examples (memory-mapped arrays work)
 
-    The order of an epoch depends on (seed, epoch) alone. What is left over at the end of an epoch,
-    less than one batch, is dropped. Raises ValueError where there is less than one batch.
+    The order of an epoch depends only on (seed, epoch). The incomplete batch at the end of an epoch is
+    dropped. Raises ValueError where there is less than one batch.
     """
     total = len(examples.contexts)
     per_epoch = total // batch_size
@@ -209,7 +211,7 @@ def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Calla
 def fresh_batches(
     generate: Callable[..., Examples], settings: Mapping[str, Any], *, batch_size: int, seed: int
 ) -> Callable[[int], Batch]:
-    """Minibatches that are generated when they are asked for: no example is seen twice.
+    """Return ``step -> Batch``: minibatches that are generated on demand, so no example repeats.
 
     generate  ``generate(count, seed=, **settings)``; step t has the stream (seed, "fresh batch", t)
     """
@@ -224,10 +226,10 @@ def fresh_batches(
 def rate_factor(
     step: int, *, steps: int, warmup: int = 0, schedule: str = "constant", end_rate: float = 0.0
 ) -> float:
-    """Share of the peak learning rate at update ``step``.
+    """Return the share of the peak learning rate at update ``step``.
 
-    Up to the peak: (step + 1) / warmup. From there "constant", or "linear": falling by equal amounts
-    from 1 at step ``warmup`` to ``end_rate`` at step ``steps``.
+    During warmup it is (step + 1) / warmup. Afterwards it is "constant", or "linear": it falls linearly from
+    1 at step ``warmup`` to ``end_rate`` at step ``steps``.
     """
     if step < warmup:
         return (step + 1) / warmup
@@ -241,7 +243,7 @@ def _check_state(state: Mapping[str, Tensor], weights: Weights) -> None:
         kept = {name: w.shape for name, w in state.items() if name.startswith(f"{part}/")}
         if kept != {f"{part}/{name}": w.shape for name, w in weights.items()}:
             raise ValueError(
-                f"the {part} in the state are not those of this model: move it away to train anew"
+                f"the {part} in the state do not fit this model: move the state away and train again"
             )
 
 

@@ -24,7 +24,7 @@ from rllc.models.weights import Weights
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of a model; everything a forward pass needs besides the weights.
+    """The shape of a model: all parameters of a forward pass except the weights.
 
     >>> shape = Architecture(n_layers=2, n_heads=4, d_model=32, d_head=8, n_ctx=64, d_vocab=100)
     >>> shapes(shape)["blocks.1.attn.W_Q"]
@@ -43,7 +43,7 @@ class Architecture:
 
 
 def shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every weight."""
+    """Return the name and shape of every weight."""
     a = architecture
     table: dict[str, tuple[int, ...]] = {
         "embed.W_E": (a.d_vocab, a.d_model),
@@ -64,7 +64,7 @@ def shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
 
 
 def layer_norm(x: Tensor, weights: Weights, name: str, architecture: Architecture) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * w + b over the last axis; the identity without layer norm."""
+    """Return (x - mean) / sqrt(var + eps) * w + b over the last axis; x without layer norm."""
     if not architecture.layer_norm:
         return x
     return torch.nn.functional.layer_norm(
@@ -75,7 +75,7 @@ def layer_norm(x: Tensor, weights: Weights, name: str, architecture: Architectur
 def embed(
     weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """The residual stream entering layer 0, and what shortformer adds to queries and keys.
+    """Return the input of layer 0, and the position embedding that shortformer adds to queries and keys.
 
     tokens [batch, context], at [scored] (None: every position) -> residual [batch, scored, model],
     position [scored, model] or None
@@ -90,7 +90,7 @@ def embed(
 
 
 def attention_pattern(query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
-    """Causal softmax attention.
+    """Return causal softmax attention.
 
     query [..., scored, d_head], key [..., context, d_head], at [scored]: the positions of the queries
     (None: all of them) -> [..., scored, context]
@@ -98,8 +98,8 @@ def attention_pattern(query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
     context = key.shape[-2]
     where = torch.arange(context, device=key.device) if at is None else at
     future = torch.arange(context, device=key.device) > where[:, None]
-    # Scaling the smaller factor and adding -inf spare three passes over [.., scored, context], forward
-    # and backward, against dividing the scores and masked_fill (6 % of a training step).
+    # Scaling the smaller factor and adding -inf, instead of dividing the scores and masked_fill, saves three
+    # passes over [.., scored, context], forward and backward (6 % of a training step).
     mask = torch.zeros(future.shape, dtype=key.dtype, device=key.device).masked_fill(future, float("-inf"))
     scores = (query * key.shape[-1] ** -0.5) @ key.transpose(-1, -2) + mask
     return scores.softmax(-1)
@@ -108,7 +108,7 @@ def attention_pattern(query: Tensor, key: Tensor, at: Tensor | None) -> Tensor:
 def attention_inputs(
     weights: Weights, layer: int, residual: Tensor, position: Tensor | None, architecture: Architecture
 ) -> tuple[Tensor, Tensor]:
-    """What queries and keys read, and what values read: both [batch, context, model]."""
+    """Return the input of queries and keys, and the input of values: both [batch, context, model]."""
     x = layer_norm(residual, weights, f"blocks.{layer}.ln1", architecture)
     return (x if position is None else x + position), x
 
@@ -116,12 +116,12 @@ def attention_inputs(
 def first_inputs(
     weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor | None]:
-    """The residual stream at the queried positions, ``attention_inputs`` of layer 0, and None; or these
-    inputs for every token at every position, and where in them to look.
+    """Return the residual stream at the queried positions, ``attention_inputs`` of layer 0, and an index.
 
-    The inputs depend on token and position alone. Where a batch has at least twice as many contexts as there
-    are tokens, they and what is projected from them are computed once per pair, [vocab, context, model], and
-    looked up by the index [batch, context].
+    The inputs depend only on token and position. If a batch has at least twice as many contexts as there are
+    tokens, the inputs are per pair of token and position, [vocab, context, model], so that they and their
+    projections are computed once per pair. The index [batch, context] then locates them. Otherwise it is
+    None.
     """
     context = tokens.shape[1]
     if len(tokens) < 2 * architecture.d_vocab:
@@ -141,9 +141,10 @@ def head_outputs(
     at: Tensor | None = None,
     index: Tensor | None = None,
 ) -> Tensor:
-    """What each head hands to W_O, at the queried positions: z [batch, head, scored, d_head].
+    """Return the input of W_O, z [batch, head, scored, d_head], of each head at the queried positions.
 
-    index  [batch, context]: where a (batch, position) stands in ``inputs`` (``first_inputs``); None: there
+    index  [batch, context]: the row of ``inputs`` for each (batch, position), from ``first_inputs``; None:
+           ``inputs`` are by (batch, position)
     """
     query_key, value = inputs
     name = f"blocks.{layer}.attn"
@@ -162,14 +163,14 @@ def head_outputs(
         query = project(query_key if at is None else query_key[:, at], "Q")
         pattern = attention_pattern(query, project(query_key, "K"), at)
         return pattern @ project(value, "V")
-    # Heads first: looked up in the order of the products, nothing is copied (a quarter of a step).
+    # Heads come first: in the order of the products, the lookup needs no copy (saves a quarter of a step).
     query = look_up(query_key, "Q", index if at is None else index[:, at])
     pattern = attention_pattern(query, look_up(query_key, "K", index), at)
     return (pattern @ look_up(value, "V", index)).transpose(0, 1)
 
 
 def attention_weights(weights: Weights, layer: int, query_key: Tensor) -> Tensor:
-    """What each head attends to, given what queries and keys read: [batch, head, context, context]."""
+    """Return each head's attention, given the input of queries and keys: [batch, head, context, context]."""
     name = f"blocks.{layer}.attn"
     query, key = (
         torch.einsum("bpm,hmd->bhpd", query_key, weights[f"{name}.W_{m}"]) + weights[f"{name}.b_{m}"][:, None]
@@ -185,7 +186,7 @@ def attention(
     at: Tensor | None = None,
     index: Tensor | None = None,
 ) -> Tensor:
-    """What the layer writes to the residual stream, at the queried positions: [batch, scored, model]."""
+    """Return the layer's write to the residual stream at the queried positions: [batch, scored, model]."""
     return _written(weights, layer, head_outputs(weights, layer, inputs, at, index))
 
 
@@ -201,9 +202,10 @@ def layers(
     at: Tensor | None,
     first: int = 0,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Of each layer from ``first`` on: ``head_outputs``, and the residual stream after it [batch, ., model].
+    """Yield ``head_outputs`` and the residual stream [batch, ., model] after each layer from ``first`` on.
 
-    stream  what enters the layer ``first``, as ``embed`` gives it; of the last layer both are ``at`` alone
+    stream  the input of layer ``first``, in the form of ``embed``
+    at      the queried positions of the last layer (None: all); earlier layers compute all positions
     """
     residual, position = stream
     for layer in range(first, architecture.n_layers):
@@ -216,7 +218,7 @@ def layers(
 
 
 def unembed(weights: Weights, residual: Tensor, architecture: Architecture) -> Tensor:
-    """Logits [..., vocab] from the final residual stream [..., model]."""
+    """Return logits [..., vocab] from the final residual stream [..., model]."""
     x = layer_norm(residual, weights, "ln_final", architecture)
     return x @ weights["unembed.W_U"] + weights["unembed.b_U"]
 
@@ -228,7 +230,7 @@ def logits_from(
     at: Tensor | None,
     first: int,
 ) -> Tensor:
-    """Logits of ``forward`` from what enters the layer ``first``, or what leaves the last."""
+    """Return the logits of ``forward`` from the input of layer ``first``, or from the last layer's output."""
     residual, _ = stream
     for _, left in layers(weights, stream, architecture, at, first):
         residual = left
@@ -236,10 +238,10 @@ def logits_from(
 
 
 def forward(weights: Weights, tokens: Tensor, architecture: Architecture, at: Tensor | None = None) -> Tensor:
-    """Logits of a model.
+    """Return the logits of a model.
 
     tokens int64 [batch, context]; at int64 [scored] (None: every position) -> [batch, scored, vocab].
-    The last layer computes queries, and the unembedding logits, only where they are asked for.
+    The queries of the last layer and the logits are computed only at these positions.
     """
     last = architecture.n_layers - 1
     if last < 0:

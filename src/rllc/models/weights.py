@@ -1,4 +1,4 @@
-"""A model's weights, a dict of tensors by name, and masks of some of their coordinates."""
+"""A model's weights, a dict of tensors by name, and masks of their coordinates."""
 
 from collections.abc import Mapping
 
@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 
 Weights = Mapping[str, Tensor]
-Masks = Mapping[str, Tensor]  # boolean; a weight that is not named has no coordinate in it
+Masks = Mapping[str, Tensor]  # boolean; a weight without a mask has no selected coordinate
 
 
 def weight_norm(weights: Weights) -> float:
-    """Euclidean norm of all weights together."""
+    """Return the Euclidean norm of all weights together."""
     return sum(float(w.detach().double().square().sum()) for w in weights.values()) ** 0.5
 
 
 def check_weights(weights: Weights, shapes: Mapping[str, tuple[int, ...]], source: object) -> None:
-    """Raises ValueError, naming ``source``, where names or shapes of the weights are not ``shapes``."""
+    """Raise ValueError, with ``source``, where names or shapes of the weights differ from ``shapes``."""
     problems = [f"{name} is missing" for name in shapes if name not in weights]
     problems += [f"{name} is unknown" for name in weights if name not in shapes]
     problems += [
@@ -29,11 +29,11 @@ def check_weights(weights: Weights, shapes: Mapping[str, tuple[int, ...]], sourc
 
 
 def check_masks(masks: Masks, weights: Weights, component: str) -> None:
-    """Raises ValueError, naming the component, where a mask names no weight or does not fit it."""
+    """Raise ValueError, with the component, where a mask has an unknown name or does not fit its weight."""
     for name, mask in masks.items():
         if name not in weights:
             raise ValueError(
-                f"component {component!r} has a mask for {name!r}, which is no weight: "
+                f"component {component!r} has a mask for the unknown weight {name!r}: "
                 f"expected one of {', '.join(sorted(weights))}"
             )
         if mask.dtype != torch.bool:

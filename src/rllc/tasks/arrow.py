@@ -1,6 +1,6 @@
-"""Tables on disk: Arrow IPC streams, which ``datasets.Dataset.from_file`` opens as they are.
+"""Tables on disk: Arrow IPC streams that ``datasets.Dataset.from_file`` can open directly.
 
-Every table of documents or blocks carries its manifest, as JSON, in the schema's metadata.
+Every table of documents or blocks holds its manifest, as JSON, in the schema's metadata.
 """
 
 import json
@@ -14,17 +14,17 @@ MANIFEST = b"manifest"
 
 
 def with_manifest(table: pa.Table, manifest: Mapping[str, object]) -> pa.Table:
-    """``table`` with ``manifest`` (anything JSON can say) in its schema's metadata."""
+    """Return ``table`` with ``manifest`` (any JSON data) in its schema's metadata."""
     return table.replace_schema_metadata({MANIFEST: json.dumps(manifest, sort_keys=True).encode()})
 
 
 def read_manifest(table: pa.Table) -> dict:
-    """The manifest of a table made by this package; ValueError where it has none."""
+    """Return the manifest of a table made by this package. Raises ValueError where it has none."""
     metadata = table.schema.metadata or {}
     if MANIFEST not in metadata:
         raise ValueError(
-            "the table carries no manifest: it was not written by rllc, or its schema metadata was dropped; "
-            "run the rule that makes it"
+            "the table has no manifest: it was not written by rllc, or its schema metadata was dropped; run "
+            "the rule that makes it"
         )
     return json.loads(metadata[MANIFEST])
 
@@ -36,7 +36,7 @@ def write_table(table: pa.Table, path: str | PathLike[str]) -> None:
 
 
 def read_table(path: str | PathLike[str]) -> pa.Table:
-    """The table at ``path``, mapped into memory rather than read.
+    """Return the table at ``path``, mapped into memory instead of read.
 
     Raises ValueError where the file is not an Arrow IPC stream.
     """
@@ -45,12 +45,12 @@ def read_table(path: str | PathLike[str]) -> pa.Table:
             return pa.ipc.open_stream(source).read_all()
     except pa.ArrowInvalid as error:
         raise ValueError(
-            f"{path} is not a whole Arrow IPC stream ({error}): move it away and run again: it is made anew"
+            f"{path} is not a complete Arrow IPC stream ({error}): move it away and run again"
         ) from error
 
 
 def as_array(table: pa.Table, column: str = "input_ids") -> np.ndarray:
-    """Lists of equal length, of such lists, ... as an array, without a copy where they are in one piece."""
+    """Return nested lists of equal lengths as an array, without a copy where they are one chunk."""
     values = table[column]
     values = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
     shape = [len(values)]
@@ -61,7 +61,7 @@ def as_array(table: pa.Table, column: str = "input_ids") -> np.ndarray:
 
 
 def as_lists(array: np.ndarray) -> pa.Array:
-    """A column that ``as_array`` reads back: [rows, ...], a list in a list for every further axis."""
+    """Return a column from an array [rows, ...], a nested list per further axis. Inverse of ``as_array``."""
     column = pa.array(np.ascontiguousarray(array).reshape(-1))
     for size in reversed(array.shape[1:]):
         column = pa.FixedSizeListArray.from_arrays(column, size)

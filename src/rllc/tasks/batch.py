@@ -1,4 +1,4 @@
-"""What a loss is evaluated on: contexts of tokens or vectors, the scored positions, and their targets."""
+"""The inputs of a loss: contexts of tokens or vectors, the scored positions, and their targets."""
 
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ class Batch(NamedTuple):
     [1, 1]
 
     contexts   int64 [batch, context] (tokens), float32 [batch, context, width] or [batch, width] (vectors)
-    positions  int64 [scored]: the positions whose prediction enters the loss, ascending; empty where contexts
-               have none
+    positions  int64 [scored]: the positions whose prediction enters the loss, ascending; empty for contexts
+               without positions
     targets    int64 [batch, scored] (tokens), float [batch, scored, vocabulary] (probabilities) or
                float [batch, scored, ...], without positions [batch, ...] (numbers)
     """
@@ -27,19 +27,19 @@ class Batch(NamedTuple):
     targets: Tensor
 
     def split(self, size: int) -> list["Batch"]:
-        """Batches of ``size`` contexts each, the last of what is left; their order is kept."""
+        """Return batches of ``size`` contexts each, in order; the last may be smaller."""
         parts = zip(self.contexts.split(size), self.targets.split(size), strict=True)
         return [Batch(contexts, self.positions, targets) for contexts, targets in parts]
 
 
 class Examples(NamedTuple):
-    """What minibatches are drawn from. Integers become int64, floating-point numbers float32.
+    """The examples that minibatches are drawn from. Integers become int64, floats become float32.
 
     contexts   integers [total, context], floating-point [total, context, width] or [total, width]
-    positions  integers, ascending: the positions whose prediction can be scored; None: of tokens all but the
-               last, of vectors with positions all
-    targets    [total, context, ...], or [total, ...] without positions: what is to be predicted at each
-               position; None: the next token
+    positions  integers, ascending: the positions whose prediction can be scored. None: all (vectors), or all
+               except the last (tokens)
+    targets    [total, context, ...], or [total, ...] without positions: the target at each position; None:
+               the next token
     """
 
     contexts: np.ndarray
@@ -47,7 +47,7 @@ class Examples(NamedTuple):
     targets: np.ndarray | None = None
 
     def scorable(self) -> np.ndarray:
-        """The positions whose prediction can be scored."""
+        """Return the positions whose prediction can be scored."""
         if self.positions is not None:
             return self.positions
         vectors = self.contexts.dtype.kind == "f"
@@ -56,7 +56,7 @@ class Examples(NamedTuple):
         return np.arange(self.contexts.shape[1] - (not vectors))
 
     def batch(self, rows: np.ndarray, positions: np.ndarray) -> Batch:
-        """The contexts ``rows``, scored at ``positions``."""
+        """Return the batch of the contexts ``rows``, scored at ``positions``."""
         if self.targets is None:
             return next_token_batch(self.contexts[rows], positions)
         targets = self.targets[rows][:, positions] if len(self.scorable()) else self.targets[rows]
@@ -64,7 +64,7 @@ class Examples(NamedTuple):
 
 
 def next_token_batch(contexts: np.ndarray, positions: np.ndarray) -> Batch:
-    """Score the prediction of token ``p + 1`` at each ``p`` in ``positions``.
+    """Return a batch that scores the prediction of token ``p + 1`` at each ``p`` in ``positions``.
 
     contexts   integers [batch, context]
     positions  integers [scored], each in ``0 .. context - 2``
@@ -81,12 +81,12 @@ def batches_of(
     scored: int | None,
     random: np.random.Generator,
 ) -> list[Batch]:
-    """``count`` minibatches drawn from ``examples`` without replacement (anew when used up).
+    """Return ``count`` minibatches drawn from ``examples`` without replacement, in as many passes as needed.
 
-    Each batch scores ``scored`` of the positions that can be, drawn uniformly without replacement and
-    shared by the batch's contexts; ``None`` scores them all.
+    Each batch scores ``scored`` of the scorable positions, drawn uniformly without replacement and shared by
+    its contexts; ``None`` scores all.
 
-    Raises ValueError where there are fewer contexts than one batch holds.
+    Raises ValueError where there are fewer contexts than one batch needs.
     """
     total = len(examples.contexts)
     if total < batch_size:

@@ -1,4 +1,4 @@
-"""Sequences whose items are made when they are asked for."""
+"""Sequences that make their items on access."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ T = TypeVar("T")
 
 
 class LazySequence(Sequence[T]):
-    """A sequence that makes each item when it is asked for. A slice is a list of the items in it."""
+    """A sequence that makes each item on access. A slice is a list of items."""
 
     @abstractmethod
     def item(self, index: int) -> T:
-        """Return one item. Raises IndexError where there is none: iteration ends there."""
+        """Return one item. Raises IndexError beyond the end, where iteration stops."""
 
     @overload
     def __getitem__(self, index: int) -> T: ...

@@ -1,8 +1,8 @@
-"""The estimator on reduced-rank regressions and deep linear networks, whose learning coefficients are known.
+"""Run the estimator on reduced-rank regressions and deep linear networks with known learning coefficients.
 
-Each network is sampled as a few replicas in one loss. Settings are those of ``rllc.study.validation``.
-Returned is, per (model, n_beta), the estimate and its relative error against the coefficient; ``exact``, the
-value at these settings, is NaN where it is not known. A model's label says its number, widths and rank.
+Each network is sampled as a few replicas in one loss. Settings are those of ``rllc.study.validation``. The
+results hold, per (model, n_beta), the estimate and its relative error against the coefficient. ``exact``, the
+value at these settings, is NaN where it is not known. A model's label holds its number, widths and rank.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ Shape = tuple[Sequence[int], int]  # widths, from inputs to outputs, and the ran
 def reduced_rank(
     *, at_zero: Mapping[str, Any], models: int, widths: Sequence[int], seed: int, **setting: Any
 ) -> xr.Dataset:
-    """Reduced-rank regression: small models around 0, where the exact value is an integral, and random ones.
+    """Estimate reduced-rank regressions: small models around 0, with an exact integral, and random models.
 
     at_zero  ``sizes`` (inputs, outputs, hidden of each) of models with true rank 0, sampled around weights 0,
-             and what they have of their own instead of ``setting``
+             and settings that replace those of ``setting`` for these models
     """
     own = {**setting, **at_zero}
     zero = [((inputs, hidden, outputs), 0) for inputs, outputs, hidden in own.pop("sizes")]
@@ -41,7 +41,7 @@ def reduced_rank(
 def deep_linear(
     *, models: int, layers: Sequence[int], widths: Sequence[int], seed: int, **setting: Any
 ) -> xr.Dataset:
-    """Deep linear networks of random depth, widths and rank at a balanced point (arXiv 2402.03698, 4)."""
+    """Estimate deep linear networks of random shape and rank at a balanced point (arXiv 2402.03698, 4)."""
     rows = sampled(architectures(models, layers, widths, seed), seed=seed, **setting)
     return table(rows, along=("model", "n_beta"))
 
@@ -57,9 +57,9 @@ def sampled(
     localization_per_width: float = 1.0,
     **setting: Any,
 ) -> Iterator[dict[str, Any]]:
-    """A row per network, sampled around its balanced point, and n_beta.
+    """Yield a row per network and n_beta, sampled around the network's balanced point.
 
-    localization  None: ``localization_per_width`` times the mean width, which bounds random matrices' norms
+    localization  None: ``localization_per_width`` times the mean width, to bound the norms of random matrices
     setting       ``replicas``, ``chains``, ``draws``, ``thinning`` and ``burn_in``
     """
     for number, (sizes, rank) in enumerate(shapes):
@@ -104,9 +104,9 @@ def sampled(
 
 
 def largest_curvature(sizes: Sequence[int], singular: Sequence[float], *, localization: float) -> float:
-    """Largest eigenvalue of the Hessian at a balanced point: L s^(2 - 2/L), s the largest singular value.
+    """Return the largest Hessian eigenvalue at a balanced point: L s^(2 - 2/L), s the largest singular value.
 
-    At rank 0 the Hessian is 0, and of two layers it is the largest eigenvalue of A^T A and of B^T B with
+    At rank 0 the Hessian is 0. For two layers, return instead the largest eigenvalue of A^T A and B^T B with
     entries of variance 1 / localization (Bai and Yin).
     """
     depth = len(sizes) - 1
@@ -117,7 +117,7 @@ def largest_curvature(sizes: Sequence[int], singular: Sequence[float], *, locali
 
 
 class Inputs(LazySequence[Tensor]):
-    """Batches of standard normal inputs, one for every move, made when asked for."""
+    """Batches of standard normal inputs, one for every move, made on access."""
 
     def __init__(self, count: int, batch_size: int, inputs: int, seed: int) -> None:
         self.moves, self.shape, self.seed = count, (batch_size, inputs), seed
@@ -133,7 +133,7 @@ class Inputs(LazySequence[Tensor]):
 
 
 def architectures(count: int, layers: Sequence[int], widths: Sequence[int], seed: int) -> list[Shape]:
-    """Random widths and ranks: a log-uniform scale, then widths between half of it and it."""
+    """Draw random widths and ranks: a log-uniform scale, then widths from half the scale to the scale."""
     random = generator(seed, "architectures")
     found = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The estimate of one replica of a toy model, and the table that results of a validation are put in."""
+"""Estimate one replica of a toy model, and tabulate the results of a validation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -43,13 +43,14 @@ def replicated(
     batches: Sequence[Any] = (0.0,),
     **setting: Any,
 ) -> dict[str, float]:
-    """Estimate of one replica of a toy model, from ``replicas`` of them in one loss.
+    """Return the estimate of one replica of a toy model, from ``replicas`` of them in one loss.
 
-    loss     over weights with a leading axis of replicas, and their mean (``rllc.validation.toys``)
-    center   one replica's weights; masks: of one replica
-    setting  the rest of what ``estimate`` takes
+    loss     mean loss over weights with a leading axis of replicas (``rllc.validation.toys``)
+    center   one replica's weights
+    masks    one replica's masks
+    setting  the other arguments of ``estimate``
 
-    Returns ``llc``, ``llc_se`` (of one replica), ``rhat``, ``chains_ok`` and ``verdict`` (of all together).
+    Returns ``llc``, ``llc_se`` (of one replica), ``rhat``, ``chains_ok`` and ``verdict`` (of all replicas).
     """
     weights = toys.replicated(dict(center), replicas)
     selected = masks and {name: mask.expand(replicas, *mask.shape) for name, mask in masks.items()}
@@ -66,11 +67,11 @@ def replicated(
 
 
 def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Dataset:
-    """Rows along their labels, in the order they came, with their relative errors.
+    """Return the rows as a dataset along their labels, in the order of the rows, with relative errors.
 
-    Those are to ``exact`` where that is known, else to the learning coefficient.
+    The errors are relative to ``exact`` where it is known, else to the learning coefficient.
 
-    NaN (verdict: missing) where no row is.
+    NaN (verdict: missing) where there is no row.
     """
     frame = pd.DataFrame(rows)
     known = [frame[name].astype(float) for name in ("exact", "coefficient") if name in frame]

@@ -1,8 +1,8 @@
 """Toy models with exact learning coefficients, as losses over a dict of weights.
 
-Every weight has a leading axis of replicas: independent copies of the model in one loss, which is their mean.
-The posterior of the copies at n_beta x replicas is the product of theirs at n_beta, so one chain samples all
-of them at the cost of one, and its estimate is the sum of theirs.
+Every weight has a leading axis of replicas, independent copies of the model. The loss is the mean over them.
+The joint posterior at n_beta x replicas is the product of the replicas' posteriors at n_beta. So one chain
+samples all replicas at the cost of one, and its estimate is the sum of their estimates.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ ToyLoss = Callable[[Weights, Tensor | float], Tensor]
 
 
 def replicated(center: Weights, replicas: int) -> Weights:
-    """The centre of ``replicas`` copies: each weight with a leading axis."""
+    """Return the centre of ``replicas`` copies: each weight with a leading axis."""
     return {name: w.expand(replicas, *w.shape).clone() for name, w in center.items()}
 
 
 def quadratic(hessian: Tensor) -> ToyLoss:
-    """1/2 w^T hessian w + batch . w: mean over replicas of a well, tilted by the batch.
+    """Return the loss 1/2 w^T hessian w + batch . w, averaged over replicas: a well tilted by the batch.
 
     hessian  [n, n]
     weights  ``w`` [replica, n]; batch: slopes [replica, n], or 0.0
@@ -34,7 +34,7 @@ def quadratic(hessian: Tensor) -> ToyLoss:
 
 
 def potential(value: Callable[..., Tensor]) -> ToyLoss:
-    """Mean over replicas of ``value(w1, w2, ...)``; weights: ``w`` [replica, coordinate]."""
+    """Return the mean over replicas of ``value(w1, w2, ...)``; weights: ``w`` [replica, coordinate]."""
 
     def loss(weights: Weights, batch: Tensor | float) -> Tensor:
         return value(*weights["w"].unbind(-1)).mean()
@@ -43,7 +43,7 @@ def potential(value: Callable[..., Tensor]) -> ToyLoss:
 
 
 def linear_network(target: Tensor) -> ToyLoss:
-    """1/2 E |W_L ... W_1 x - target x|^2 over x ~ N(0, I), or over the inputs in the batch.
+    """Return the loss 1/2 E |W_L ... W_1 x - target x|^2 over x ~ N(0, I), or over the batch's inputs.
 
     target   [outputs, inputs]
     weights  ``layer1``, ... [replica, H_l, H_(l-1)], in the dict's order
@@ -64,17 +64,17 @@ def linear_network(target: Tensor) -> ToyLoss:
 
 
 def balanced(widths: Sequence[int], singular_values: Sequence[float], *, seed: int) -> tuple[Weights, Tensor]:
-    """Weights of a deep linear network at a balanced point, and the map that they make.
+    """Return weights of a deep linear network at a balanced point, and their product.
 
-    W_l = Q_l diag(s^(1/L)) Q_(l-1)^T with random orthonormal Q_l [H_l, rank]: every layer has the rank of the
-    map. No singular values (rank 0): all weights 0. float64.
+    W_l = Q_l diag(s^(1/L)) Q_(l-1)^T with random orthonormal Q_l [H_l, rank], so every layer has the rank of
+    the map. Without singular values (rank 0), all weights are 0. float64.
 
     Returns ``layer1``, ..., ``layerL`` [H_l, H_(l-1)] and the target [H_L, H_0].
     """
     random = torch.Generator().manual_seed(seed)
     s = torch.tensor(singular_values, dtype=torch.float64)
     if len(s) > min(widths):
-        raise ValueError(f"{len(s)} singular values exceed the smallest of the widths {list(widths)}")
+        raise ValueError(f"{len(s)} singular values: expected at most the smallest of widths {list(widths)}")
     depth = len(widths) - 1
     drawn = [torch.randn(width, len(s), generator=random, dtype=torch.float64) for width in widths]
     bases = [torch.linalg.qr(matrix)[0] for matrix in drawn]

@@ -1,4 +1,4 @@
-"""The estimator on quadratic wells and toy potentials, whose answers at finite settings are exact.
+"""Run the estimator on quadratic wells and toy potentials with exact values at finite settings.
 
 Settings are those of ``rllc.study.validation``.
 """
@@ -29,11 +29,11 @@ def quadratic(
     seed: int,
     **chains: Any,
 ) -> xr.Dataset:
-    """Quadratic wells, whole and with half of the coordinates frozen, from the centre and after a burn-in.
+    """Estimate quadratic wells, full and with half of the coordinates frozen, with and without burn-in.
 
     The Hessian of dimension n has eigenvalues from 1 / ``condition`` to 1, geometrically spaced, along random
-    axes; of the masked one, every second coordinate is selected. ``exact`` is what the discretised chain
-    gives on average over the draws kept (``rllc.validation.truths.quadratic.transient``).
+    axes. The masked well selects every second coordinate. ``exact`` is the expected result of the discretised
+    chain over the kept draws (``rllc.validation.truths.quadratic.transient``).
 
     Returns (dimension, component, n_beta, localization, burn_in).
     """
@@ -80,11 +80,11 @@ def potentials(
     seed: int,
     **chains: Any,
 ) -> xr.Dataset:
-    """Toy potentials and normal crossings: ``exact`` is n_beta E[loss] at these settings, by quadrature.
+    """Estimate toy potentials and normal crossings; ``exact`` is n_beta E[loss] at these settings.
 
-    The error of the discretisation is of order relative_step / 4. In 2 / (step_size localization) moves a
-    direction in which the loss is flat forgets the centre; where ``max_moves`` binds, the chain is not in
-    equilibrium.
+    ``exact`` comes from quadrature. The discretisation error is of order relative_step / 4. A direction with
+    flat loss forgets the centre in 2 / (step_size localization) moves. Where ``max_moves`` limits the chain,
+    it is not in equilibrium.
 
     Returns (potential, n_beta, localization); ``multiplicity`` and ``coefficient`` (potential).
     """

@@ -22,7 +22,7 @@ def test_gather_and_insert_are_inverse(selection):
 @pytest.mark.parametrize(
     ("masks", "message"),
     [
-        ({"v": torch.ones(2, dtype=torch.bool)}, "no weight: expected one of h, n, w"),
+        ({"v": torch.ones(2, dtype=torch.bool)}, "expected one of h, n, w"),
         ({"w": torch.ones(3, dtype=torch.bool)}, r"shape \[3\], the weight \[2\]"),
         ({"w": torch.ones(2)}, "expected torch.bool"),
         ({"w": torch.zeros(2, dtype=torch.bool)}, "selects no coordinate"),

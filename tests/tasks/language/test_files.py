@@ -57,7 +57,7 @@ def test_only_lines_whose_field_matches_are_read(folder):
         ValueError, match=r"kinds.jsonl, line 1, has neither text nor .* 'sort' .*\['body', 'kind'\]"
     ):
         list(documents(path="kinds.jsonl", field="body", where={"field": "sort", "matches": "."}))
-    with pytest.raises(ValueError, match=r"`where` is of .jsonl files, and my texts/a.txt is none"):
+    with pytest.raises(ValueError, match=r"`where` needs .jsonl files, and my texts/a.txt is not one"):
         list(
             documents(
                 path=["kinds.jsonl", "my texts/a.txt"], field="body", where={"field": "kind", "matches": "."}
@@ -73,7 +73,7 @@ def test_only_lines_whose_field_matches_are_read(folder):
         ([], None, "empty list"),
         ("my texts", None, "is a folder"),
         ("my texts/a.txt", "body", "`field` is given, and none of my texts/a.txt is a .jsonl file"),
-        ("rows.jsonl", None, "rows.jsonl has JSON lines: say in `field`"),
+        ("rows.jsonl", None, "rows.jsonl has JSON lines: set `field`"),
         ("rows.jsonl", "text", r"rows.jsonl, line 1, has no text in 'text'; its keys are \['body'\]"),
     ],
 )

@@ -77,5 +77,5 @@ def test_a_tokenizer_that_glues_the_bracket_is_refused():
     glued = Tokenizer(models.BPE(vocabulary, [(")", "Ġ"), (")Ġ", "a")]))
     glued.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     glued.decoder = decoders.ByteLevel()
-    with pytest.raises(ValueError, match="no token of its own"):
+    with pytest.raises(ValueError, match="no separate token"):
         closing_depth(np.array([[1]]), glued)

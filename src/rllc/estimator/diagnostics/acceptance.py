@@ -1,11 +1,11 @@
-"""The Metropolis acceptance probability of Langevin moves, recorded and never acted upon.
+"""Compute the Metropolis acceptance probability of Langevin moves. It is recorded, never used to reject.
 
-A Langevin move is one proposal of the Metropolis-adjusted algorithm (MALA). How often it would be accepted
-says how far the discretised chain is from the localised posterior. In many dimensions it falls with the
-dimension alone, so it is read against its null: the same for a loss that is constant.
+A Langevin move is one proposal of the Metropolis-adjusted algorithm (MALA). Its acceptance probability
+measures how far the discretised chain is from the localized posterior. In many dimensions it falls with the
+dimension alone, so it is compared with its null: the acceptance for a constant loss.
 
-What it sees is noise of the gradient and a chain on its way. It does not see the bias of a long step on a
-full batch: a chain in its own equilibrium is accepted at least half of the time, however wrong that is.
+It detects gradient noise and chains that have not equilibrated. It does not detect the bias of a long step on
+a full batch: a chain in its own equilibrium is accepted at least half of the time, however wrong that is.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ from torch.linalg import vecdot
 def acceptance(
     *, old_pull: Tensor, new_pull: Tensor, noise: Tensor, energy_rise: Tensor, step_size: float
 ) -> Tensor:
-    """min(1, alpha) of the moves new = old - step_size/2 old_pull + sqrt(step_size) noise.
+    """Return min(1, alpha) of the moves new = old - step_size/2 old_pull + sqrt(step_size) noise.
 
-    With S = old_pull + new_pull, the sum over the n coordinates written as one::
+    With S = old_pull + new_pull and products summed over the n coordinates::
 
         log alpha = -energy_rise + log q(new -> old) - log q(old -> new)
                   = -energy_rise + sqrt(step_size)/2 S . noise - step_size/8 |S|^2
 
     old_pull, new_pull  [..., n]: n_beta * minibatch gradient + localization * (w - center) at both ends
     noise               [..., n]: the normals of the move
-    energy_rise         [...]: n_beta * (rise of the loss, each end less the loss at the centre on its own
+    energy_rise         [...]: n_beta * (rise of the loss, each end minus the loss at the centre on the same
                         minibatch) + localization/2 (|new - center|^2 - |old - center|^2)
 
-    Returns float64 [...]; NaN where a loss or a gradient is not finite. Exactly MALA's with one full batch.
+    Returns float64 [...]; NaN where a loss or a gradient is not finite. Exact for MALA with one full batch.
     """
     both = old_pull + new_pull
     proposals = vecdot(both, noise.add(both, alpha=-(step_size**0.5) / 4)).double() * (step_size**0.5 / 2)
@@ -36,7 +36,7 @@ def acceptance(
 
 
 def variance_off(moves: int, *, localization: float, step_size: float) -> np.ndarray:
-    """Variance of every coordinate after 0, ..., ``moves`` moves from w* without a loss: [moves + 1].
+    """Return the variance of a coordinate after 0, ..., ``moves`` moves from w* without a loss: [moves + 1].
 
     s_t^2 = step_size (1 - a^(2t)) / (1 - a^2) with a = 1 - step_size localization / 2, summed as the series.
     """
@@ -47,18 +47,18 @@ def variance_off(moves: int, *, localization: float, step_size: float) -> np.nda
 def acceptance_null(
     *, size: int, localization: float, step_size: float, draws: int, thinning: int = 1
 ) -> np.ndarray:
-    """Expected acceptance of the move that leads to each draw where the loss is constant: [draw].
+    """Return the expected acceptance of the move to each draw under a constant loss: [draw].
 
-    Coordinates then are independent, of variance s_t^2 = step_size * (1 - a^(2t)) / (1 - a^2) after t moves
-    from the centre, a = 1 - step_size localization / 2, and with x -> x' one move::
+    The coordinates are then independent. After t moves from the centre they have the variance
+    s_t^2 = step_size * (1 - a^(2t)) / (1 - a^2), a = 1 - step_size localization / 2. With x -> x' one move::
 
         log alpha = D = step_size localization^2 / 8 * (|x|^2 - |x'|^2)
         E D   = step_size localization^2 / 8 * size * (s_t^2 - s_t+1^2)
         Var D = (step_size localization^2 / 8)^2 * size * 2 (s_t^4 + s_t+1^4 - 2 a^2 s_t^4)
 
-    and, D being nearly normal (mean mu, sd sigma), E min(1, e^D) = Phi(mu/sigma)
-    + exp(mu + sigma^2/2) Phi(-sigma - mu/sigma). NaN at draw 0, to which no move leads; 1 without
-    localization. The normal approximation is off by less than 0.01 from 10 coordinates on.
+    D is nearly normal (mean mu, sd sigma), so E min(1, e^D) = Phi(mu/sigma)
+    + exp(mu + sigma^2/2) Phi(-sigma - mu/sigma). NaN at draw 0, which no move leads to; 1 without
+    localization. From 10 coordinates on, the error of the normal approximation is below 0.01.
     """
     from scipy.special import erfcx, ndtr
 
@@ -76,6 +76,6 @@ def acceptance_null(
         far = erfcx(z / 2**0.5) / 2 * np.exp(-((mean / sd) ** 2) / 2)  # the second term, without overflow
         accepted = ndtr(mean / sd) + np.where(z > 0, far, np.exp(mean + sd**2 / 2) * ndtr(-z))
     still = sd <= 1e-12
-    # NaN now is a position beyond all numbers, where the step is unstable
+    # NaN here means that the variance overflowed, since the step is unstable
     null[1:] = np.where(still, np.exp(np.minimum(mean, 0)), np.nan_to_num(accepted, nan=0.0))
     return null

@@ -1,4 +1,4 @@
-"""How much a trace still moves: after burn-in, and from chains of half the length to these."""
+"""Measure how much a trace still moves: within the kept draws, and since chains of half the length."""
 
 import numpy as np
 
@@ -6,30 +6,30 @@ from rllc.estimator.diagnostics.mixing import ess
 
 
 def drift(trace: np.ndarray) -> tuple[float, float]:
-    """Mean of the last half of the draws less that of the first, and its standard error; [chain, draw].
+    """Return the mean of the last half of the draws minus that of the first, and its standard error.
 
-    An odd middle draw is in neither half. The error adds those of the two halves, each sd / sqrt(ess) over
-    all chains and draws of the half as for the mean itself, widened by what chains have in common, since a
-    minibatch moves all of them alike::
+    trace is [chain, draw]. An odd middle draw is in neither half. The error combines the errors of the two
+    halves, each sd / sqrt(ess) over all chains and draws of the half. It is widened by the variation that
+    chains share, since a minibatch moves all chains alike::
 
         drift = mean(last) - mean(first)        drift_se^2 = shared * sum over halves of sd^2 / ess
         shared = max(1, chains * variance over draws of the mean chain / mean variance of a chain)
 
-    NaN without chains or draws, the error with fewer than four draws in a half.
+    NaN without chains or draws. The error is NaN with fewer than four draws in a half.
     """
     half = trace.shape[1] // 2
     return _moved(trace[:, :half], trace[:, trace.shape[1] - half :])
 
 
 def growth(trace: np.ndarray, *, burn_in: int) -> tuple[float, float]:
-    """What the mean gained since chains were half as long, and its standard error; trace [chain, draw].
+    """Return the mean's change since chains had half the length, and its standard error.
 
-    The mean over the draws burn_in.. of T, less that over burn_in/2.. of the first T/2: what a study with
-    chains of half the length would have found. With it a share u of the mean, a trace that relaxes at one
-    rate lacks about (u / (1 - u))^2 after a burn-in of half; without burn-in, or as 1/t, it lacks u. The
-    error is that of ``drift`` (where the two share draws it is too large), or the standard error over chains,
-    if larger: noise of minibatches hides from an ESS what moves slowly. NaN as there, and where a value is
-    not finite, burn-in included.
+    trace is [chain, draw]. The change is the mean over the draws burn_in.. of T, minus the mean over
+    burn_in/2.. of the first T/2, the result of a study with chains of half the length. Let it be a share u of
+    the mean. With a burn-in of half, a trace that relaxes at one rate then lacks about (u / (1 - u))^2.
+    Without burn-in, or for relaxation as 1/t, it lacks u. The error is that of ``drift`` (too large where the
+    two means share draws), or the standard error over chains, if larger: minibatch noise hides slow movement
+    from an ESS. NaN as in ``drift``, and where a value is not finite, burn-in included.
     """
     if not np.isfinite(trace).all():
         return float("nan"), float("nan")

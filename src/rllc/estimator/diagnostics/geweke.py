@@ -1,4 +1,4 @@
-"""Geweke's test: is the start of a chain where its end is?"""
+"""Geweke's test: compare the means of the start and the end of a chain."""
 
 import math
 
@@ -7,11 +7,11 @@ import numpy as np
 from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 FIRST, LAST = 0.1, 0.5
-LEAST_DRAWS = 82  # with fewer, the first window has less than 10, to which no spectral density can be fitted
+LEAST_DRAWS = 82  # with fewer, the first window has fewer than 10: too few to fit a spectral density
 
 
 def geweke(trace: np.ndarray) -> np.ndarray:
-    """z score of each chain: [..., draw] -> [...] (Geweke 1992; windows of arXiv 2410.02984's settings).
+    """Return the z score of each chain: [..., draw] -> [...] (Geweke 1992; windows of arXiv 2410.02984).
 
     With the means m and lengths n of the first 10 % and the last 50 % of the draws, and the spectral
     density S of each at frequency 0::

@@ -1,4 +1,4 @@
-"""Heidelberger and Welch's test: from where on is a chain stationary, and how well is its mean known?"""
+"""Heidelberger and Welch's test: the stationary part of a chain, and the accuracy of its mean."""
 
 import math
 from typing import NamedTuple
@@ -8,11 +8,11 @@ import numpy as np
 from rllc.estimator.diagnostics.spectrum import spectrum_at_zero
 
 ALPHA = 0.05
-LEAST_DRAWS = 20  # with fewer, the half from which the spectral density is fitted is too short
+LEAST_DRAWS = 20  # with fewer, half a chain is too short to fit the spectral density
 
 
 class HeidelbergerWelch(NamedTuple):
-    """Each [...]: share of the draws dropped, p value of the last test made, half-width over |mean|."""
+    """Arrays [...]: share of the draws dropped, p value of the last test, half-width over |mean|."""
 
     start: np.ndarray
     p: np.ndarray
@@ -20,7 +20,7 @@ class HeidelbergerWelch(NamedTuple):
 
 
 def heidelberger_welch(trace: np.ndarray, *, alpha: float = ALPHA) -> HeidelbergerWelch:
-    """Stationarity and half-width of each chain, [..., draw] -> [...] (Heidelberger and Welch 1983).
+    """Return stationarity and half-width of each chain, [..., draw] -> [...] (Heidelberger and Welch 1983).
 
     With the partial sums B_k = sum of the first k of n draws - k * mean, and the spectral density S at
     frequency 0 of the second half of the chain, the Cramer-von Mises statistic is::
@@ -29,10 +29,10 @@ def heidelberger_welch(trace: np.ndarray, *, alpha: float = ALPHA) -> Heidelberg
 
     A chain whose C has p < ``alpha`` loses its first 10 % and is tested again, down to half of it.
 
-    start      share of the draws dropped when the test passed; NaN where it never did (p says so) or where
+    start      share of the draws dropped when the test passed; NaN where it never passed (see p) or where
                there was no test
-    p          of the last test made
-    halfwidth  1.96 sqrt(S / n) / |mean| of what passed, S of those draws; at most 0.1, the published
+    p          p value of the last test
+    halfwidth  1.96 sqrt(S / n) / |mean| of the draws that passed, with their S; at most 0.1, the published
                eps, is good
 
     As ``heidel.diag`` of the package coda. NaN with fewer than 20 draws or where the chain is constant or
@@ -64,7 +64,7 @@ def heidelberger_welch(trace: np.ndarray, *, alpha: float = ALPHA) -> Heidelberg
 
 
 def cramer_von_mises(statistic: np.ndarray) -> np.ndarray:
-    """Limit distribution function of the Cramer-von Mises statistic, in [0, 1].
+    """Return the limit distribution function of the Cramer-von Mises statistic, in [0, 1].
 
     The series of Anderson and Darling (1952), with its first ten terms::
 
@@ -79,5 +79,5 @@ def cramer_von_mises(statistic: np.ndarray) -> np.ndarray:
         u = (4 * k + 1) ** 2 / (16 * x)
         size = np.exp(gammaln(k + 0.5) - gammaln(k + 1) - 2 * u) * np.sqrt(4 * k + 1)
         terms = size * kve(0.25, u) / (np.pi**1.5 * np.sqrt(x))
-    total = np.where(np.isnan(terms), 0.0, terms).sum(-1)  # NaN is 0 times infinity: a term that is gone
+    total = np.where(np.isnan(terms), 0.0, terms).sum(-1)  # NaN is 0 times infinity: the term vanishes
     return np.where(np.isnan(x[..., 0]), np.nan, np.where(x[..., 0] > 10, 1.0, np.clip(total, 0, 1)))

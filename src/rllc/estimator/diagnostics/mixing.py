@@ -1,13 +1,13 @@
-"""How well chains mixed: R-hat, and the effective sample size of their mean.
+"""Measure how well chains mixed: R-hat, and the effective sample size of their mean.
 
-Both are those of Vehtari et al. (2021, arXiv 1903.08008), by ArviZ.
+Both follow Vehtari et al. (2021, arXiv 1903.08008), computed by ArviZ.
 """
 
 import numpy as np
 from arviz_stats.base.array import array_stats
 from scipy.special import fdtri
 
-LEAST_DRAWS = 4  # of a chain, for autocorrelations and for halves of two
+LEAST_DRAWS = 4  # of a chain: autocorrelations and split halves need at least two each
 
 
 def rhat(trace: np.ndarray) -> float:
@@ -17,14 +17,14 @@ def rhat(trace: np.ndarray) -> float:
     """
     if trace.shape[0] < 2 or trace.shape[1] < LEAST_DRAWS or np.ptp(trace) == 0:
         return float("nan")
-    with np.errstate(divide="ignore", invalid="ignore"):  # halves of which none varies within itself
+    with np.errstate(divide="ignore", invalid="ignore"):  # all halves are constant
         return np.asarray(
             array_stats.rhat(trace.astype(float), chain_axis=0, draw_axis=1, method="rank")
         ).item()
 
 
 def rhat_by_chance(chains: np.ndarray | int, draws: int, *, share: float) -> np.ndarray:
-    """Return the R-hat that a ``share`` of traces of as many independent normal draws exceed.
+    """Return the R-hat that a ``share`` of traces of ``chains`` times ``draws`` independent normals exceed.
 
     With m = 2 chains halves of n = draws // 2, the ratio of the variances between and within them has the
     distribution F(m - 1, m (n - 1)), and R-hat^2 = (n - 1)/n + F/n. The larger of bulk and tail exceeds a

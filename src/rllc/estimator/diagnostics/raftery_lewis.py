@@ -1,27 +1,27 @@
-"""Raftery and Lewis' run length: how many draws would a quantile of this chain need?"""
+"""Raftery and Lewis' run length: the number of draws needed to estimate a quantile of a chain."""
 
 import numpy as np
 
 Q, R, S, PRECISION = 0.025, 0.01, 0.95, 0.01
-LEAST_DRAWS = 937  # what independent draws would need with these
+LEAST_DRAWS = 937  # the number of independent draws needed with these
 
 
 def raftery_lewis(trace: np.ndarray) -> np.ndarray:
-    """Dependence factor of each chain, [..., draw] -> [...] (Raftery and Lewis 1992).
+    """Return the dependence factor of each chain, [..., draw] -> [...] (Raftery and Lewis 1992).
 
-    How many times as many draws as independent ones it takes for the q-quantile to within r with probability
-    s. Z = (draw <= its q-quantile) is thinned until BIC prefers a first-order Markov chain to a second-order
-    one. With its transition probabilities alpha (0 -> 1) and beta (1 -> 0), phi the normal quantile of
-    (1 + s) / 2, and k the thinning::
+    The factor is the number of draws needed for the q-quantile to within r with probability s, divided by the
+    number of independent draws needed. Z = (draw <= its q-quantile) is thinned until BIC prefers a
+    first-order Markov chain to a second-order one. With its transition probabilities alpha (0 -> 1) and
+    beta (1 -> 0), phi the normal quantile of (1 + s) / 2, and k the thinning::
 
         burn_in  = k ceil( log(precision (alpha + beta) / max(alpha, beta)) / log|1 - alpha - beta| )
         total    = burn_in + k ceil( (2 - alpha - beta) alpha beta phi^2 / ((alpha + beta)^3 r^2) )
-        shortest = ceil( q (1 - q) phi^2 / r^2 ), what independent draws would need
+        shortest = ceil( q (1 - q) phi^2 / r^2 ), for independent draws
         factor   = total / shortest; above 5: strong dependence
 
     As ``raftery.diag`` of the package coda. NaN where the chain is shorter than ``shortest`` (937 draws with
     these settings, so also at the 200 draws of arXiv 2410.02984), is not finite, or where the two-state
-    chain never leaves a state or leaves it always.
+    chain never leaves a state or always leaves it.
     """
     from scipy.special import ndtri
 
@@ -36,7 +36,7 @@ def raftery_lewis(trace: np.ndarray) -> np.ndarray:
 
 
 def _run_length(below: np.ndarray, *, phi: float, r: float, precision: float) -> tuple[float, float, float]:
-    """Thinning, burn-in and total for a series of 0 and 1; NaN where they have no value."""
+    """Return thinning, burn-in and total for a series of 0 and 1; NaN where they are undefined."""
     nothing = (float("nan"), float("nan"), float("nan"))
     for thin in range(1, len(below) // 3 + 1):
         state = below[::thin]
@@ -56,7 +56,7 @@ def _run_length(below: np.ndarray, *, phi: float, r: float, precision: float) ->
 
 
 def second_order_bic(state: np.ndarray) -> float:
-    """G^2 of a second-order against a first-order chain of 0 and 1, less 2 log(number of triples).
+    """Return G^2 of a second-order against a first-order chain of 0 and 1, minus 2 log(number of triples).
 
     G^2 = 2 sum n_ijk log(n_ijk n_.j. / (n_ij. n_.jk)). Negative: first order is enough.
     """

@@ -1,4 +1,4 @@
-"""How far the localization alone has brought the chains, which start at the centre, to equilibrium."""
+"""Compute how close to equilibrium the localization alone has brought the chains, from the centre."""
 
 from typing import NamedTuple
 
@@ -8,20 +8,22 @@ from rllc.sampler_config import SamplerConfig
 
 
 class Relaxed(NamedTuple):
-    """Shares of equilibrium, on average over the draws kept: of the mean's way, and of the variance."""
+    """Shares of the equilibrium mean and variance that were reached, averaged over the kept draws."""
 
     mean: float
     variance: float
 
 
 def relaxed(setting: SamplerConfig) -> Relaxed:
-    """Exactly, for a direction in which the loss is flat (and so for the control without gradient).
+    """Return the shares reached in a direction where the loss is flat, exactly.
 
-    With a = 1 - step_size localization / 2, after t moves the mean has gone the share 1 - a^t of its way, and
-    the variance is 1 - a^2t of that in equilibrium: it is there in half the time. A direction of curvature
-    h > 0 has localization + n_beta h in place of localization, and is ahead of this.
+    The gradient-off control has only such directions. With a = 1 - step_size localization / 2, after t moves
+    the mean has gone the share 1 - a^t of its way, and the variance is 1 - a^2t of its equilibrium value: it
+    needs half the time. A direction of curvature h > 0 has localization + n_beta h in place of localization,
+    and relaxes faster.
 
-    0 without localization, below 0 where it is unstable; NaN for rmsprop, whose steps no setting tells.
+    0 without localization, below 0 where the step is unstable; NaN for rmsprop, whose steps are not known in
+    advance.
     """
     if setting.sampler != "sgld":
         return Relaxed(float("nan"), float("nan"))

@@ -1,20 +1,20 @@
-"""The spectral density of a series at frequency 0: length times the variance of its mean."""
+"""Estimate the spectral density of a series at frequency 0: length times the variance of its mean."""
 
 import numpy as np
 
 
 def spectrum_at_zero(series: np.ndarray) -> np.ndarray:
-    """Spectral density at 0 of each series, by an autoregression: [..., draw] -> [...].
+    """Return the spectral density at 0 of each series, by an autoregression: [..., draw] -> [...].
 
     With coefficients a_1..a_p and innovation variance v of the fitted AR(p)::
 
         v / (1 - a_1 - .. - a_p)^2
 
     Yule-Walker (Levinson's recursion on the autocovariances divided by the length), p <= 10 log10(length)
-    chosen by AIC, v corrected by length / (length - p - 1): what ``ar`` of R and with it ``spectrum0.ar`` of
-    the package coda (Plummer et al. 2006) do, but for fewer than 12 values, where they also allow an order
-    that leaves no degree of freedom. 0 where the series is a straight line, as there; NaN where a value is
-    not finite or with fewer than 3 of them.
+    chosen by AIC, v corrected by length / (length - p - 1). From 12 values on, this equals ``ar`` of R, and
+    so ``spectrum0.ar`` of the package coda (Plummer et al. 2006). For fewer values, these also allow an order
+    without degrees of freedom left. 0 where the series is a straight line, as in coda; NaN where a value is
+    not finite or with fewer than 3 values.
     """
     series = np.asarray(series, dtype=float)
     length = series.shape[-1]
@@ -37,7 +37,7 @@ def spectrum_at_zero(series: np.ndarray) -> np.ndarray:
 
 
 def _autoregressions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Levinson's recursion: innovation variance and 1 - sum of coefficients of every order [order, ...]."""
+    """Return innovation variance and 1 - sum of coefficients of every order [order, ...], by Levinson."""
     variance, gain = np.empty_like(covariance), np.empty_like(covariance)
     variance[0], gain[0] = covariance[0], 1.0
     coefficients = np.empty((0, *covariance.shape[1:]))
@@ -51,7 +51,7 @@ def _autoregressions(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _straight(centered: np.ndarray) -> np.ndarray:
-    """Whether nothing but rounding is left of a series without its straight line: [...]."""
+    """Return whether a series minus its fitted straight line is zero up to rounding: [...]."""
     time = np.arange(centered.shape[-1]) - (centered.shape[-1] - 1) / 2
     slope = (centered @ time / (time @ time))[..., None]
     rest = np.sqrt(((centered - slope * time) ** 2).mean(-1))

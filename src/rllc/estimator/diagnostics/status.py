@@ -1,4 +1,4 @@
-"""What became of a chain."""
+"""Determine the status of each chain: ok, nonfinite, diverged or missing."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ OK, NONFINITE, DIVERGED, MISSING = range(len(STATUS))
 def chain_status(
     loss: np.ndarray, rise: np.ndarray, *, scale: np.ndarray | float, divergence_factor: float
 ) -> np.ndarray:
-    """Status of each chain, an index into ``vocabulary.STATUS``: int8 [...].
+    """Return the status of each chain, an index into ``vocabulary.STATUS``: int8 [...].
 
     nonfinite  some draw's loss is NaN or infinite
     diverged   the mean rise over the last quarter of the draws is above ``divergence_factor * scale`` and
-               more than 5 % above that of the quarter before: far away, and still going
+               more than 5 % above that of the quarter before: far away, and still moving
 
-    loss, rise  [..., draw]: the minibatch losses and what they are above the same minibatch's at the centre
-    scale       [...] or a number: what counts as a large loss, nats/token
+    loss, rise  [..., draw]: minibatch losses, and their difference to the same minibatch's loss at the centre
+    scale       [...] or a number: the scale of a large loss, nats/token
     """
     draws = rise.shape[-1]
     quarter = max(draws // 4, 1)

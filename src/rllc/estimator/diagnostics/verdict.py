@@ -1,4 +1,4 @@
-"""One verdict on each estimate, from all diagnostics: bits of ``rllc.verdicts``."""
+"""Combine all diagnostics into one verdict per estimate: bits of ``rllc.verdicts``."""
 
 from dataclasses import asdict, dataclass
 
@@ -13,39 +13,39 @@ from rllc.vocabulary import STATUS
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond what a diagnostic counts against an estimate; recorded as attributes of ``verdict``.
+    """The limits of the diagnostics; recorded as attributes of ``verdict``.
 
-    The chains of a study are short (4 of 6 kept draws in the default one), so limits of noisy diagnostics are
-    where independent draws of that number pass, not where long runs ought to.
+    The chains of a study are short (by default 4 chains of 6 kept draws). So the limits of noisy diagnostics
+    are chosen such that as many independent draws pass, not by the standards of long runs.
 
-    rhat              R-hat above it: not_mixed. 1.2 is Brooks and Gelman's (1998); 400 times 4 chains of 20
-                      independent draws stayed below 1.13, the 1.01 of long runs would fail them all
-    rhat_chance       where more than this share of independent draws, as many as were kept, exceed that, what
-                      this share exceeds is the limit: of 4 chains of 6 draws 15 % have more than 1.2
-    ess               fewer, or fewer draws over Raftery and Lewis' dependence factor: few_effective_draws.
-                      At 12 the standard error is itself uncertain by a fifth (1 / sqrt(2 ess))
-    drift_errors      |drift| above so many of its standard errors, and above ``drift_share`` of |llc|:
-    drift_share       drifting. Both, so that neither noise nor a drift that does not matter counts
+    rhat              R-hat above it: not_mixed. 1.2 is Brooks and Gelman's (1998). In 400 runs, 4 chains of
+                      20 independent draws stayed below 1.13; the 1.01 of long runs would fail all of them
+    rhat_chance       if more than this share of traces of as many independent draws exceed ``rhat``, the
+                      limit is the value that this share exceeds: with 4 chains of 6 draws, 15 % exceed 1.2
+    ess               lower ESS, or fewer draws over Raftery and Lewis' dependence factor:
+                      few_effective_draws. At 12, the standard error is uncertain by a fifth
+                      (1 / sqrt(2 ess))
+    drift_errors      drifting: |drift| above this many of its standard errors, and above ``drift_share`` of
+    drift_share       |llc|. Both must hold, so that neither noise nor an unimportant drift counts
     acceptance_share  mean acceptance below this share of its null: rejecting. Minibatches alone lower it:
                       heads at a quarter of their null changed by 9 +- 8 % at a quarter of the step
-    acceptance_null   where the null itself is lower, as after a start at w* in many dimensions, there is
-                      nothing to compare with
+    acceptance_null   a lower null, as after a start at w* in many dimensions, is not compared with
     geweke            |z| above it counts as a failed chain. 3, not 1.96: with windows of 10 to 20 draws the
                       test at 1.96 rejects 8 to 30 % of stationary chains
-    failing_chains    not_stationary where more than this share of the chains that can be tested fail
-                      Geweke's test or are nowhere stationary by Heidelberger and Welch's
+    failing_chains    more than this share of the tested chains fail Geweke's test, or never pass
+                      Heidelberger and Welch's: not_stationary
     nonlocal_share    mean rise of the loss above this share of the loss at w*: nonlocal. The published
                       setting of heads takes a whole model to 0.45, and leaves most heads under 0.1
     prior_share       |1 - estimate/control| below it: prior_dominated
     walked_share      |estimate/centred control - 1| above it: drift_dominated
-    negative_errors   an estimate below minus so many standard errors: negative
-    relaxed           the localization alone brings at least this share of the variance in equilibrium, so
-                      that at most a tenth of any estimate is missing. Below it the trace has to show what
-                      curvature does faster, or it is not_relaxed:
-    growth_share      |growth| and two of its standard errors at most this share of |llc|. Of networks and
-                      potentials over it most were 10 to 32 % low, the rest small and noisy; the others were
-                      9 % low at most. A chain that relaxes at one rate then lacks 6 %
-    walking_share     what the mean's way is at most still worth, above this share of |llc|: still_walking
+    negative_errors   an estimate below minus this many standard errors: negative
+    relaxed           if the localization alone brings at least this share of the equilibrium variance, at
+                      most a tenth of any estimate is missing. Below it, curvature must have relaxed the
+                      chains faster and the trace must show this by ``growth_share``, or it is not_relaxed
+    growth_share      limit of |growth| plus two of its standard errors, as share of |llc|. Of the networks
+                      and potentials above it, most were 10 to 32 % low, the rest small and noisy. Those below
+                      were at most 9 % low. At the limit, a chain that relaxes at one rate lacks 6 %
+    walking_share     bound on the effect of the mean's remaining way above this share of |llc|: still_walking
     """
 
     rhat: float = 1.2
@@ -67,21 +67,21 @@ class Limits:
 
 
 LIMITS = Limits()
-JUDGED_AGAINST, NO_CONTROL = "judged_against", "no control"  # attribute of ``verdict``: by which controls
+JUDGED_AGAINST, NO_CONTROL = "judged_against", "no control"  # attribute of ``verdict``: the controls used
 BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated", "still_walking"))
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
-    """Verdict of each component: int16 bit field, reliable without a fault.
+    """Return the verdict of each component: int16 bit field, reliable without a fault.
 
     estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``, ``growth_se``,
               ``relaxed``, ``acceptance``, ``acceptance_null`` (component); ``status``, ``geweke``,
               ``heidelberger_welch_p``, ``raftery_lewis_factor`` (component, chain), the last three where
               chains are long enough; attributes ``n_beta``, ``draws``, ``burn_in``
-    level     loss at w*, to which a rise is compared; NaN where it is no scale (0, as of a noiseless fit)
+    level     loss at w*, the scale for a rise; NaN where it cannot serve as scale (0, as in a noiseless fit)
 
-    A diagnostic that could not be computed (NaN) sets no bit but, for R-hat and ESS, ``undiagnosed``, and for
-    the growth, ``not_relaxed`` where the localization does not vouch for the chains.
+    A diagnostic that could not be computed (NaN) sets no bit, with two exceptions. R-hat and ESS set
+    ``undiagnosed``. The growth sets ``not_relaxed``, unless the localization alone relaxes the chains.
     """
     ok = estimate["status"] == STATUS.index("ok")
     rise = estimate["llc"] / estimate.attrs["n_beta"]
@@ -109,14 +109,15 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
 def judge_against_controls(
     judged: xr.Dataset, gradient_off: xr.DataArray | None, centred: xr.DataArray | None = None
 ) -> xr.DataArray:
-    """Return ``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, by controls.
+    """Return ``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, from controls.
 
-    Means are over the chains that all have, whose noise is the same. What earlier controls said is replaced.
-    Of a control that is None or NaN, nothing is said. The attribute ``judged_against`` names the controls.
+    Means are over the chains that estimate and controls share, with the same noise. The flags replace those
+    from earlier controls. A control that is None or NaN sets no flag. The attribute ``judged_against`` names
+    the controls.
 
-    A mean that has gone the share s of its way, by which the estimate moved ``estimate - centred``, has at
-    most (1 - s)/s of that before it, s = ``relaxed_mean``. This is asked where the localization vouches for
-    the variance; elsewhere the trace has been asked for both.
+    A mean that has gone the share s = ``relaxed_mean`` of its way has moved the estimate by
+    ``estimate - centred``. At most (1 - s)/s of this is still to come. This is tested where the localization
+    alone relaxes the variance; elsewhere ``not_relaxed`` tests both by the trace.
 
     judged                 ``verdict``, ``relaxed``, ``relaxed_mean`` (component); ``llc_chain`` (.., chain)
     gradient_off, centred  ``llc_chain`` of the controls; None: there is no such control
@@ -135,7 +136,7 @@ def judge_against_controls(
         ahead = abs(estimate - means["centred"]) * (1 / gone - 1)
         reasons["still_walking"] = ahead > LIMITS.walking_share * abs(estimate)
     verdict = judged["verdict"]
-    none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, and was made all the same
+    none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, although it was made
     there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
     attributes = {**verdict.attrs, JUDGED_AGAINST: there or NO_CONTROL}
     before = verdict & ~np.int16(BY_CONTROLS)
@@ -151,13 +152,13 @@ def _localization_vouches(estimate: xr.Dataset) -> xr.DataArray:
 
 
 def _settled(estimate: xr.Dataset) -> xr.DataArray:
-    """Whether chains of half the length say the same."""
+    """Return whether chains of half the length give the same estimate."""
     gained = abs(estimate["growth"]) + 2 * estimate["growth_se"]
     return gained <= LIMITS.growth_share * abs(estimate["llc"])
 
 
 def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:
-    """The limit of R-hat for as many ok chains and kept draws."""
+    """Return the limit of R-hat for the numbers of ok chains and kept draws."""
     chains = (estimate["status"] == STATUS.index("ok")).sum("chain")
     kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
     by_chance = rhat_by_chance(chains.values, kept, share=LIMITS.rhat_chance)
@@ -165,19 +166,19 @@ def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:
 
 
 def _independent_draws(estimate: xr.Dataset) -> xr.DataArray:
-    """Kept draws of all chains over their dependence (Raftery and Lewis); NaN where no chain has a factor."""
+    """Return kept draws of all chains over their dependence factor (Raftery and Lewis); NaN without."""
     kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
     ok = (estimate["status"] == STATUS.index("ok")).sum("chain")
     return ok * kept / _of_chains(estimate, "raftery_lewis_factor").mean("chain")
 
 
 def _of_chains(estimate: xr.Dataset, name: str) -> xr.DataArray:
-    """Return a test of single chains; NaN where chains are too short for it."""
+    """Return a single-chain test by name; NaN where chains are too short for it."""
     return estimate[name] if name in estimate else xr.full_like(estimate["status"], np.nan, dtype=float)
 
 
 def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
-    """Share of the chains with a test of stationarity that fail one; NaN where none has one."""
+    """Return the share of tested chains that fail a stationarity test; NaN where no chain is tested."""
     z, p = _of_chains(estimate, "geweke"), _of_chains(estimate, "heidelberger_welch_p")
     never = p.notnull() & (p <= ALPHA)
     tested = z.notnull() | p.notnull()
@@ -187,4 +188,4 @@ def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
 def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
     first, *others = (MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
     total = sum(others, start=first)
-    return total.astype(np.int16).reset_coords(drop=True).drop_attrs()  # which statuses hand on
+    return total.astype(np.int16).reset_coords(drop=True).drop_attrs()  # of the statuses

@@ -1,4 +1,4 @@
-"""Causal attention at the asked positions, and its gradients."""
+"""Causal attention at the queried positions, and its gradients."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,19 +7,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-# From this context on, PyTorch's fused kernel: no [asked, context] table in memory, nothing computed where
-# a query may not look. Below, two products and a softmax take less time.
+# From this context length on, use PyTorch's fused kernel: it keeps no [asked, context] table and skips masked
+# keys. For shorter contexts, two products and a softmax take less time.
 FUSED_FROM = 96
 
 Backward = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 class Asked(NamedTuple):
-    """Where queries are computed.
+    """The positions of the computed queries.
 
     positions  int64 [asked]
     leading    the positions are 0, 1, ..., asked - 1
-    mask       0 where a query may look, -inf where not: [asked, context]
+    mask       0 where a query may attend, else -inf: [asked, context]
     """
 
     positions: Tensor
@@ -28,10 +28,11 @@ class Asked(NamedTuple):
 
 
 def asked_at(positions: Tensor | None, context: int, like: Tensor) -> Asked:
-    """The positions (None: every one of the context) with their mask, in ``like``'s dtype and device.
+    """Return the positions (None: the whole context) with their mask, in ``like``'s dtype and device.
 
-    They ascend, and the prediction at the last is never scored, so all others are known by their number.
-    Fewer are looked at on a CPU alone: elsewhere the host would wait for the device.
+    Positions ascend, and the prediction at the last position is never scored. So context - 1 or more
+    positions must be the leading ones. Fewer positions are compared on a CPU only: elsewhere the host would
+    wait for the device.
     """
     key = torch.arange(context, device=like.device)
     where = key if positions is None else positions
@@ -45,10 +46,10 @@ def asked_at(positions: Tensor | None, context: int, like: Tensor) -> Asked:
 def attend(
     query: Tensor, key: Tensor, value: Tensor, asked: Asked, *, gradient: bool
 ) -> tuple[Tensor, Backward | None]:
-    """Softmax attention and, if asked for, what turns the gradient in it into those of its three inputs.
+    """Return softmax attention and, with ``gradient``, its backward function (else None).
 
     query [., head, asked, d_head], already scaled; key, value [., head, context, d_head]
-    -> [., head, asked, d_head], backward: gradient -> gradients in query, key and value
+    -> [., head, asked, d_head], backward: gradient of the output -> gradients of query, key and value
     """
     if asked.leading and key.shape[-2] >= FUSED_FROM:
         return _fused(query, key, value, gradient)

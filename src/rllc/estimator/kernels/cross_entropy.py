@@ -1,8 +1,8 @@
-"""The mean loss of logits and its gradient in what they are computed from, in blocks that are never kept.
+"""The mean cross-entropy of logits and its gradient in the unembedding's input, in temporary blocks.
 
-With e = exp(logits) and total = sum of e, a row's loss is log(total) - q . logits (less the entropy of q) and
-its gradient e / total - q. All that q, the target, enters with is linear, so it is taken from ``q W^T``
-once per minibatch, and over the vocabulary there are the products, the exponential and a sum, nothing else.
+With e = exp(logits) and total = sum of e, a row's loss is log(total) - q . logits (minus the entropy of q)
+and its gradient is e / total - q. The target q enters linearly only, so its terms come from ``q W^T``,
+computed once per minibatch. Over the vocabulary, only the products, the exponential and a sum remain.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from torch import Tensor
 
 from rllc.estimator.kernels.folded import Unembedding
 
-# exp(logits) is summed as it is while the sum stays within these; else the rows' maxima are taken off first.
+# If the sum of exp(logits) leaves these limits, subtract the rows' maxima first.
 LEAST, MOST = 1e-30, 1e30
 
 Hits = TypeVar("Hits")
 
 
 class Targets(NamedTuple):
-    """What is predicted at each row (batch, scored), seen through the unembedding."""
+    """The targets of each row (batch, scored), multiplied by the unembedding."""
 
     mean: Tensor  # [row, model], q W^T
     offset: Tensor  # [row], q . c
@@ -29,7 +29,7 @@ class Targets(NamedTuple):
 
 
 def targets_of(targets: Tensor, unembedding: Unembedding) -> Targets:
-    """From tokens [batch, scored] or probabilities [batch, scored, vocab]."""
+    """Return the targets from tokens [batch, scored] or probabilities [batch, scored, vocab]."""
     if not targets.is_floating_point():
         token = targets.flatten()
         return Targets(unembedding.W_T[token], unembedding.c[token], unembedding.c.new_zeros(()), token)
@@ -40,10 +40,10 @@ def targets_of(targets: Tensor, unembedding: Unembedding) -> Targets:
 def loss_of(
     x: Tensor, unembedding: Unembedding, targets: Targets, *, limit: int, together: bool, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Row losses [chain, row] of logits x W + c, and the gradient [chain, row, model] of their mean in x.
+    """Return row losses [chain, row] of logits x W + c, and the gradient [chain, row, model] of their mean.
 
-    x [chain, row, model]; at most ``limit`` bytes of logits at once (one row of one chain at least);
-    together as in ``blocks``
+    The gradient is in x [chain, row, model]. ``limit`` is the maximum bytes of logits at once (at least one
+    row of one chain). ``together`` as in ``blocks``.
     """
     vocab = unembedding.c.numel()
     losses = torch.linalg.vecdot(x, targets.mean).neg_().sub_(targets.offset)
@@ -69,14 +69,14 @@ def loss_of(
 
 
 def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Hits]) -> tuple[Tensor, Tensor, Hits]:
-    """Logits [..., vocab], as ``fill`` computes them in a buffer, become exp(logits - something) there.
+    """Fill a buffer with logits [..., vocab] by ``fill``, and replace them by exp(logits - shift) in place.
 
-    Returns log(sum of exp(logits)) [...], the sum of what is in the buffer now [..., 1], and what ``hit``
-    read in the buffer while it held logits.
+    Returns log(sum of exp(logits)) [...], the sum over the buffer [..., 1], and the result of ``hit``, called
+    while the buffer holds logits.
     """
     logits = fill()
     hits = hit()
-    if not logits.is_cuda:  # on a GPU, finding out costs more than taking off the maxima
+    if not logits.is_cuda:  # on a GPU, this check costs more than subtracting the maxima
         total = logits.exp_().sum(-1, keepdim=True)
         if bool((total < MOST).all() & (total > LEAST).all()):
             return total.log().squeeze(-1), total, hits
@@ -87,14 +87,14 @@ def exponentials(fill: Callable[[], Tensor], hit: Callable[[], Hits]) -> tuple[T
 
 
 def blocks(chains: int, rows: int, at_once: int, *, together: bool) -> list[tuple[slice, slice]]:
-    """Blocks of chains and rows that hold ``at_once`` rows (of a chain) each, or less, all about the same.
+    """Return blocks of chains and rows of similar size, with at most ``at_once`` rows (of a chain) each.
 
-    together  as many chains in a block as go in, for few and large launches; else one chain in each, so that
-              the rows of a block are contiguous
+    together  put as many chains as possible in a block, for few and large launches; else one chain per block,
+              so that the rows of a block are contiguous
     """
     group = max(min(chains, at_once // rows), 1) if together else 1
     step = max(at_once // group, 1)
-    step = -(-rows // -(-rows // step))  # no small rest, which would be slow to multiply
+    step = -(-rows // -(-rows // step))  # equal parts: a small last block would be slow to multiply
     return [
         (slice(chain, min(chain + group, chains)), slice(row, min(row + step, rows)))
         for chain in range(0, chains, group)

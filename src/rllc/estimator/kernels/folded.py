@@ -1,13 +1,14 @@
-"""Frozen weights with the layer norms that read them folded in, once per checkpoint.
+"""Fold layer norms into the frozen weights that read their outputs, once per checkpoint.
 
 With x_c = x - mean(x) and scale = (|x_c|^2 / d_model + eps)^(-1/2)::
 
     LN(x) W + b = scale * x_c W' + c,    W' = (I - 11^T / d_model) diag(gain) W,    c = bias W + b
 
-Everything after the embedding reads the residual stream through a layer norm, so it is kept centred: what
-writes to it is centred here. The columns of W' sum to 0, and so do all gradients in the residual.
+Everything after the embedding reads the residual stream through a layer norm, so the stream is kept centred:
+all weights that write to it are centred here. The columns of W' sum to 0, and so do all gradients of the
+residual.
 
-Without layer norm nothing is centred and the scale is 1 (None).
+Without layer norm, nothing is centred and the scale is 1 (None).
 """
 
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from rllc.models.weights import Weights
 
 
 class Frozen(NamedTuple):
-    """An attention layer, its layer norm folded in, d_head^(-1/2) folded into its queries."""
+    """An attention layer with its layer norm, and d_head^(-1/2) in the queries, folded in."""
 
     W_QKV: Tensor  # [model, (query | key | value, head, d_head)]
     c_QKV: Tensor  # [n_ctx, (query | key | value, head, d_head)]
@@ -37,14 +38,14 @@ class Unembedding(NamedTuple):
 
 
 def fold_unembedding(weights: Weights, architecture: Architecture) -> Unembedding:
-    """W_U and b_U with ``ln_final`` folded in."""
+    """Return W_U and b_U with ``ln_final`` folded in."""
     norm = "ln_final" if architecture.layer_norm else None
     W, c = _fold(weights, norm, weights["unembed.W_U"], weights["unembed.b_U"])
     return Unembedding(W, W.T.contiguous(), c)
 
 
 def fold_layer(weights: Weights, layer: int, architecture: Architecture) -> Frozen:
-    """An attention layer with its ``ln1``, and shortformer's positions, folded in."""
+    """Return an attention layer with its ``ln1`` and the shortformer positions folded in."""
     norm = f"blocks.{layer}.ln1" if architecture.layer_norm else None
     name = f"blocks.{layer}.attn"
 
@@ -68,12 +69,12 @@ def fold_layer(weights: Weights, layer: int, architecture: Architecture) -> Froz
 
 
 def centred(x: Tensor, architecture: Architecture) -> Tensor:
-    """x [..., model] less its mean; x itself without layer norm."""
+    """Return x [..., model] minus its mean; x unchanged without layer norm."""
     return x - x.mean(-1, keepdim=True) if architecture.layer_norm else x
 
 
 def scale_of(x: Tensor, architecture: Architecture) -> Tensor | None:
-    """(|x|^2 / d_model + eps)^(-1/2) of centred x [..., model]: [..., 1]; None without layer norm."""
+    """Return (|x|^2 / d_model + eps)^(-1/2) of centred x [..., model]: [..., 1]; None without layer norm."""
     if not architecture.layer_norm:
         return None
     square = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_()
@@ -81,7 +82,7 @@ def scale_of(x: Tensor, architecture: Architecture) -> Tensor | None:
 
 
 def through_scale(d_scale: Tensor, scale: Tensor, model: int) -> Tensor:
-    """What to multiply x by for the gradient that reaches x through its scale: [..., 1]."""
+    """Return the factor [..., 1] of x in the gradient that reaches x through its scale."""
     return d_scale * scale**3 / -model
 
 

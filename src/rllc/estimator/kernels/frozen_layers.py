@@ -1,6 +1,6 @@
-"""Frozen attention layers above a sampled head, forward and backward, written out.
+"""Frozen attention layers above a sampled head, with explicit forward and backward passes.
 
-Written out, and not left to autograd, because a chain of an early head spends most of its time here.
+The passes are explicit, not left to autograd, since a chain of an early head spends most of its time here.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def first_layer(
     *,
     gradient: bool,
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]] | None]:
-    """The layer that a head's z enters, by way of its low rank: [chain, batch, asked, model] leaving it.
+    """Return the output [chain, batch, asked, model] of the layer above a head, using the low rank of z W_O.
 
     With x = base + z W_O, queries, keys and values are scale(x) (base W_QKV + z (W_O W_QKV)) + c.
 
@@ -33,7 +33,7 @@ def first_layer(
     base      [batch, context, model], the residual stream without the head, centred
     base_QKV  [batch, context, ...], base times W_QKV
 
-    Also the backward pass: gradient in what leaves -> gradients in z and in W_O (of mean 0).
+    Also returns the backward pass: gradient of the output -> gradients of z and of W_O (of mean 0).
     """
     chains, (batch, context, model) = len(z), base.shape
     x = torch.bmm(z, W_O).add_(base.view(-1, model))  # [chain, row, model]
@@ -70,7 +70,7 @@ def first_layer(
 def further_layer(
     x: Tensor, frozen: Frozen, asked: Asked, architecture: Architecture, *, gradient: bool
 ) -> tuple[Tensor, Callable[[Tensor], Tensor] | None]:
-    """What leaves a layer [chain, batch, asked, model] that x [chain, batch, context, model] enters."""
+    """Return a layer's output [chain, batch, asked, model] for input x [chain, batch, context, model]."""
     chains, batch, context, model = x.shape
     scale = scale_of(x, architecture)
     flat = x.view(chains * batch, context, model)
@@ -103,10 +103,10 @@ def _attention(
     *,
     gradient: bool,
 ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor | None]] | None]:
-    """What the layer writes [., asked, model] with queries, keys and values scale * u + c.
+    """Return the layer's write to the residual stream [., asked, model], with inputs scale * u + c.
 
-    u [., context, (query | key | value, head, d_head)], scale [., context, 1] or None. Also the backward
-    pass: gradient in what is written -> gradients in u and in scale [., context, 1].
+    u [., context, (query | key | value, head, d_head)], scale [., context, 1] or None. Also returns the
+    backward pass: gradient of the write -> gradients of u and of scale [., context, 1].
     """
     context = u.shape[1]
     c = frozen.c_QKV[:context]
@@ -143,7 +143,7 @@ def _attention(
 
 
 def _add_at(total: Tensor, d: Tensor, asked: Asked) -> None:
-    """Add d [., asked, model] at the asked positions of total [., context, model]."""
+    """Add d [., asked, model] to total [., context, model] at the queried positions."""
     if asked.leading:
         total[:, : d.shape[1]] += d
     else:

@@ -1,7 +1,7 @@
-"""One attention head's chains: what they hand to W_O at given inputs, and the gradients of their weights.
+"""The outputs z of one attention head's chains at given inputs, and the gradients of their weights.
 
-In layer 0 the inputs depend on token and position alone. Where few such pairs occur, on a CPU, projections
-are computed once for each and handed round.
+In layer 0 the inputs depend only on token and position. Where few different pairs occur, on a CPU,
+projections are computed once per pair and looked up.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,15 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Lookup:
-    """Which row of a table stands at each position."""
+    """The row of a table that each position uses."""
 
     index: Tensor  # [row], of the table
     order: Tensor  # [row], rows sorted by index
-    starts: Tensor  # [table], where in ``order`` each one's rows begin
+    starts: Tensor  # [table], start of each table row's positions in ``order``
 
 
 class Read(NamedTuple):
-    """What a head reads on a minibatch: rows (batch, position), or a table of different ones."""
+    """The inputs of a head on a minibatch: rows (batch, position), or a table of the different rows."""
 
     query: Tensor  # [row or table, model], at the asked positions
     key: Tensor  # [row or table, model]
@@ -48,7 +48,7 @@ class Read(NamedTuple):
 
 
 def view_head(state: Tensor, architecture: Architecture) -> Head:
-    """The flat states [chain, n] as a head's weights, without copying."""
+    """Return the flat states [chain, n] as a head's weights, without copying."""
     model, width = architecture.d_model, architecture.d_head
     W_K, W_O, W_Q, W_V, *biases = state.split([model * width] * 4 + [width] * 3, dim=1)
     read = (1, (model, width))
@@ -61,9 +61,9 @@ def view_head(state: Tensor, architecture: Architecture) -> Head:
 def what_heads_read(
     inputs: tuple[Tensor, Tensor], asked: Asked, tokens: Tensor | None, architecture: Architecture
 ) -> Read:
-    """From what queries and keys, and values, read: both [batch, context, model].
+    """Return the heads' inputs, given those of queries and keys, and of values: both [batch, context, model].
 
-    tokens  [batch, context] where the inputs depend on them and the position alone; else None
+    tokens  [batch, context] where the inputs depend only on token and position; else None
     """
     query_key, value = inputs
     _, context, model = value.shape
@@ -82,10 +82,10 @@ def what_heads_read(
 
 
 class Projections:
-    """Queries, keys and values of a head's chains on a minibatch, and what gradients they gather.
+    """Queries, keys and values of a head's chains on a minibatch, and their accumulated gradients.
 
-    b_K adds one number to all scores of a query, which the softmax does not see: it is left out. b_V could be
-    added after the pattern, whose rows sum to 1.
+    b_K shifts all scores of a query equally, so the softmax ignores it and it is left out. b_V could be added
+    after the pattern, since its rows sum to 1.
     """
 
     def __init__(self, head: Head, read: Read, asked: Asked, batch: int, *, gradient: bool) -> None:
@@ -100,9 +100,9 @@ class Projections:
         self._d = [query.new_empty(shape) for shape in self._shapes] if gradient else None
 
     def attend(self, chains: slice, contexts: slice) -> tuple[Tensor, Callable[[Tensor], None] | None]:
-        """What the head hands to W_O: z [chain, (batch, asked), d_head] of some chains and contexts.
+        """Return the input of W_O, z [chain, (batch, asked), d_head], for some chains and contexts.
 
-        Also what takes its gradient.
+        Also returns the function that takes the gradient of z (None without gradients).
         """
         parts = []
         for rows, lookup, shape in zip(self._rows, self._lookups, self._shapes, strict=True):
@@ -127,7 +127,7 @@ class Projections:
         return handed, backward
 
     def gradients(self, into: Head) -> None:
-        """Write the gradients of W_K, W_Q, W_V and the biases, all contexts having been gone through."""
+        """Write the gradients of W_K, W_Q, W_V and the biases, after all contexts have been processed."""
         assert self._d is not None
         d_query, d_key, d_value = (
             d.flatten(1, 2) if lookup is None else _collect(d.flatten(1, 2), lookup)
@@ -143,7 +143,7 @@ class Projections:
 
 
 def _each(x: Tensor, W: Tensor) -> Tensor:
-    """x [., k] times every chain's W [chain, k, .]."""
+    """Return x [., k] times every chain's W [chain, k, .]."""
     return torch.bmm(x.expand(len(W), -1, -1), W)
 
 
@@ -155,5 +155,5 @@ def _lookup(index: Tensor, size: int) -> Lookup:
 
 
 def _collect(d: Tensor, lookup: Lookup) -> Tensor:
-    """Gradient of a table from that of what was looked up: [chain, row, .] -> [chain, table, .]."""
+    """Return the gradient of a table from that of its lookup: [chain, row, .] -> [chain, table, .]."""
     return torch.stack([embedding_bag(lookup.order, rows, lookup.starts, mode="sum") for rows in d])

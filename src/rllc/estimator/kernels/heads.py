@@ -1,8 +1,8 @@
-"""Losses of one attention head's chains and their gradients, written out, for ``refined.estimate_heads``.
+"""Explicit losses and gradients of one attention head's chains, for ``fast_heads.estimate_heads``.
 
-Only what depends on the head is computed, and gradients exist for the head's tensors alone. Chains and
-contexts are gone through in blocks that stay in a core's cache, or fill a GPU. The residual stream is centred
-(folded.py); rows are (batch, position) pairs, in that order.
+Only quantities that depend on the head are computed, with gradients only for the head's tensors. Chains and
+contexts are processed in blocks that fit in a core's cache, or fill a GPU. The residual stream is centred
+(folded.py). Rows are (batch, position) pairs, in that order.
 """
 
 from collections.abc import Callable
@@ -20,30 +20,30 @@ from rllc.models.transformer import Architecture
 
 
 class Layer(NamedTuple):
-    """One layer at w* on one minibatch; ``asked`` is context, or in the last layer scored."""
+    """One layer at w* on one minibatch; ``asked`` is context, or scored in the last layer."""
 
-    read: Read  # what heads read
-    asked: Asked  # where its queries are
-    z: Tensor  # [head, (batch, asked), d_head], what heads hand to W_O
-    residual: Tensor  # [batch, asked, model], what leaves the layer, centred
+    read: Read  # the heads' inputs
+    asked: Asked  # the positions of its queries
+    z: Tensor  # [head, (batch, asked), d_head], the input of W_O
+    residual: Tensor  # [batch, asked, model], the layer's output, centred
     onward: Tensor  # [batch, asked, .]: the same times W of the unembedding, or W_QKV of the layer above
 
 
 class Bounds(NamedTuple):
-    """Bytes at once, at least those of one chain and row, or context; many chains in one launch or not."""
+    """Bytes at once (at least one chain and row, or context), and whether a launch takes many chains."""
 
     logits: int
     activations: int
     together: bool
 
 
-Pair = tuple[Tensor, Tensor]  # the residual stream that leaves a layer without one head, and that times W
+Pair = tuple[Tensor, Tensor]  # a layer's output without one head, and this output times W
 
 
 class Above(NamedTuple):
-    """What a head writes to, on a minibatch."""
+    """The part of the model above a head, on a minibatch."""
 
-    layers: list[tuple[Frozen, Asked]]  # attention layers above its own
+    layers: list[tuple[Frozen, Asked]]  # attention layers above the head's layer
     unembedding: Unembedding
     targets: Targets
     architecture: Architecture
@@ -52,9 +52,10 @@ class Above(NamedTuple):
 def losses_and_gradients(
     state: Tensor, layer: Layer, index: int, W_O: Tensor, above: Above, limits: Bounds, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Losses [chain] of a minibatch and, if asked for, gradients [chain, n] at the states [chain, n].
+    """Return losses [chain] of a minibatch and, with ``gradient``, gradients [chain, n] (else None).
 
-    index, W_O  the head's place in its layer, and its weights [d_head, model] at w*
+    state       [chain, n]
+    index, W_O  the head's index in its layer, and its weights [d_head, model] at w*
     """
     head, batch = view_head(state, above.architecture), len(layer.residual)
     projections = Projections(head, layer.read, layer.asked, batch, gradient=gradient)
@@ -83,9 +84,9 @@ def losses_and_gradients(
 
 
 class LastLayer:
-    """From z of a last layer's head to the loss.
+    """The path from z of a head in the last layer to the loss.
 
-    Logits are a low-rank change of ones computed once: with ``base`` the residual without this head and
+    Logits are a low-rank change of logits computed once. With ``base`` the residual without this head and
     x = base + z W_O, logits = scale(x) (base W + z (W_O W)) + c.
     """
 
@@ -101,7 +102,7 @@ class LastLayer:
         self.width = a.d_model
 
     def block(self, z: Tensor, chains: slice, contexts: slice) -> tuple[Tensor, Tensor | None]:
-        """Row losses [chain, row] of some chains and contexts, and the gradient in z of the mean."""
+        """Return row losses [chain, row] of some chains and contexts, and the gradient of their mean in z."""
         asked, vocab = self._base.shape[1], self._M.shape[2]
         first, at_once = contexts.start * asked, self._limits.logits // (vocab * z.element_size())
         losses, d_z = z.new_empty(z.shape[:2]), torch.empty_like(z) if self._gradient else None
@@ -143,15 +144,15 @@ class LastLayer:
         if self._d is None:
             return losses, None
         d_M, d_W_O = self._d
-        if target.ndim == 2:  # logits become their gradient times total and number of rows
+        if target.ndim == 2:  # replace logits by their gradient times total times the number of rows
             logits.addcmul_(target, total, value=-1)
         else:
             logits.scatter_add_(-1, target.expand(shape[:2])[..., None], -total)
         weight, z_T = 1 / (total * self._rows), z.mT.contiguous()
-        logits.mul_(weight if scale is None else weight * scale)  # the gradient in what the scale multiplies
+        logits.mul_(weight if scale is None else weight * scale)  # the gradient of the scale's factor
         d_z = torch.bmm(logits, M.mT)
         d_M[chains].baddbmm_(z_T, logits)
-        if scale is not None:  # else base W does not depend on z, and x enters in no other way
+        if scale is not None:  # without a scale, z acts on the logits only through z (W_O W)
             reach = torch.linalg.vecdot(logits, base_logits).add_(torch.linalg.vecdot(d_z, z))
             x.mul_(through_scale(reach[..., None] / scale, scale, x.shape[-1]))
             d_W_O[chains].baddbmm_(z_T, x)
@@ -159,14 +160,14 @@ class LastLayer:
         return losses, d_z
 
     def gradient_of_own(self) -> Tensor:
-        """Gradient in W_O [chain, d_head, model], all blocks having been gone through."""
+        """Return the gradient of W_O [chain, d_head, model], after all blocks have been processed."""
         assert self._d is not None
         d_M, d_W_O = self._d
         return d_W_O.add_(d_M @ self._above.unembedding.W_T)
 
 
 class EarlierLayer:
-    """From z of a head below other layers to the loss: they are run again. Methods as of ``LastLayer``."""
+    """The path from z of an earlier layer's head to the loss, through the layers above. See ``LastLayer``."""
 
     def __init__(self, own: Tensor, base: Pair, above: Above, limits: Bounds, gradient: bool) -> None:
         self._above, self._limits, self._gradient = above, limits, gradient
@@ -220,7 +221,7 @@ class EarlierLayer:
 
 
 def _without(layer: Layer, index: int, W_O: Tensor, onward: Tensor) -> Pair:
-    """What leaves the layer less what one head writes, and the same times ``onward``."""
+    """Return the layer's output without one head's write, and this output times ``onward``."""
     z = layer.z[index]
     left, onward_left = (
         torch.addmm(whole.flatten(0, 1), z, part, alpha=-1).view(whole.shape)

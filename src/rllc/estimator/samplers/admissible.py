@@ -1,4 +1,4 @@
-"""What can be sampled: checks of weights and losses, each saying what was expected."""
+"""Check weights and losses before sampling. Each error states the expected value."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ Loss = Callable[[dict[str, Tensor], Any], Tensor]
 
 
 def check_tensors(weights: Weights) -> None:
-    """Raises ValueError, naming the first, where weights are no finite tensors by name."""
+    """Raise ValueError, with the first offending name, unless weights are finite tensors by name."""
     if not isinstance(weights, Mapping):
         raise ValueError(
             f"weights is a {type(weights).__name__}: expected a dict of tensors by name, as "
@@ -28,19 +28,17 @@ def check_tensors(weights: Weights) -> None:
         if not isinstance(name, str) or not isinstance(w, Tensor):
             raise ValueError(f"weights[{name!r}] is a {type(w).__name__}: expected tensors by name")
         if w.is_meta or w.layout != torch.strided:
-            raise ValueError(
-                f"weights[{name!r}] is meta or sparse: expected a dense tensor that holds numbers"
-            )
+            raise ValueError(f"weights[{name!r}] is meta or sparse: expected a dense tensor with data")
         if w.is_floating_point() and not w.isfinite().all():
             bad = int((~w.isfinite()).sum())
             raise ValueError(
                 f"the weight {name!r} has {bad} of {w.numel()} values that are not finite: "
-                "expected a centre w* that is finite; has training diverged?"
+                "expected a finite centre w*; check whether training diverged"
             )
 
 
 def placed(weights: Weights, device: str | torch.device | None) -> dict[str, Tensor]:
-    """The weights without their graph, on the device (None: where they are). Raises ValueError without it."""
+    """Return detached weights on ``device`` (None: unmoved). Raises ValueError for an unknown device."""
     if device is None:
         return {name: w.detach() for name, w in weights.items()}
     try:
@@ -56,11 +54,11 @@ def placed(weights: Weights, device: str | torch.device | None) -> dict[str, Ten
 
 
 def check_mean(loss: Loss, weights: Weights, batch: Any) -> None:
-    """Raises ValueError where the batch is empty, or where its loss is a sum over the batch.
+    """Raise ValueError where the batch is empty, or where its loss is a sum over the batch.
 
-    The loss at w* of the batch's first example repeated twice is compared with that of the example once: a
-    mean does not change, a sum doubles. Examples are what the leading axis of the batch's first tensor
-    counts, in every tensor whose leading axis is as long. Nothing is checked where there is no such tensor,
+    The check compares the loss at w* of the batch's first example with that of this example repeated twice: a
+    mean does not change, a sum doubles. The leading axis of the batch's first tensor counts the examples, and
+    every tensor with the same leading size is indexed by example. There is no check without such a tensor,
     where the loss cannot be evaluated on such a batch, or where the loss of the example is about 0.
     """
     size = _examples(batch)
@@ -71,19 +69,19 @@ def check_mean(loss: Loss, weights: Weights, batch: Any) -> None:
     try:
         with torch.no_grad():
             once, twice = (float(loss(dict(weights), _repeat(batch, size, n))) for n in (1, 2))
-    except Exception:  # whatever a loss says to a batch that it was not made for
+    except Exception:  # a loss may fail in any way on an unusual batch
         return
     if abs(once) > 1e-8 and abs(twice - 2 * once) <= 1e-3 * abs(once):
         raise ValueError(
             f"the loss of an example repeated twice is twice its loss, {twice:.6g} after {once:.6g}: it is "
-            "a sum over the batch; return the mean, and put the number of examples in n_beta (if the leading "
-            "axis of the batch's first tensor does not count examples, give it a leading axis that does)"
+            "a sum over the batch; return the mean, and put the number of examples in n_beta (the leading "
+            "axis of the batch's first tensor must count examples; if it does not, add one that does)"
         )
 
 
 @contextmanager
 def blamed(where: str) -> Iterator[None]:
-    """Whatever a loss raises as a ValueError that says ``where``, with the loss's own as its cause."""
+    """Context manager: re-raise an error of the loss as a ValueError that says ``where``, with its cause."""
     try:
         yield
     except (torch.OutOfMemoryError, Changed):
@@ -92,14 +90,14 @@ def blamed(where: str) -> Iterator[None]:
         what = " ".join(str(error).split())
         raise ValueError(
             f"the loss fails {where}: {type(error).__name__}: {what}; expected a function of the weights and "
-            "a batch, of torch's operations"
+            "a batch, made of torch operations"
         ) from error
 
 
 def center_loss(loss: Loss, weights: Weights, batch: Any, *, name: str = "a batch") -> Tensor:
-    """The batch's loss at the centre; ``name`` of the batch, for messages.
+    """Return the batch's loss at the centre. ``name`` is the name of the batch in messages.
 
-    Raises ValueError where it is not a finite scalar, or where the loss raises an error.
+    Raises ValueError where the loss is not a finite scalar, or raises an error.
     """
     with torch.no_grad(), blamed(f"on {name}, {kind_of(batch)}, at the centre"):
         value = loss(dict(weights), batch)
@@ -113,7 +111,7 @@ def center_loss(loss: Loss, weights: Weights, batch: Any, *, name: str = "a batc
 
 
 def check_at_center(values: Tensor, name: str = "one of the batches") -> Tensor:
-    """``values``, losses at the centre. Raises ValueError, naming the first, where one is not finite."""
+    """Return ``values``, losses at the centre. Raises ValueError, with the first, where one is not finite."""
     wrong = values[~values.isfinite()]
     if len(wrong):
         raise ValueError(
@@ -124,7 +122,7 @@ def check_at_center(values: Tensor, name: str = "one of the batches") -> Tensor:
 
 
 def mean_center_loss(loss: Loss, weights: Weights, batches: Sequence[Any] | None) -> float:
-    """Mean over ``batches`` of the loss at the centre; NaN without batches."""
+    """Return the mean over ``batches`` of the loss at the centre; NaN without batches."""
     if batches is None:
         return float("nan")
     device = next(iter(weights.values())).device
@@ -136,12 +134,12 @@ def mean_center_loss(loss: Loss, weights: Weights, batches: Sequence[Any] | None
 
 
 def _repeat(batch: Any, size: int, times: int) -> Any:
-    """The first of the batch's ``size`` examples, ``times`` times."""
+    """Return a batch of the first of its ``size`` examples, repeated ``times`` times."""
     return map_tensors(lambda x: torch.cat([x[:1]] * times) if x.ndim and len(x) == size else x, batch)
 
 
 def _examples(batch: Any) -> int | None:
-    """Leading size of the first tensor in the batch that has axes; None where there is none."""
+    """Return the leading size of the batch's first tensor with axes; None without such a tensor."""
     sizes: list[int] = []
     map_tensors(lambda x: sizes.append(len(x)) if x.ndim else None, batch)
     return sizes[0] if sizes else None

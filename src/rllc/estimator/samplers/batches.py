@@ -1,4 +1,4 @@
-"""Batches: what counts as a sequence of them, and the tensors in them."""
+"""Check sequences of batches, and map functions over the tensors in a batch."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from rllc.sampler_config import SamplerConfig
 def check_batches(
     setting: SamplerConfig, batches: Sequence[Any], *, init_batches: Sequence[Any] | None
 ) -> None:
-    """Raises ValueError, saying what was expected, where batches are none or do not fit the setting."""
+    """Raise ValueError where batches are not a sequence of batches or do not fit the setting."""
     count = _counted("batches", batches)
     if init_batches is not None:
         _counted("init_batches", init_batches)
@@ -23,24 +23,24 @@ def check_batches(
     if common > 1 and setting.moves >= count:
         raise ValueError(
             f"with thinning {setting.thinning} and {count} batches, draws see only every {common}th "
-            "batch: expected a number of batches without a common factor with the thinning, or one for every "
-            "move"
+            "batch: expected a number of batches without a common factor with the thinning, or one batch for "
+            "every move"
         )
 
 
 def _counted(name: str, batches: Any) -> int:
-    """The number of batches. Raises ValueError where they are no sequence, none, or of different kinds."""
+    """Return the number of batches. Raises ValueError unless they are a sequence of one kind, not empty."""
     kind = type(batches)
     other = isinstance(batches, str | bytes | torch.nn.Module)
-    other |= any(hasattr(batches, name) for name in ("keys", "_fields"))  # a table, one batch
+    other |= any(hasattr(batches, name) for name in ("keys", "_fields"))  # a dict or a named tuple
     try:
         count = None if other or not hasattr(kind, "__getitem__") else len(batches)
-    except TypeError:  # of what has items and no length
+    except TypeError:  # the object has items but no length
         count = None
     if count is None:
         raise ValueError(
-            f"{name} is a {kind.__name__}: expected a sequence of batches, with a length and an order that "
-            f"stays; list(...) makes one of a data loader or a generator"
+            f"{name} is a {kind.__name__}: expected a sequence of batches with a length and a fixed order; "
+            f"convert a data loader or a generator with list(...)"
         )
     if not count:
         raise ValueError(f"{name} is empty, there are no batches: expected at least one")
@@ -48,19 +48,19 @@ def _counted(name: str, batches: Any) -> int:
     for index, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise ValueError(
-                f"{name}[{index}] is {kind}, {name}[0] is {kinds[0]}: expected batches of one kind, each "
-                "what the loss takes"
+                f"{name}[{index}] is {kind}, {name}[0] is {kinds[0]}: expected batches of one kind, in the "
+                "form that the loss takes"
             )
     return count
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
-    """The batch with every tensor in it (nested in tuples, lists, dicts) on ``device``."""
+    """Return the batch with every tensor (nested in tuples, lists, dicts) on ``device``."""
     return map_tensors(lambda tensor: tensor.to(device), batch)
 
 
 def map_tensors(function: Callable[[Tensor], Any], batch: Any) -> Any:
-    """The batch with ``function`` of every tensor in it (nested in tuples, lists, dicts) in its place."""
+    """Return the batch with ``function`` applied to every tensor (nested in tuples, lists, dicts)."""
     if isinstance(batch, Tensor):
         return function(batch)
     if isinstance(batch, Mapping):
@@ -73,7 +73,7 @@ def map_tensors(function: Callable[[Tensor], Any], batch: Any) -> Any:
 
 
 def kind_of(batch: Any) -> str:
-    """What a batch is, in words: the same for batches that differ in values and sizes alone."""
+    """Describe the kind of a batch in words. Batches that differ only in values and sizes are of one kind."""
     if isinstance(batch, Tensor):
         return f"a tensor of {batch.dtype}"
     if isinstance(batch, Mapping):

@@ -1,4 +1,4 @@
-"""Samplers by name. Each is a module with a function ``advance`` and the fact ``CONTROL_READS_GRADIENT``."""
+"""Samplers by name. Each is a module with a function ``advance`` and a flag ``CONTROL_READS_GRADIENT``."""
 
 from functools import partial
 

@@ -1,7 +1,7 @@
-"""Chains around the centre: their noise, and the loop over moves that all samplers and paths share.
+"""Chains around the centre: their noise, and the loop over moves shared by all samplers and paths.
 
-A sampler is one function that advances the chains (sgld.py, rmsprop.py beside this); what computes losses and
-gradients is another (sample.py for any loss, refined.py for heads).
+A sampler is a function that advances the chains (sgld.py, rmsprop.py). A separate function computes losses
+and gradients (sample.py for any loss, fast_heads.py for heads).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,18 +15,18 @@ from torch.linalg import vecdot
 from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
 
-NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains that move together
+NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains of a batch
 
 
 class Traces(NamedTuple):
-    """What a sampler returns, float64, draw t after t * thinning moves.
+    """The result of a sampler, float64. Draw t is the position after t * thinning moves.
 
     loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
-                nothing reads it: in the burn-in of a control
+                it is not needed: in the burn-in of a control
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
-                NaN where it is not computed: at draw 0, at the last draw (whose gradient is not computed),
-                without the gradient, and for a sampler whose moves have no such probability
+                NaN at draw 0, at the last draw (its gradient is not computed), without the gradient, and
+                for a sampler without such a probability
     """
 
     loss: Tensor
@@ -35,7 +35,7 @@ class Traces(NamedTuple):
 
     @classmethod
     def unknown(cls, components: int, chains: int, draws: int, *, device: torch.device) -> "Traces":
-        """Nothing sampled yet: NaN everywhere."""
+        """Return traces before sampling: NaN everywhere."""
         every = (components, chains, draws)
         return cls(
             *(torch.full(shape, float("nan"), dtype=torch.float64, device=device)
@@ -59,14 +59,14 @@ class ChainBatch:
 class State(NamedTuple):
     """Input of one step of a sampler, for the chains [chain] of a batch.
 
-    positions  [chain, n], to be moved in place
+    positions  [chain, n], moved in place
     center     [n]
-    loss       [chain], of the batch at the positions, ``centred`` tilted; None where it is not computed
+    loss       [chain], of the batch at the positions, tilted if ``centred``; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
-    noise      next(noise) is the normals [chain, n] of the move, good until the next are asked for
+    noise      next(noise) gives the normals [chain, n] of the move, valid until the following call
     at_center  loss at the centre on the same batch; None where neither ``records`` nor ``records_next``
-    records    the positions are a draw: the move before led to it
-    records_next  the move to come leads to a draw
+    records    the positions are a draw, reached by the previous move
+    records_next  the next move leads to a draw
     """
 
     positions: Tensor
@@ -79,17 +79,17 @@ class State(NamedTuple):
     records_next: bool
 
 
-# (the state, what the sampler remembers: None at first) ->
-# (acceptance probabilities [chain] of the move before or None, what to remember)
+# (the state, the sampler's memory: None at first) ->
+# (acceptance probabilities [chain] of the previous move or None, the new memory)
 Advance = Callable[[State, Any], tuple[Tensor | None, Any]]
 
 
 class Step(NamedTuple):
-    """A step of all chains, on the minibatch of its number. At the last one nothing moves: losses are read.
+    """A step of all chains, on the minibatch of its number. The last step only reads losses, without a move.
 
-    number, draw     counted from 0; ``draw`` is the draw at it or, where it lies between two, the one before
+    number, draw     counted from 0; ``draw`` is the draw at this step or, between two draws, the previous one
     records, records_next  as in ``State``
-    read             the loss at the chains' positions is read
+    read             whether the loss at the chains' positions is computed
     """
 
     number: int
@@ -99,9 +99,9 @@ class Step(NamedTuple):
     read: bool
 
 
-# step -> (what ``Evaluate`` needs of its minibatch, the loss at the centre there or None where it has no use)
+# step -> (the minibatch data that ``Evaluate`` needs, its loss at the centre or None where it is not needed)
 LoadBatch = Callable[[Step], tuple[Any, Tensor | None]]
-# (chains, what ``LoadBatch`` gave, whether gradients are asked for) ->
+# (chains, the minibatch data from ``LoadBatch``, whether to compute gradients) ->
 # (losses [chain], gradients [chain, n] or None)
 Evaluate = Callable[[ChainBatch, Any, bool], tuple[Tensor, Tensor | None]]
 
@@ -117,12 +117,12 @@ def run_chains(
     gradient: bool,
     control: bool,
 ) -> Traces:
-    """``traces``, filled by chains that start where they are and are moved by ``advance``.
+    """Run the chains with ``advance`` from their current positions, and return the filled ``traces``.
 
-    groups    chains that go through the minibatches together, one group after the other
+    groups    chains that read the minibatches together; the groups run one after the other
     load_batch  called once per step and group
-    gradient  whether ``advance`` is given gradients
-    control   losses of the burn-in are computed only where the gradient is: nobody reads them
+    gradient  whether ``advance`` gets gradients
+    control   compute burn-in losses only together with a gradient, since nothing else reads them
     """
     steps = _steps(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
@@ -160,13 +160,13 @@ def run_chains(
 def _tilted(
     chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, at_center: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The loss L(w) - g.(w - w*) and its gradient, with g = ``at_center`` [n] that at w*: w* is critical."""
+    """Return L(w) - g.(w - w*) and its gradient, g = ``at_center`` [n] the gradient at w*: w* is critical."""
     offset = chain_batch.positions - chain_batch.center
     return losses - vecdot(offset, at_center), slopes - at_center
 
 
 def _steps(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Step]:
-    """From the first draw to the last; nobody reads the losses of the first ``unread`` draws."""
+    """Return the steps from the first draw to the last. The first ``unread`` draws need no losses."""
     steps = []
     for number in range(setting.moves + 1):
         draw, skipped = divmod(number, setting.thinning)
@@ -178,7 +178,7 @@ def _steps(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Step]
 def chains_at(
     center: Tensor, *, component: str, row: int, chains: Sequence[int], setting: SamplerConfig
 ) -> ChainBatch:
-    """Consecutive chains of a component at its center [n], with their noise."""
+    """Return consecutive chains of a component at its center [n], with their noise."""
     streams = [noise_stream(setting.seed, component, chain, center.device) for chain in chains]
     noise = normals(streams, center, moves=setting.moves)
     where = slice(chains[0], chains[-1] + 1)
@@ -186,28 +186,29 @@ def chains_at(
 
 
 def noise_stream(seed: int, component: str, chain: int, device: torch.device) -> torch.Generator:
-    """The generator of one chain's normals: the stream (seed, component, chain), whatever else is sampled.
+    """Return the generator of one chain's normals: the stream (seed, component, chain).
 
-    PyTorch's CPU generator keeps the low 32 bits of a seed.
+    It does not depend on other components or chains.
+    PyTorch's CPU generator uses the low 32 bits of a seed.
     """
     return torch.Generator(device).manual_seed(derive(int(seed), "sgld", str(component), int(chain)))
 
 
 def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> Iterator[Tensor]:
-    """Normals [chain, n] of each move, row c from stream c as by one ``torch.randn(n)`` per move.
+    """Yield the normals [chain, n] of each move. Row c equals one ``torch.randn(n)`` per move from stream c.
 
-    like  a vector [n] of their dtype and device
+    like  a vector [n] with their dtype and device
 
-    The tensor handed out is overwritten when a later one is asked for. Where it changes no number, those of
-    many moves are drawn at once: PyTorch's CPU generator makes normals in 16s when it fills 16 or more in a
-    row, and one after the other where it fills fewer or with gaps.
+    A yielded tensor is overwritten later. The normals of many moves are drawn at once where this changes no
+    number. PyTorch's CPU generator makes normals in groups of 16 when it fills 16 or more contiguous numbers,
+    and one by one when it fills fewer or with gaps.
     """
     chains, n = len(streams), len(like)
     short = n < 16
     ahead = NOISE_BYTES // (chains * n * like.element_size()) if short or n % 16 == 0 else 1
     block = max(1, min(moves, ahead)) if like.device.type == "cpu" else 1
     if short:
-        drawn = like.new_empty(block, chains, n + 1)[..., :n]  # with gaps
+        drawn = like.new_empty(block, chains, n + 1)[..., :n]  # with gaps: see above
     else:
         drawn = like.new_empty(chains, block, n).transpose(0, 1)
     while True:

@@ -1,4 +1,4 @@
-"""The coordinates of a dict of weights that a component moves, as one flat vector."""
+"""The coordinates that a component samples, as one flat vector."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ DTYPES = (torch.float32, torch.float64)
 
 @dataclass(frozen=True)
 class Part:
-    """The selected coordinates of one weight: ``flat[start:stop]``, at ``index`` (None: everywhere)."""
+    """The selected coordinates of one weight: ``flat[start:stop]``, at ``index`` (None: all)."""
 
     name: str
     start: int
@@ -24,22 +24,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The True coordinates of a mask: by sorted weight name, row-major within a weight."""
+    """The True coordinates of a mask, ordered by weight name and row-major within a weight."""
 
     parts: tuple[Part, ...]
     size: int
 
     def gather(self, weights: Weights) -> Tensor:
-        """The selected coordinates as one new vector [n]."""
+        """Return the selected coordinates as a new vector [n]."""
         flat = (weights[part.name].detach().reshape(-1) for part in self.parts)
         return torch.cat(
             [w if part.index is None else w[part.index] for w, part in zip(flat, self.parts, strict=True)]
         )
 
     def insert(self, weights: Weights, flat: Tensor) -> dict[str, Tensor]:
-        """``weights`` with the selected coordinates taken from ``flat`` [n]; differentiable in ``flat``."""
+        """Return ``weights`` with the selected coordinates from ``flat`` [n]; differentiable in ``flat``."""
         placed = dict(weights)
-        # Split: the gradient of a slice is a whole vector of zeros with the slice filled in, one per part.
+        # Split, since each slice would have a full-length gradient vector, zero outside the slice.
         pieces = flat.split([part.stop - part.start for part in self.parts])
         for part, values in zip(self.parts, pieces, strict=True):
             frozen = weights[part.name]
@@ -50,15 +50,15 @@ class Coordinates:
 
 
 def coordinates(weights: Weights, masks: Masks | None, *, component: str) -> Coordinates:
-    """The coordinates that a component selects.
+    """Return the coordinates that a component selects.
 
-    masks      boolean, by weight name, shaped like the weights; a weight not named is frozen; None selects
-               every floating-point weight
+    masks      boolean, by weight name, shaped like the weights. A weight without a mask is frozen. None
+               selects every floating-point weight
     component  its name, for messages
 
-    Raises ValueError where a mask names no weight, has another shape or is not boolean, where nothing is
-    selected, or where the selected weights differ in dtype or are neither float32 nor float64 (a small move
-    is lost in the rounding of anything shorter).
+    Raises ValueError where a mask has an unknown name, another shape or is not boolean, where nothing is
+    selected, or where the selected weights differ in dtype or are neither float32 nor float64 (shorter types
+    would lose small moves to rounding).
     """
     if masks is None:
         masks = {

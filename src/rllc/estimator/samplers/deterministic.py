@@ -1,4 +1,4 @@
-"""Whether a loss is what chains need: a function of the weights and the batch, and of nothing else."""
+"""Check that a loss is a function of the weights and the batch, and of nothing else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,16 +8,16 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-TOLERANCE = 1e-4  # relative: kernels that add in any order differ by less, a random half of a batch by more
+TOLERANCE = 1e-4  # relative: summation order changes a loss by less, a random half of a batch by more
 CURE = "a function of the weights and the batch alone; call model.eval() before, and give {} with the batch"
 
 
 class Changed(ValueError):
-    """A loss was about to change a tensor that it did not make."""
+    """The error of a loss that would change a tensor in place that it did not create."""
 
 
 class Guarded(TorchDispatchMode):
-    """A block in which only tensors made in it may change: raises ``Changed`` before any other does."""
+    """Context manager: raise ``Changed`` before an operation changes a tensor made outside of the block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Guarded(TorchDispatchMode):
         schema = func._schema.arguments
         given = dict(zip((each.name for each in schema), args, strict=False)) | kwargs
         written = {each.name for each in schema if each.alias_info is not None and each.alias_info.is_write}
-        if given.get("training") is True:  # batch norm's kernels do not say that they write these
+        if given.get("training") is True:  # the schema of batch norm's kernels does not declare these writes
             written |= {"running_mean", "running_var"}
         if not self._made.issuperset(_storages([given.get(name) for name in written])):
             raise Changed(
@@ -36,19 +36,19 @@ class Guarded(TorchDispatchMode):
                 f"does with the running statistics of batch norm: expected {CURE.format('a copy of it')}"
             )
         result = func(*args, **kwargs)
-        lifted = func is torch.ops.aten.lift_fresh.default  # a constant's first appearance
+        lifted = func is torch.ops.aten.lift_fresh.default  # the first use of a constant
         self._made |= _storages(result) - (set() if lifted else _storages((args, kwargs)))
         return result
 
 
 def check_deterministic(evaluate: Callable[[], Tensor], device: torch.device) -> None:
-    """Raises ValueError where a loss changes what it reads, or is another number when evaluated again.
+    """Raise ValueError where a loss changes its inputs, or gives another number when evaluated again.
 
-    evaluate  the loss of one batch at the centre: called twice. Random numbers of torch's own streams are
-              found even where the loss at the centre does not depend on them.
+    evaluate  the loss of one batch at the centre; called twice. Use of torch's random streams is detected
+              even where the loss at the centre does not depend on the random numbers
 
-    What the first call would change in place is left as it was; where it cannot be watched, since the loss
-    uses what no dispatch mode sees through, it is called unwatched.
+    The first call raises before it changes an input in place. Where a dispatch mode cannot watch the loss,
+    it is called unwatched.
     """
     with torch.no_grad():
         try:
@@ -56,7 +56,7 @@ def check_deterministic(evaluate: Callable[[], Tensor], device: torch.device) ->
                 first = evaluate()
         except Changed:
             raise
-        except Exception:  # of the loss, which says so again, or of being watched
+        except Exception:  # an error of the loss will recur below; an error of the watching will not
             first = evaluate()
         before = _states(device)
         second = evaluate()
@@ -73,7 +73,7 @@ def check_deterministic(evaluate: Callable[[], Tensor], device: torch.device) ->
 
 
 def _states(device: torch.device) -> list[Tensor]:
-    """Of the random streams that a loss on the device draws from."""
+    """Return the states of the random streams that a loss on the device can draw from."""
     return [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])
 
 

@@ -1,15 +1,15 @@
 """Antithetic pairs: the gradient-off control's mean without its chains.
 
-Without the gradient a chain is an autoregression whose law is known: after t moves its position is
+Without the gradient a chain is an autoregression with a known distribution. After t moves its position is
 N(w*, s_t^2) in every coordinate, with a = 1 - step_size localization / 2 and
 
     s_t^2 = step_size (1 - a^(2t)) / (1 - a^2)          (step_size t without localization)
 
-So the mean rise of the loss needs no chain, only independent z ~ N(0, I) and two forward passes each::
+So the mean rise of the loss needs independent z ~ N(0, I) and two forward passes for each z, but no chain::
 
     E off_t = E[(L_b(w* + s_t z) + L_b(w* - s_t z)) / 2 - L_b(w*)]
 
-All odd terms of the loss, first of all the slope of a w* that is no minimum, are gone from every pair.
+All odd terms of the loss cancel in every pair, in particular the slope where w* is not a minimum.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +23,17 @@ from rllc.estimator.diagnostics.acceptance import variance_off
 from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
 
-# batch -> (what ``Rise`` needs of it, the loss at the centre there)
+# batch -> (the data that ``Losses`` needs, the loss at the centre)
 Look = Callable[[Any], tuple[Any, Tensor]]
-# (component, positions [chain, n], what ``Look`` gave) -> losses [chain]
+# (component, positions [chain, n], the data from ``Look``) -> losses [chain]
 Losses = Callable[[str, Tensor, Any], Tensor]
 
 
 class Pairs(NamedTuple):
-    """Rises of the loss, in groups: the pairs of a group have their draw and their minibatch in common.
+    """Rises of the loss, in groups. The pairs of a group share their draw and their minibatch.
 
-    rise      [component, group, pair]: mean loss of the pair less the loss at the centre; as many groups for
-              each kept draw
+    rise      [component, group, pair]: mean loss of the pair minus the loss at the centre. Every kept draw
+              has the same number of groups
     variance  [group]: s_t^2 of the draw
     """
 
@@ -50,14 +50,14 @@ def rises(
     setting: SamplerConfig,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
-    """``setting.pairs`` pairs of every component for each kept draw.
+    """Return ``setting.pairs`` pairs of every component for each kept draw.
 
     centers  component -> its coordinates at w* [n]
-    batches  of the chains: without ``further`` the pairs of a draw read the minibatch of that draw
-    further  minibatches of which every two pairs read one of their own
+    batches  minibatches of the chains; without ``further``, the pairs of a draw read the draw's minibatch
+    further  separate minibatches, one for every two pairs
 
-    A component's normals are the stream (seed, "pairs", component): one ``torch.randn`` per two pairs, in the
-    order of draws.
+    A component's normals come from the stream (seed, "pairs", component): one ``torch.randn`` per two pairs,
+    in the order of draws.
     """
     spread = variance_off(setting.moves, localization=setting.localization, step_size=setting.step_size)
     variance = spread[:: setting.thinning][setting.burn_in :].repeat(
@@ -87,10 +87,10 @@ def rises(
 
 
 def check_further(setting: SamplerConfig, further: Sequence[Any] | None) -> None:
-    """Raises ValueError where there are too few further minibatches for the pairs."""
+    """Raise ValueError where there are too few further minibatches for the pairs."""
     needed = (setting.draws - setting.burn_in) * setting.pairs // 2
     if setting.pairs and further is not None and len(further) < needed:
         raise ValueError(
             f"pair_batches has {len(further)}: expected {needed}, one for every two of {setting.pairs} pairs "
-            f"at {setting.draws - setting.burn_in} kept draws; or None, and they read those of the chains"
+            f"at {setting.draws - setting.burn_in} kept draws; or None, to use the chains' batches"
         )

@@ -1,4 +1,4 @@
-"""Chains of any loss, moved by any sampler."""
+"""Sample chains of any loss with any sampler."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from rllc.models.device import tuned
 from rllc.models.weights import Weights
 from rllc.sampler_config import SamplerConfig
 
-VECTORS = 3  # of a chain: its position, its noise, and what its sampler remembers
+VECTORS = 3  # of a chain: its position, its noise, and its sampler's memory
 
 
 @tuned()
@@ -31,14 +31,13 @@ def sample(
     max_memory: int | None = None,
     at_center: Tensor | None = None,
 ) -> Traces:
-    """Traces of the components' chains, started at ``weights``.
+    """Return the traces of the components' chains, started at ``weights``.
 
-    batches     asked for once per move, and not where neither a loss nor a gradient is computed
-    max_memory  of the chains' vectors: chains beyond it are sampled in a further pass over the batches
-    at_center   [draw]: losses at the centre of the draws' batches, of the estimate whose control this is
-                (None: this is no control)
+    batches     fetched once per move, and only where a loss or a gradient is computed
+    max_memory  bytes of the chains' vectors; further chains are sampled in another pass over the batches
+    at_center   [draw]: for a control, its estimate's losses at the centre on the draws' batches; else None
 
-    All tensors lie on the weights' device; batches are moved there. The rest, and errors, as of
+    All tensors are on the weights' device, and batches are moved there. Other arguments, and errors, as in
     ``llc.estimate``.
     """
     weights = {name: w.detach() for name, w in weights.items()}
@@ -87,7 +86,7 @@ def sample_pairs(
     vectorize: bool = False,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
-    """The antithetic pairs of the components ``names``; the rest as of ``sample`` and ``pairs.rises``."""
+    """Return the antithetic pairs of the components ``names``; see also ``sample`` and ``pairs.rises``."""
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device
 
@@ -118,10 +117,11 @@ def losses_and_gradients(
     gradient: bool,
     vectorize: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """The batch's loss [chain] at the positions [chain, n] and, if asked for, its gradients [chain, n].
+    """Return the batch's loss [chain] at the positions [chain, n] and, with ``gradient``, its gradients.
 
-    One chain, or all in one call of the loss (``vectorize``). Raises ValueError, naming the component, where
-    the loss reads none of the selected weights.
+    The gradients are [chain, n], else None. ``vectorize`` evaluates all chains in one call of the loss;
+    otherwise there is one chain. Raises ValueError, with the component, where the loss reads none of the
+    selected weights.
     """
 
     def at(w: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def losses_and_gradients(
         values = torch.func.vmap(at)(w) if vectorize else at(w.squeeze(0)).unsqueeze(0)
         if not gradient:
             return values, None
-        slopes = None  # the gradient of the sum: the loss of a chain depends on its own position alone
+        slopes = None  # the gradient of the sum suffices: a chain's loss depends only on its own position
         if values.requires_grad:
             (slopes,) = torch.autograd.grad(values.sum(), w, allow_unused=True)
     if slopes is None:
@@ -151,7 +151,7 @@ def _groups(
     vectorize: bool,
     max_memory: int | None,
 ) -> Iterator[list[ChainBatch]]:
-    """All chains, in groups whose vectors fit in ``max_memory`` (one chain at least), at the centre."""
+    """Yield all chains, at the centre, in groups that fit in ``max_memory`` (at least one chain each)."""
     waiting = [(row, chain) for row in range(len(components)) for chain in range(setting.chains)]
     names = list(components)
     while waiting:

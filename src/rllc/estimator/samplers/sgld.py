@@ -5,7 +5,7 @@ factor of localization are those of the authors' code)::
 
     w <- w - (step_size/2) (n_beta grad L_batch(w) + localization (w - w*)) + sqrt(step_size) N(0, I)
 
-The loss of a draw is the minibatch loss whose gradient is used, before the move: draw 0 is at w*.
+The loss of a draw is the minibatch loss before the move; the move uses its gradient. Draw 0 is at w*.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ CONTROL_READS_GRADIENT = False
 
 
 class Departure(NamedTuple):
-    """What the acceptance probability of a move needs from where it began; all per chain.
+    """The quantities at the start of a move that its acceptance probability needs, per chain.
 
     pull    [chain, n]: n_beta gradient + localization (w - center)
     noise   [chain, n]
@@ -36,16 +36,16 @@ class Departure(NamedTuple):
 def advance(
     setting: SamplerConfig, state: State, departure: Departure | None
 ) -> tuple[Tensor | None, Departure | None]:
-    """Move the chains; also the acceptance probability of the move that led to this draw.
+    """Move the chains, and return the acceptance probability of the move that led to this draw.
 
-    None without the gradient.
+    The probability is None without the gradient.
     """
     n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
     accepted = pull = energy = None
     if state.gradient is not None and (state.records or state.records_next):
         assert state.loss is not None and state.at_center is not None
         offset = state.positions - state.center
-        # vecdot sums pairwise: |offset|^2 is far larger than its change by a move, a plain sum is too rough
+        # vecdot sums pairwise: a plain sum is too inexact for the small change of |offset|^2 by a move
         energy = (
             n_beta * (state.loss.double() - state.at_center)
             + localization / 2 * vecdot(offset, offset).double()
@@ -76,7 +76,7 @@ def move(
     localization: float,
     step_size: float,
 ) -> Tensor:
-    """One SGLD move, in place::
+    """Make one SGLD move of ``w`` in place, and return it::
 
         w - (step_size/2) (n_beta gradient + localization (w - center)) + sqrt(step_size) noise
 

@@ -1,4 +1,4 @@
-"""Blocks of exactly ``context`` tokens, the form in which a language model sees its text."""
+"""Blocks of exactly ``context`` tokens, the inputs of a language model."""
 
 import logging
 from collections.abc import Iterator
@@ -31,23 +31,22 @@ def blocks(
     limit: int | None = None,
     bos: str | None = None,
 ) -> pa.Table:
-    """The training or held-out documents of ``table``, cut into shuffled blocks.
+    """Cut the training or held-out documents of ``table`` into shuffled blocks, and return their table.
 
-    As ``tokenize_and_concatenate`` of TransformerLens: documents are joined with BOS between them, the
-    sequence is cut into pieces of ``context - 1`` tokens (the remainder is dropped), and each piece gets
-    BOS in front.
+    This follows ``tokenize_and_concatenate`` of TransformerLens: join documents with BOS between them, cut
+    the sequence into pieces of ``context - 1`` tokens (drop the remainder), and put BOS before each piece.
 
     context          tokens per block, BOS included
-    held_out         which side of the split
-    seed             of the order of the blocks
-    vocabulary_size  rows of the model's embedding, which every token id must be below
-    limit            at most this many blocks, from the first documents of the table: a random sample of a
-                     table made by collect, and of a mixture one that keeps its shares
-    bos              the token that opens a block, where the tokenizer's own is not meant
+    held_out         whether to use the held-out or the training side of the split
+    seed             seed of the order of the blocks
+    vocabulary_size  rows of the model's embedding; every token id must be smaller
+    limit            at most this many blocks, from the first documents of the table. These are a random
+                     sample of a table made by ``collect``, and keep the shares of a mixture
+    bos              the token that opens a block; None: the tokenizer's own
 
     Returns a table with the column ``input_ids``, a list of ``context`` integers (uint16 up to a vocabulary
-    of 65,536, else int32). Its manifest counts what was encoded: documents, characters, tokens (BOS between
-    documents included).
+    of 65,536, else int32). Its manifest counts the encoded documents, characters and tokens (including BOS
+    between documents).
 
     Raises ValueError where the text is shorter than one block, or the tokenizer has more tokens than
     ``vocabulary_size``.
@@ -101,7 +100,7 @@ def blocks(
 def _encoded(
     texts: Iterator[str], tokenizer: Tokenizer, wanted: int | None, dtype: type
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the length of each text and its tokens; batches are smaller where few are wanted."""
+    """Yield the length of each text and its tokens. A small ``wanted`` makes the batches smaller."""
     where = boundary(tokenizer)
     divided = ((number, piece) for number, text in enumerate(texts) for piece in pieces(text, where))
     allowed = BATCH_CHARACTERS if wanted is None else min(BATCH_CHARACTERS, 3 * wanted)
@@ -113,7 +112,7 @@ def _encoded(
 
 
 def _batches(divided: Iterator[tuple[int, str]], allowed: int) -> Iterator[list[tuple[int, str]]]:
-    """Yield pieces in lists of about so many characters."""
+    """Yield lists of pieces of about ``allowed`` characters each."""
     batch: list[tuple[int, str]] = []
     size = 0
     for number, piece in divided:
@@ -135,7 +134,7 @@ def _batches(divided: Iterator[tuple[int, str]], allowed: int) -> Iterator[list[
 def _encode(
     batch: list[tuple[int, str]], tokenizer: Tokenizer, dtype: type
 ) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield the number of its text, the length and the tokens of each piece."""
+    """Yield the text number, the length and the tokens of each piece."""
     encodings = tokenizer.encode_batch_fast([piece for _, piece in batch], add_special_tokens=False)
     for (number, piece), encoding in zip(batch, encodings, strict=True):
         yield number, len(piece), np.asarray(encoding.ids, dtype)

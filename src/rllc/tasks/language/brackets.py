@@ -1,6 +1,6 @@
-"""Brackets in the widest sense, matched in text: what arXiv 2410.02984, App. B.3, calls Dyck patterns.
+"""Match brackets in the widest sense in text: the Dyck patterns of arXiv 2410.02984, App. B.3.
 
-Certain brackets are ``()``, ``[]``, ``{}``. Marks are what may be one: quotation marks, ``<>``, ``**`` and
+``()``, ``[]``, ``{}`` are always brackets. Marks are possible brackets: quotation marks, ``<>``, ``**`` and
 ``_``. Split constructions are pairs of words ("either ... or") within a sentence.
 """
 
@@ -29,7 +29,7 @@ WORD = re.compile(r"[A-Za-z]+|[.!?;]|\n\s*\n|\0")
 
 
 class Pair(NamedTuple):
-    """Where an opener (its last character) and its closer stand in the text, and what they are."""
+    """The positions of an opener (its last character) and its closer in the text, and their characters."""
 
     opened: int
     closed: int
@@ -38,19 +38,20 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All brackets, marks and split constructions that are closed, in the order in which they are."""
+    """Return all closed brackets, marks and split constructions, in the order in which they close."""
     return sorted([*_delimiters(text), *_split_constructions(text)], key=lambda pair: pair.closed)
 
 
 def _delimiters(text: str) -> Iterator[Pair]:
-    """A stack: what is closed must be on top, beside marks that nothing closed; else all that is open goes.
+    """Yield closed brackets and marks, matched with a stack.
 
-    A quotation mark, ``**`` or ``_`` closes where it is open and no letter follows; else it opens where no
-    letter stands before. ``<`` opens only before a letter, ``/`` or ``!``; ``>`` does not close after a
-    space, ``-`` or ``=``. A mark that closes nothing is none.
+    A closer must match the opener on top of the stack, ignoring marks left open above it; otherwise the stack
+    is emptied. A quotation mark, ``**`` or ``_`` closes where it is open and no letter follows. Otherwise it
+    opens where no letter precedes it. ``<`` opens only before a letter, ``/`` or ``!``; ``>`` does not close
+    after a space, ``-`` or ``=``. A closing mark without an opener is ignored.
 
-    The paper has no rule for marks left open. Here they do not keep the bracket around them from closing:
-    an apostrophe, ``a <b`` and ``**kwargs`` would each empty the stack.
+    The paper has no rule for marks left open. Here they do not prevent the bracket around them from closing.
+    Otherwise an apostrophe, ``a <b`` and ``**kwargs`` would each empty the stack.
     """
     stack: list[tuple[str, int]] = []
     for where, mark in _marks(text):
@@ -89,7 +90,7 @@ def _may_open(mark: str, before: str, after: str) -> bool:
 
 
 def _marks(text: str) -> Iterator[tuple[int, str]]:
-    """Where brackets and marks stand. ``''`` is one mark only after a ``` `` ```."""
+    """Yield position and text of brackets and marks. ``''`` is one mark only after a ``` `` ```."""
     latex = False
     where = 0
     while where < len(text):
@@ -102,7 +103,7 @@ def _marks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split_constructions(text: str) -> Iterator[Pair]:
-    """Pairs of words within a sentence; a question's first word and its mark."""
+    """Yield pairs of words within a sentence, and a question's first word with its question mark."""
     opened: dict[str, int] = {}
     previous, first = "", True
     for match in WORD.finditer(text):
@@ -126,14 +127,14 @@ def _split_constructions(text: str) -> Iterator[Pair]:
 
 
 class Text(NamedTuple):
-    """A context as text: ``token[i]`` is the place in the context of the token that completes character i."""
+    """A context as text: ``token[i]`` is the index in the context of the token that completes character i."""
 
     characters: str
     token: Sequence[int]
 
 
 def text_of(pieces: Sequence[bytes | None]) -> Text:
-    """The text of tokens given as bytes, None for a special one; bytes that are no UTF-8 become U+FFFD."""
+    """Return the text of tokens given as bytes (None for special ones). Invalid UTF-8 becomes U+FFFD."""
     characters, token, rest = [], [], b""
     for place, piece in enumerate(pieces):
         if piece is None:
@@ -146,7 +147,7 @@ def text_of(pieces: Sequence[bytes | None]) -> Text:
 
 
 def _decoded(data: bytes) -> tuple[str, bytes]:
-    """All characters that ``data`` completes, and the bytes of one that it begins."""
+    """Return the complete characters of ``data``, and the bytes of an incomplete last character."""
     try:
         return data.decode(), b""
     except UnicodeDecodeError as error:

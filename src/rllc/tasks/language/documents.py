@@ -1,4 +1,4 @@
-"""Documents of one distribution: deduplicated, ordered and split by the hash of their text."""
+"""Deduplicate, order and split the documents of one distribution by the hash of their text."""
 
 import hashlib
 import logging
@@ -11,7 +11,7 @@ import pyarrow.compute
 from rllc.tasks.arrow import with_manifest
 
 log = logging.getLogger("rllc")
-# Functions of this module are made as it is imported, so that type checkers know none of them.
+# pyarrow creates the functions of this module at import, so type checkers do not know them.
 pc: Any = pyarrow.compute
 
 SCHEMA = pa.schema(
@@ -21,21 +21,21 @@ LISTED_SOURCES = 40
 
 
 class Document(NamedTuple):
-    """One text and the name it is known by, which is the same on every machine."""
+    """One text and its name. The name is the same on every machine."""
 
     text: str
     name: str
 
 
 def digest(text: str) -> str:
-    """SHA-256 of ``text`` in UTF-8, in hexadecimal."""
+    """Return the SHA-256 of ``text`` in UTF-8, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_held_out(sha256: str, fraction: float) -> bool:
-    """Whether a document with this hash is held out: the hash, as a number in [0, 1), is below ``fraction``.
+    """Return whether a document with this hash is held out: it is, as number in [0, 1), below ``fraction``.
 
-    Only the text decides, so a document lies on the same side in every distribution and mixture.
+    Only the text decides, so a document is on the same side in every distribution and mixture.
     """
     return int(sha256[:16], 16) < fraction * 2.0**64
 
@@ -43,15 +43,15 @@ def is_held_out(sha256: str, fraction: float) -> bool:
 def collect(
     documents: Iterable[Document], *, held_out_fraction: float, about: Mapping[str, object] | None = None
 ) -> pa.Table:
-    """A table of the distinct texts among ``documents``, with its manifest.
+    """Return a table of the distinct texts among ``documents``, with its manifest.
 
-    Columns ``text``, ``name``, ``sha256`` and ``held_out``; of equal texts the first name in alphabetical
-    order stays. Rows are in the order of their hash, so the table does not depend on the order in which
-    the documents came, and any run of rows on one side of the split is a random sample of that side. How
-    many documents are left out, and an example, is logged.
+    Columns are ``text``, ``name``, ``sha256`` and ``held_out``. Equal texts keep the first name in
+    alphabetical order. Rows are sorted by hash, so the table does not depend on the order of ``documents``,
+    and consecutive rows on one side of the split are a random sample of that side. The number of dropped
+    documents, with an example, is logged.
 
-    held_out_fraction  expected share of the documents to hold out, in (0, 1)
-    about              what else the manifest should say (source settings, versions)
+    held_out_fraction  expected share of held-out documents, in (0, 1)
+    about              further entries of the manifest (source settings, versions)
 
     Raises ValueError where there is no text, or no document on one side of the split.
     """
@@ -96,7 +96,7 @@ def collect(
 
 
 def _storable(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which have no UTF-8; one that has none as it is."""
+    """Return a text with lone surrogates, which have no UTF-8, replaced; other texts unchanged."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -112,10 +112,10 @@ def texts_of(table: pa.Table, *, held_out: bool) -> Iterator[str]:
 
 
 def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
-    """``table`` without the held-out documents that are on the training side of another table.
+    """Return ``table`` without the held-out documents that are on the training side of another table.
 
-    Where two distributions hold out different fractions, a document of both may be held out in one and
-    trained on in the other. Rows of the training side stay.
+    If two distributions hold out different fractions, a document of both may be held out in one and trained
+    on in the other. Rows of the training side stay.
     """
     seen = [
         other["sha256"].filter(pc.invert(other["held_out"])).combine_chunks() for other in training
@@ -132,11 +132,11 @@ def never_trained_on(table: pa.Table, training: Iterable[pa.Table]) -> pa.Table:
 
 
 def manifest(table: pa.Table, **about: object) -> dict:
-    """What a table of documents holds, in words JSON knows; equal tables have equal manifests.
+    """Return a summary of a table of documents as JSON data; equal tables have equal manifests.
 
-    ``sha256`` is the hash of all names, hashes, sides (and parts) in order; ``sources`` counts documents
-    and UTF-8 bytes by the first element of their names (a package, a folder), the largest ones first and
-    the rest as ``(others)``. ``about`` is added as it is.
+    ``sha256`` is the hash of all names, hashes, sides (and parts) in order. ``sources`` counts documents and
+    UTF-8 bytes by the first element of their names (a package, a folder), largest first, the rest as
+    ``(others)``. ``about`` is added unchanged.
     """
     lengths = pc.utf8_length(table["text"]).to_pylist()
     held_out = table["held_out"].to_pylist()

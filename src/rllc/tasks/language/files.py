@@ -12,19 +12,19 @@ from rllc.tasks.language.where import matching, some
 def documents(
     *, path: str | Sequence[str], field: str | None = None, where: Mapping[str, str] | None = None
 ) -> Iterator[Document]:
-    """One document per file, or per line of a ``.jsonl`` file.
+    """Yield one document per file, or per line of a ``.jsonl`` file.
 
-    path   a file, a glob (``**`` descends), or a list of either, relative to the working directory
-    field  the key of a ``.jsonl`` line that holds its text; other files need none
-    where  which lines of ``.jsonl`` files are read (``where.matching``); other files cannot be chosen so
+    path   a file, a glob (``**`` descends), or a list of these, relative to the working directory
+    field  the key of the text in a line of a ``.jsonl`` file; not needed for other files
+    where  selects lines of ``.jsonl`` files (``where.matching``); not allowed with other files
 
-    Files come in the order of their names, each once. A document is named by its path as written; one
-    found through an absolute path by what follows the folder before the first wildcard, so that no name
-    depends on where the folder lies.
+    Files are read once each, in the order of their names. A document's name is its path as written. For an
+    absolute path, it is the part after the folder before the first wildcard, so that no name depends on the
+    location of the folder.
 
-    Raises ValueError where a path matches no file, a file cannot be read, is not UTF-8 or holds NUL bytes, a
-    line is not a JSON object with text in ``field``, ``field`` or ``where`` is given for files that have no
-    lines of JSON, or no line matches.
+    Raises ValueError where a path matches no file, a file cannot be read, is not UTF-8 or contains NUL bytes,
+    a line is not a JSON object with text in ``field``, ``field`` or ``where`` is given for files other than
+    JSON lines, or no line matches.
     """
     patterns = [path] if isinstance(path, str) else list(path)
     if not patterns:
@@ -35,11 +35,11 @@ def documents(
             found.setdefault(file, name)
     if field is not None and not any(map(_of_json_lines, found)):
         raise ValueError(
-            f"`field` is given, and none of {path} is a .jsonl file: take `field` out, or rename"
+            f"`field` is given, and none of {path} is a .jsonl file: remove `field`, or rename the files"
         )
     if where is not None and (plain := [str(file) for file in found if not _of_json_lines(file)]):
         raise ValueError(
-            f"`where` is of .jsonl files, and {plain[0]} is none: take it out of path, or `where`"
+            f"`where` needs .jsonl files, and {plain[0]} is not one: remove it from `path`, or remove `where`"
         )
     yield from some(_read_all(found, field, matching(where)), where, f"{path}")
 
@@ -62,7 +62,7 @@ def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
     whole = Path(pattern).expanduser()
     if whole.is_dir():
         raise ValueError(
-            f"{pattern} is a folder: say which files in it, for example {pattern.rstrip('/')}/**/*.txt"
+            f"{pattern} is a folder: give the files in it, for example {pattern.rstrip('/')}/**/*.txt"
         )
     if whole.is_file():
         files, fixed = [whole], whole.parent
@@ -92,7 +92,7 @@ def _read(file: Path) -> str:
         raise ValueError(
             f"{file} cannot be read ({error.strerror}): make it readable or leave it out of the path"
         ) from error
-    if "\0" in text:  # UTF-16 without its mark is valid UTF-8, every other character a NUL
+    if "\0" in text:  # UTF-16 without byte order mark is valid UTF-8 with NULs
         raise ValueError(
             f"{file} is not text (a NUL at character {text.index(chr(0))}: binary, or UTF-16): convert it to "
             "UTF-8 or leave it out of the path"
@@ -101,7 +101,7 @@ def _read(file: Path) -> str:
 
 
 def _lines_of(file: Path) -> Iterator[str]:
-    """Yield the lines of a file, which may be larger than memory. Raises ValueError where ``_read`` does."""
+    """Yield the lines of a file, which may exceed memory. Raises the same errors as ``_read``."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
             for line in lines:
@@ -109,7 +109,7 @@ def _lines_of(file: Path) -> Iterator[str]:
                     raise UnicodeError
                 yield line
     except (UnicodeError, OSError):
-        _read(file)  # says where
+        _read(file)  # raises an error with the position
         raise
 
 
@@ -117,7 +117,7 @@ def _lines(
     file: Path, name: str, field: str | None, chosen: Callable[[Mapping[str, object], str], bool]
 ) -> Iterator[Document]:
     if field is None:
-        raise ValueError(f"{file} has JSON lines: say in `field` which key of a line holds its text")
+        raise ValueError(f"{file} has JSON lines: set `field` to the key of the text in a line")
     for number, line in enumerate(_lines_of(file), start=1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""Documents from a data set of the Hugging Face hub, or a local folder in a form ``datasets`` reads."""
+"""Documents from a data set of the Hugging Face hub, or a local folder that ``datasets`` can read."""
 
 import errno
 import tempfile
@@ -10,7 +10,7 @@ from pathlib import Path
 from rllc.tasks.language.documents import Document
 from rllc.tasks.language.where import matching, some
 
-# What a file system without locks answers; 524 is the kernel's ENOTSUPP, for which Python has no name.
+# Errors of a file system without locks; 524 is the kernel's ENOTSUPP, which has no name in Python.
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, 524}
 
 
@@ -25,15 +25,15 @@ def documents(
     documents: int | None = None,
     where: Mapping[str, str] | None = None,
 ) -> Iterator[Document]:
-    """The first ``documents`` rows (all, where None) of a split, as ``datasets.load_dataset`` gives them.
+    """Yield the first ``documents`` rows (None: all) of a split, in the order of ``datasets.load_dataset``.
 
-    With ``where`` (``where.matching``) these are the first that match.
+    With ``where`` (``where.matching``), yield the first matching rows.
 
-    Settings are the keys of ``rllc.study.distributions.Hub``; ``name`` may also be a local folder of .jsonl,
+    Settings are the keys of ``rllc.study.distributions.Hub``. ``name`` may also be a local folder of .jsonl,
     .parquet, .csv or .txt files. Rows are named ``<name>/<split>/<number>``.
 
-    Raises ValueError where the data set cannot be reached or has no such configuration, split or column, or
-    no row matches.
+    Raises ValueError where the data set cannot be reached, has no such configuration, split or column, or no
+    row matches.
     """
     name = str(Path(name).expanduser()) if name.startswith("~") else name
     if documents is not None and documents < 1:
@@ -57,15 +57,15 @@ def _rows(name: str, config: str | None, split: str, revision: str | None, strea
     import datasets
 
     asked = {"split": split, "revision": revision, "streaming": streaming}
-    try:  # a stream opens its files only when it is read
+    try:  # a stream opens its files while it is read
         with _cache_of(name) as cache:
             yield from datasets.load_dataset(name, config, cache_dir=cache, **asked)
-    except Exception as error:  # whatever the network, the hub and the builders raise, in their many types
+    except Exception as error:  # network, hub and builders raise many types of errors
         reason = str(error).strip().splitlines()
         if isinstance(error, OSError) and error.errno in NO_LOCKS:
             raise ValueError(
                 f"data set {name!r} could not be loaded: the file system of its cache has no locks "
-                f"({reason[0]}). Set HF_HOME to a folder on a disk of this machine"
+                f"({reason[0]}). Set HF_HOME to a folder on a local disk"
             ) from error
         raise ValueError(
             f"data set {name!r} could not be loaded ({type(error).__name__}: "
@@ -77,18 +77,18 @@ def _rows(name: str, config: str | None, split: str, revision: str | None, strea
 
 @contextmanager
 def _cache_of(name: str) -> Iterator[str | None]:
-    """Yield where ``datasets`` keeps what it makes of a local folder: a folder that is removed afterwards.
+    """Context manager: yield a temporary cache folder for ``datasets`` if ``name`` is a local folder.
 
-    Its own cache knows a local file by name and time of change, so it would give the text of a file that was
-    replaced since by one with the same time. None stands for its own cache, which knows a data set of the hub
-    by its commit.
+    The usual cache of ``datasets`` identifies a local file by name and modification time. So it could return
+    old text after the file was replaced by one with the same time. For a data set of the hub, which the cache
+    identifies by its commit, yield None: the usual cache.
     """
     import datasets.config
 
     if not Path(name).exists():
         yield None
         return
-    usual = Path(datasets.config.HF_DATASETS_CACHE)  # where the user has space for such
+    usual = Path(datasets.config.HF_DATASETS_CACHE)  # where the user has reserved space
     usual.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rllc-", dir=usual, ignore_cleanup_errors=True) as folder:
         yield folder

@@ -1,8 +1,8 @@
 """Documents from the standard library and installed packages: text that every machine already has.
 
-The text is a function of Python's micro version, the packages' versions and their builds alone. Compiled
-packages ship the headers of their platform, so ``headers`` (and a little code) can differ between
-operating systems, and between the CPU and CUDA wheels of torch; the manifest's hash tells.
+The text depends only on Python's micro version, the packages' versions and their builds. Compiled packages
+contain the headers of their platform, so ``headers`` (and a little code) can differ between operating
+systems, and between the CPU and CUDA wheels of torch. The manifest's hash shows such differences.
 """
 
 import ast
@@ -30,52 +30,51 @@ SUFFIXES = {
     "licences": frozenset({"", ".txt", ".md", ".rst"}),
 }
 LICENCE = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE|THIRD.?PARTY).*", re.IGNORECASE)
-# Tests, copies of other people's code, and what is not the package's own.
+# Tests, vendored code, and files outside of the package.
 DROPPED_FOLDERS = (
     frozenset({"test", "tests", "testing", "_testing", "idle_test"})
     | frozenset({"_vendor", "vendor", "vendored", "_vendored", "third_party", "thirdparty"})
     | frozenset({"extern", "_external", "externals", "_externals"})
     | frozenset({"__pycache__", "site-packages", "dist-packages", ".."})
 )
-# Tests, and what is written at build time with the paths and flags of the machine that built the package.
+# Tests, and files written at build time with the paths and flags of the build machine.
 DROPPED_FILES = re.compile(
     r"(_sysconfigdata.*|__config__|_?version|_build_config|sitecustomize|conftest|test_.*|.*_test)\.py"
     r"|(pyconfig.*|_numpyconfig)\.h"
 )
 MINIMUM_PARAGRAPH = 80
 ENGLISH_SHARE = 0.93
-# What a program wrote, or what repeats lines of another, would stand on both sides of the split.
+# Generated files, and files that repeat lines of others, would be on both sides of the split.
 GENERATED = re.compile(r"@generated|DO NOT EDIT", re.IGNORECASE)
 GENERATED_WITHIN = 1000
 REPEATED_SHARE = 0.5
 MINIMUM_LINE = 16
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-# Where statements stand in a node, and so all that can have a docstring: expressions hold none.
+# The fields of a node that hold statements, and so everything with a docstring; expressions have none.
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_ENGLISH = re.compile(r"[^A-Za-z .,;]+")
 
 
 def documents(*, kind: str, packages: Sequence[str], megabytes: float) -> Iterator[Document]:
-    """Texts of one ``kind`` from ``packages``, in the order of the hash of their names, up to a size.
+    """Yield texts of one ``kind`` from ``packages``, ordered by the hash of their names, up to a size.
 
     kind       ``code``: Python with docstrings removed; ``prose``: English paragraphs from docstrings and
                .md and .rst files (at least 80 characters, 93 % of them letters, spaces or ``.,;``), each
-               once, one document per file; ``headers``: C and C++ headers that do not call themselves
-               generated and of which at most half (of the lines of 16 characters or more, counted in
-               characters) stood in an earlier one; ``cython``: .pyx, .pxd and .pxi files, and ``licences``:
-               the licences and notices that come with a package, by the same rule, which leaves each of
-               the widely used licences once
+               once, one document per file; ``headers``: C and C++ headers without a mark that they are
+               generated, where at most half of the text (in lines of 16 characters or more) occurred in
+               earlier headers; ``cython``: .pyx, .pxd and .pxi files, and ``licences``: licences and notices
+               of packages, both by the same rule as headers, which keeps each common licence once
     packages   names of installed distributions, and ``stdlib`` for the standard library
-    megabytes  reading stops at the first document that passes this size (10^6 bytes of UTF-8)
+    megabytes  stop at the first document that exceeds this size (10^6 bytes of UTF-8)
 
-    Documents are named ``<package>/<path within it>`` and sorted by SHA-256 of that name, so a smaller
-    size gives a prefix of what a larger one gives. A text seen before is skipped.
+    Documents are named ``<package>/<path within it>`` and sorted by SHA-256 of that name, so a smaller size
+    gives a prefix of a larger one. A repeated text is skipped.
 
-    Raises ValueError on an unknown kind, a package that is not installed or recorded no files, and a size
-    of 0 or less.
+    Raises ValueError for an unknown kind, a package that is not installed or has no list of files, and a
+    size of 0 or less.
     """
     if kind not in SUFFIXES:
-        raise ValueError(f"there is no kind {kind!r} of installed text: expected one of {list(SUFFIXES)}")
+        raise ValueError(f"unknown kind {kind!r} of installed text: expected one of {list(SUFFIXES)}")
     if not megabytes > 0:
         raise ValueError(f"megabytes is {megabytes}; expected a size above 0")
     if isinstance(packages, str) or not packages:
@@ -111,19 +110,19 @@ def _files(package: str, kind: str) -> Iterator[tuple[str, Path]]:
     if package == STDLIB:
         root = Path(sysconfig.get_paths()["include" if kind == "headers" else "stdlib"])
         if not root.is_dir():
-            raise ValueError(f"Python's own {kind} are not installed here: leave {STDLIB!r} out of packages")
+            raise ValueError(f"Python's own {kind} are not installed here: remove {STDLIB!r} from packages")
         pairs = ((path.relative_to(root), path) for path in _walk(root))
     else:
         try:
             distribution = importlib.metadata.distribution(package)
         except importlib.metadata.PackageNotFoundError as error:
             raise ValueError(
-                f"package {package!r} is not installed: install it, or take it off the list of packages "
-                f"(the standard library is called {STDLIB!r})"
+                f"package {package!r} is not installed: install it, or remove it from the list of packages "
+                f"(the name of the standard library is {STDLIB!r})"
             ) from error
         if distribution.files is None:
             raise ValueError(
-                f"package {package!r} records no list of its files: reinstall it or leave it out"
+                f"package {package!r} has no list of its files: reinstall it, or remove it from packages"
             )
         root = Path(str(distribution.locate_file("")))
         pairs = ((path, root / path) for path in distribution.files)
@@ -140,7 +139,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _wanted(parts: Sequence[str], kind: str) -> bool:
     folders, file = parts[:-1], parts[-1]
-    if kind == "licences":  # of other people's code in the package too
+    if kind == "licences":  # including those of vendored code
         return LICENCE.fullmatch(file) is not None and ".." not in folders
     return not (
         DROPPED_FOLDERS.intersection(folders)
@@ -179,7 +178,7 @@ def _prose(seen: set[str], source: str, name: str) -> Iterator[Document]:
 
 
 def english_paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of ``text`` (a blank line ends one) that read as English, each on one line."""
+    """Yield the paragraphs of ``text`` (separated by blank lines) that look like English, one per line."""
     for block in re.split(r"\n[ \t\r]*\n", text):
         paragraph = " ".join(block.split())
         if len(paragraph) >= MINIMUM_PARAGRAPH:
@@ -189,9 +188,9 @@ def english_paragraphs(text: str) -> Iterator[str]:
 
 
 def without_docstrings(source: str) -> str | None:
-    """Python ``source`` less the docstrings of its module, classes and functions; None if it is not Python.
+    """Return Python ``source`` without the docstrings of module, classes and functions; None if not Python.
 
-    A docstring that is a whole body becomes ``pass``, so the result is Python again.
+    A docstring that is the whole body becomes ``pass``, so the result is valid Python.
     """
     found = _docstrings(source)
     if found is None:
@@ -212,7 +211,7 @@ def without_docstrings(source: str) -> str | None:
 
 
 class _Docstring(NamedTuple):
-    """One docstring, whether it is all of its body, and what it says."""
+    """A docstring's node, whether it is the whole body, and its text."""
 
     node: ast.Expr
     alone: bool
@@ -220,9 +219,9 @@ class _Docstring(NamedTuple):
 
 
 def _docstrings(source: str) -> list[_Docstring] | None:
-    """Each docstring; None where ``source`` is not Python."""
+    """Return all docstrings; None where ``source`` is not Python."""
     collecting = gc.isenabled()
-    gc.disable()  # a tree has no cycles, and thousands of nodes that would be looked through for some
+    gc.disable()  # a tree has no cycles, but thousands of nodes for the collector to scan
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
@@ -237,18 +236,18 @@ def _docstrings(source: str) -> list[_Docstring] | None:
         if not isinstance(node, DOCUMENTED) or (text := ast.get_docstring(node, clean=False)) is None:
             continue
         first = node.body[0]
-        assert isinstance(first, ast.Expr)  # which holds the docstring
+        assert isinstance(first, ast.Expr)  # it holds the docstring
         alone = len(node.body) == 1 and not isinstance(node, ast.Module)
         found.append(_Docstring(first, alone, text))
     return sorted(found, key=lambda item: item.node.lineno)
 
 
 def _with_blocks(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement, handler and case of a tree, and the tree itself."""
+    """Yield the tree and every statement, handler and case in it."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         for block in BLOCKS:
-            # The body of a lambda is no list, and neither that nor another expression is reached from here.
+            # Expressions are not reached from here. In particular lambdas are not, whose body is not a list.
             waiting += getattr(node, block, ())

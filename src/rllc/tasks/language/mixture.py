@@ -1,4 +1,4 @@
-"""A training mixture: the documents of several distributions, interleaved in given shares of characters."""
+"""Interleave the documents of several distributions in given shares of characters."""
 
 import logging
 from collections.abc import Mapping
@@ -13,24 +13,24 @@ from rllc.tasks.arrow import with_manifest
 from rllc.tasks.language.documents import SCHEMA, manifest
 
 log = logging.getLogger("rllc")
-# Functions of this module are made as it is imported, so that type checkers know none of them.
+# pyarrow creates the functions of this module at import, so type checkers do not know them.
 pc: Any = pyarrow.compute
 
 
 def mix(tables: Mapping[str, pa.Table], weights: Mapping[str, float], *, seed: int) -> pa.Table:
-    """Documents of ``tables`` such that each makes up its weight in characters, none of them twice.
+    """Return a mixture of ``tables`` in which each has its weight in characters, and no document repeats.
 
-    The mixture holds ``min over parts of (characters of the part / its weight)`` characters: the part that
-    is scarce for its weight (``limited_by`` in the manifest) is used whole, of the others a random choice
-    of documents. That holds for training and for held-out documents, each by itself, up to half a document
-    per part; a document that several parts have counts for the first of them. Rows come in an order in
-    which every stretch has about these shares; held-out rows follow the training rows.
+    The mixture has ``min over parts of (characters of the part / its weight)`` characters. The scarcest part
+    for its weight (``limited_by`` in the manifest) is used in full; the others contribute a random choice of
+    documents. Training and held-out documents follow this rule separately, up to half a document per part. A
+    document in several parts counts for the first one. Rows are interleaved so that every stretch has about
+    these shares; held-out rows follow the training rows.
 
     tables   tables of documents (documents.collect), by name
     weights  the share of each, above 0, summing to 1
-    seed     of the choice and order of documents
+    seed     seed of the choice and order of documents
 
-    Returns the columns of the tables and ``part``, the name of the table a document is from.
+    Returns the columns of the tables and ``part``, the name of a document's table.
 
     Raises ValueError where the names of weights and tables differ, a weight is not above 0, or the weights
     do not sum to 1.
@@ -57,7 +57,7 @@ def _check(tables: Mapping[str, pa.Table], weights: Mapping[str, float]) -> None
         )
     wrong = {name: weight for name, weight in weights.items() if not weight > 0}
     if wrong:
-        raise ValueError(f"weights must be above 0, but {wrong}: leave out a part that should have no share")
+        raise ValueError(f"weights must be above 0, but {wrong}: remove the parts without a share")
     if abs(sum(weights.values()) - 1) > 1e-6:
         raise ValueError(f"weights sum to {sum(weights.values()):g}; expected shares that sum to 1")
 
@@ -88,13 +88,13 @@ def _interleave(
     total = available[limiting] / weights[limiting]
     if total == 0:
         raise ValueError(
-            f"part {limiting!r} of the mixture has no {stream[1]} text of its own: give it more documents"
+            f"part {limiting!r} of the mixture has no {stream[1]} text besides earlier parts: add text"
         )
     chosen, progress, used = [], [], {}
     for name, weight in weights.items():
         order = generator(stream[0], "mixture", stream[1], name).permutation(len(sizes[name]))
         size = sizes[name][order]
-        middle = (np.cumsum(size) - size / 2) / (weight * total)  # where in its part each document lies
+        middle = (np.cumsum(size) - size / 2) / (weight * total)  # position in its part
         kept = order[middle < 1]
         chosen.append(parts[name].take(pa.array(kept)))
         progress.append(middle[middle < 1])

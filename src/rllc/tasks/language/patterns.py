@@ -1,8 +1,8 @@
-"""Which pattern explains a token in context: the classification of arXiv 2410.02984, App. B.
+"""Find the pattern that explains a token in context: the classification of arXiv 2410.02984, App. B.
 
-A token in context is a position p of a context x: the token x[p + 1] is predicted there, and a head attends
-most to the position a <= p. The first of ``PATTERNS`` that holds explains it. Patterns that are counted, from
-``ngram`` on, are those of several of a head's tokens.
+A token in context is a position p of a context x. The model predicts the token x[p + 1] there, and a head
+attends most to the position a <= p. The first matching pattern of ``PATTERNS`` explains the token. The
+patterns from ``ngram`` on are counted: they need several of a head's tokens.
 """
 
 from bisect import bisect_left
@@ -16,12 +16,12 @@ from rllc.tasks.language.brackets import pairs, text_of
 
 PATTERNS = ("induction", "dyck", "skip_ngram", "ngram", "recurrent_pair", "unexplained")
 MULTIGRAMS = ("dyck", "skip_ngram", "ngram")
-REPEATS = 2  # of an n-gram among a head's tokens
-PAIRS, DISTANCES = 5, 2  # of a recurrent pair: how often, and at how many distances
+REPEATS = 2  # least count of an n-gram among a head's tokens
+PAIRS, DISTANCES = 5, 2  # of a recurrent pair: least count, and least number of distances
 
 
 class InContext(NamedTuple):
-    """A token in context: which context, p and a."""
+    """A token in context: the number of the context, p and a."""
 
     context: int
     position: int
@@ -29,11 +29,11 @@ class InContext(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What explains a token in context.
+    """The explanation of a token in context.
 
-    pattern  of ``PATTERNS``
-    matched  the position that the pattern refers to: the earlier occurrence, the opener, or a; -1 where none
-    form     what makes it one of several different ones: tokens, or of a skip n-gram its words
+    pattern  one of ``PATTERNS``
+    matched  the position that the pattern refers to: the earlier occurrence, the opener, or a; -1 without one
+    form     distinguishes different instances of a pattern: its tokens, or for a skip n-gram its words
     """
 
     pattern: str
@@ -42,10 +42,10 @@ class Found(NamedTuple):
 
 
 class Reader:
-    """Contexts as tokens and as text, each read once.
+    """Contexts as tokens and as text, each computed once.
 
-    contexts  arrays or lists of integers, by their number
-    pieces    the bytes of every token; None for one that is no text, as the start of one
+    contexts  arrays or lists of integers, by number
+    pieces    the bytes of every token; None for a token without text, such as BOS
     """
 
     def __init__(self, contexts: Any, pieces: Sequence[bytes | None]):
@@ -58,12 +58,12 @@ class Reader:
         return text_of([self.pieces[token] for token in self.tokens(context)])
 
     def span(self, context: int, place: int) -> tuple[int, int]:
-        """The characters that a token completes."""
+        """Return the range of characters that a token completes."""
         owner = self.text(context).token
         return bisect_left(owner, place), bisect_left(owner, place + 1)
 
     def _closed(self, context: int) -> dict[int, list[tuple[int, str, str]]]:
-        """Of each token the brackets of earlier tokens that it closes: where, opener, closer."""
+        """Return, for each token, the brackets of earlier tokens that it closes: position, opener, closer."""
         text, table = self.text(context), defaultdict(list)
         for pair in pairs(text.characters):
             opened, closed = text.token[pair.opened], text.token[pair.closed]
@@ -73,22 +73,22 @@ class Reader:
 
 
 def classify(tokens: Sequence[InContext], reader: Reader, *, first_layer: bool) -> list[Found]:
-    """What explains each of a head's tokens in context, in this order.
+    """Return the explanation of each of a head's tokens in context. The first match in this order counts.
 
     induction       some j < p has x[j] = x[p], x[j + 1] = x[p + 1], and a = j + 1. In the first layer also:
-                    x[j - 1] = x[p - 1] too, and a = p - 1. (The paper has a = p there, the "second [A]",
-                    which is next to never where a previous-token head attends.)
-    dyck            x[p + 1] closes a bracket that an earlier token opened (``brackets``), whatever a is
-    skip_ngram      a and x[p + 1] are of a row of ``skip_ngrams``
-    ngram           x[a .. p + 1] is that of at least two of the tokens
-    recurrent_pair  ours: x[a], x[p + 1] are those of at least five, at two distances or more
+                    x[j - 1] = x[p - 1] too, and a = p - 1. (The paper has a = p there, the "second [A]", but
+                    a previous-token head almost never attends to it.)
+    dyck            x[p + 1] closes a bracket that an earlier token opened (``brackets``), for any a
+    skip_ngram      a and x[p + 1] match a row of ``skip_ngrams``
+    ngram           at least two of the tokens have this x[a .. p + 1]
+    recurrent_pair  ours: at least five tokens have this x[a], x[p + 1], at two distances or more
     """
     alone = [_alone(token, reader, first_layer=first_layer) for token in tokens]
     return counted(tokens, alone, reader)
 
 
 def counted(tokens: Sequence[InContext], alone: Sequence[Found | None], reader: Reader) -> list[Found]:
-    """The same where ``alone`` says what explains a token whatever the others are (None: nothing does)."""
+    """Return ``classify`` from ``alone``, the explanations by single tokens (None: counted or none)."""
     runs = [tuple(reader.tokens(t.context)[t.attended : t.position + 2]) for t in tokens]
     ends = [(run[0], run[-1]) for run in runs]
     how_often, distances = Counter(runs), defaultdict(set)
@@ -106,12 +106,12 @@ def counted(tokens: Sequence[InContext], alone: Sequence[Found | None], reader: 
 
 
 def uncounted(found: Sequence[Found]) -> list[Found | None]:
-    """What explains each token whatever the others are."""
+    """Return the explanations that do not depend on the other tokens; None for counted patterns."""
     return [each if each.pattern in PATTERNS[:3] else None for each in found]
 
 
 def different(found: Sequence[Found], *patterns: str) -> int:
-    """How many different ones of these patterns explain tokens."""
+    """Return the number of different instances of these patterns among the explanations."""
     return len({(each.pattern, each.form) for each in found if each.pattern in patterns})
 
 

@@ -1,9 +1,9 @@
-"""Sentences with brackets, made of common words (arXiv 2410.02984, Fig. 6, does not give its own).
+"""Make sentences with brackets from common words (arXiv 2410.02984, Fig. 6, does not publish its own).
 
     unnested  W{3,6} (W{2,5}) W{3,6}.
     nested    W{3,6} (W{1,3} (W{2,4}) W{1,3}) W{3,6}.
 
-W is a word, {a,b} from a to b of them.
+W is a word; {a,b} means from a to b words.
 """
 
 import re
@@ -20,9 +20,9 @@ WORD = re.compile(rb" [A-Za-z]+")
 
 
 def common_words(contexts: np.ndarray, pieces: Sequence[bytes | None], count: int) -> list[str]:
-    """The commonest words that are one token with the space before them, commonest first.
+    """Return the ``count`` most common words that are one token with the space before them, in order.
 
-    contexts  tokens [total, length]; a token counts where none that begins with a letter follows
+    contexts  tokens [total, length]; a token counts where the next token does not begin with a letter
     pieces    the bytes of every token (``rllc.tasks.language.tokenizer.token_bytes``)
 
     Raises ValueError where there are fewer than two.
@@ -39,7 +39,7 @@ def common_words(contexts: np.ndarray, pieces: Sequence[bytes | None], count: in
 
 
 def of_words(words: Sequence[str], kind: str) -> Callable[[np.random.Generator], str]:
-    """Sentences of a kind, words drawn uniformly."""
+    """Return a function that draws a sentence of a kind, with uniform words."""
 
     def drawn(random: np.random.Generator, least: int, most: int) -> str:
         chosen = random.integers(len(words), size=random.integers(least, most + 1))
@@ -57,7 +57,7 @@ def of_words(words: Sequence[str], kind: str) -> Callable[[np.random.Generator],
 
 
 def of_list(sentences: Sequence[str]) -> Callable[[np.random.Generator], str]:
-    """Sentences among those given, drawn uniformly."""
+    """Return a function that draws uniformly from the given sentences."""
     return lambda random: sentences[int(random.integers(len(sentences)))]
 
 
@@ -70,8 +70,10 @@ def packed(
     count: int,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Contexts [count, length] of ``bos`` and one sentence after the other, a space before each; the last is
-    cut, so that every bracket that closes has been opened in its context."""
+    """Return contexts [count, length] of ``bos`` and consecutive sentences, with a space before each.
+
+    The last sentence is cut, so every closing bracket was opened in the same context.
+    """
     contexts = np.empty((count, length), dtype=np.int64)
     for row in contexts:
         tokens = [bos]
@@ -82,14 +84,14 @@ def packed(
 
 
 def closing_depth(contexts: np.ndarray, tokenizer: Tokenizer) -> np.ndarray:
-    """Of every token that begins with ``)``, how many brackets are open before it; else 0 [count, length].
+    """Return the number of open brackets before each token that begins with ``)``, else 0: [count, length].
 
-    Raises ValueError for a tokenizer in which ``)`` between spaces is no token of its own.
+    Raises ValueError for a tokenizer without a separate token for ``)`` between spaces.
     """
     pieces = token_bytes(tokenizer)
     alone = tokenizer.encode(") a", add_special_tokens=False).ids
     if pieces[alone[0]] != b")":
-        raise ValueError("in this tokenizer `)` is no token of its own: set `brackets: null`")
+        raise ValueError("the tokenizer has no separate token for `)`: set `brackets: null`")
     change = np.asarray([(p or b"").count(b"(") - (p or b"").count(b")") for p in pieces])[contexts]
     closes = np.asarray([(p or b"")[:1] == b")" for p in pieces])[contexts]
     return np.where(closes, change.cumsum(1) - change, 0)

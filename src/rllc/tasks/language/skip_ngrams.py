@@ -1,7 +1,7 @@
-"""Skip n-grams, "[A] ... [B]": what a head attends to and the token that follows, whatever is between.
+"""Skip n-grams, "[A] ... [B]": an attended token and a later predicted token, with any text between.
 
-A row is a name, what has to be around the attended token, and what the predicted token has to be part of,
-both regular expressions; the second comes later in the text. Brackets are no rows: they are matched as such.
+A row has a name and two regular expressions. The opener must cover the attended token, and the closer, later
+in the text, the predicted token. Brackets are not rows: ``brackets`` matches them.
 """
 
 import re
@@ -23,7 +23,7 @@ def _row(name: str, opener: str, closer: str) -> Row:
 
 
 def _words(*texts: str) -> list[Row]:
-    """Rows of words, as "prevent|prevents ... from"."""
+    """Return rows from texts such as "prevent|prevents ... from"."""
     rows = []
     for text in texts:
         opener, closer = text.split(" ... ")
@@ -91,7 +91,7 @@ ROWS: tuple[Row, ...] = (*PUBLISHED, *CODE)
 
 
 class Match(NamedTuple):
-    """Character ranges of an opener and of a closer behind it, with the words that they are."""
+    """Character ranges of an opener and a later closer, with their words."""
 
     opener: tuple[int, int]
     closer: tuple[int, int]
@@ -99,9 +99,9 @@ class Match(NamedTuple):
 
 
 def matches(text: str, at: Sequence[int], target: Sequence[int]) -> Iterator[Match]:
-    """Rows whose opener holds a character of ``at`` and whose closer, behind it, one of ``target``.
+    """Yield matches of rows whose opener overlaps ``at`` and whose later closer overlaps ``target``.
 
-    at, target  half-open ranges of characters: of the attended and of the predicted token
+    at, target  half-open character ranges of the attended and of the predicted token
     """
     for row in ROWS:
         for closer in _meeting(row.closer, text, target):
@@ -111,7 +111,7 @@ def matches(text: str, at: Sequence[int], target: Sequence[int]) -> Iterator[Mat
 
 
 def _meeting(pattern: re.Pattern, text: str, span: Sequence[int]) -> Iterator[re.Match]:
-    """Where the pattern holds a character of the span."""
+    """Yield the matches of the pattern that overlap the span."""
     for match in pattern.finditer(text, max(0, span[0] - LONGEST), span[1] + LONGEST):
         if match.start() >= span[1]:
             return

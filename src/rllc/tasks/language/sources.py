@@ -1,4 +1,4 @@
-"""The table of text sources. A new kind is a module with ``documents(**settings)`` and a line here."""
+"""The table of text sources. A new source needs a module with ``documents(**settings)`` and a line here."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,5 +13,5 @@ READERS: dict[str, Callable[..., Iterator[Document]]] = {
 
 
 def read(source: str, **settings: object) -> Iterator[Document]:
-    """The documents of a ``source`` in READERS; ``settings`` are the arguments of its ``documents``."""
+    """Yield the documents of a ``source`` in READERS; ``settings`` are the arguments of its ``documents``."""
     return READERS[source](**settings)

@@ -1,4 +1,4 @@
-"""What a study's texts are like, one number per distribution."""
+"""Summarise a study's texts: size and statistics of each distribution."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ ROWS = 8192
 def corpus_summary(
     documents: Mapping[str, pa.Table], training: Mapping[str, pa.Table], held_out: Mapping[str, pa.Table]
 ) -> xr.Dataset:
-    """Size and statistics of each distribution's text.
+    """Return size and statistics of each distribution's text.
 
     documents  tables of documents (collect or mix), by distribution
     training   tables of training blocks, by the same names
@@ -33,9 +33,9 @@ def corpus_summary(
 
     Returns dim ``distribution``: documents, held_out_documents, characters, tokens, held_out_tokens,
     characters_per_token, ``unigram_entropy = -sum_v p_v ln p_v`` (nats/token) and ``repeated_share``, an
-    upper bound on how often copying from the block can be right.
+    upper bound on the share of tokens that copying from the block can predict.
 
-    Raises ValueError where the three do not name the same distributions.
+    Raises ValueError where the three have different distributions.
     """
     if not set(documents) == set(training) == set(held_out):
         raise ValueError(
@@ -64,7 +64,7 @@ def corpus_summary(
 
 
 def unigram_entropy(ids: np.ndarray, *, bos: int) -> float:
-    """``-sum_v p_v ln p_v`` over the tokens of ``ids`` [blocks, context] other than ``bos``, in nats."""
+    """Return ``-sum_v p_v ln p_v`` over the tokens of ``ids`` [blocks, context] except ``bos``, in nats."""
     counts = np.bincount(ids.reshape(-1)).astype(float)
     counts[bos] = 0
     p = counts[counts > 0] / counts.sum()
@@ -72,14 +72,15 @@ def unigram_entropy(ids: np.ndarray, *, bos: int) -> float:
 
 
 def repeated_share(ids: np.ndarray, *, bos: int) -> float:
-    """Share of the tokens of ``ids`` [blocks, context] that stand earlier in their block; BOS not counted.
+    """Return the share of the tokens of ``ids`` [blocks, context] that occur earlier in their block.
 
-    Each block starts with ``bos``, so of its other tokens all are repeats but the distinct ones.
+    BOS does not count. Each block starts with ``bos``, so the repeats are its other tokens minus the distinct
+    ones.
     """
     repeats = total = 0
     for start in range(0, len(ids), ROWS):
         block = np.sort(ids[start : start + ROWS], axis=1)
-        distinct = np.count_nonzero(block[:, 1:] != block[:, :-1])  # besides BOS
+        distinct = np.count_nonzero(block[:, 1:] != block[:, :-1])  # not counting BOS
         others = np.count_nonzero(block != bos)
         repeats += others - distinct
         total += others

@@ -1,7 +1,7 @@
 """Byte-level BPE tokenizers: trained here on a table's training documents, or pretrained.
 
-The same text gives the same tokenizer and the same tokens whatever ``TOKENIZERS_PARALLELISM`` and the
-number of threads are; setting that variable to ``false`` keeps the library to one thread.
+The same text gives the same tokenizer and tokens for any ``TOKENIZERS_PARALLELISM`` and number of threads.
+Setting that variable to ``false`` limits the library to one thread.
 """
 
 import json
@@ -19,19 +19,19 @@ from rllc.tasks.language.documents import texts_of
 from rllc.tasks.language.pieces import BOUNDARY, UNBROKEN, pieces, without_long_runs
 
 log = logging.getLogger("rllc")
-# Functions of this module are made as it is imported, so that type checkers know none of them.
+# pyarrow creates the functions of this module at import, so type checkers do not know them.
 pc: Any = pyarrow.compute
 
 BOS = "<|bos|>"
-# How pretrained tokenizers spell the token that opens a text, most specific first.
+# The BOS tokens of pretrained tokenizers, most specific first.
 KNOWN_BOS = (BOS, "<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>", "<|endoftext|>")
 SMALLEST_VOCABULARY = 257
 
 
 def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
-    """Byte-level BPE of at most ``vocabulary_size`` tokens, the first of them ``<|bos|>``.
+    """Return a byte-level BPE tokenizer of at most ``vocabulary_size`` tokens, the first ``<|bos|>``.
 
-    Learnt on the training documents of ``table``, in order; text that admits fewer merges gives fewer
+    It learns from the training documents of ``table``, in order. Text with fewer possible merges gives fewer
     tokens. Every byte has a token, so any text can be encoded.
 
     Raises ValueError below 257 tokens (256 bytes and ``<|bos|>``), or without a training document.
@@ -47,10 +47,10 @@ def train(table: pa.Table, *, vocabulary_size: int) -> Tokenizer:
 
 
 def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
-    """The same of texts: byte-level BPE, tokens in the order in which they were learnt.
+    """Return a byte-level BPE tokenizer learnt from texts, with tokens in the order of learning.
 
-    Letters, digits, signs or white space that go on for more than 10,000 characters are learnt from in pieces
-    of 10,000: to merge pairs in a longer run takes minutes.
+    Runs of letters, digits, signs or white space of more than 10,000 characters are cut into pieces of
+    10,000, since merging pairs in a longer run takes minutes.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -66,7 +66,7 @@ def learnt(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
 
 
 def _to_learn_from(texts: Iterable[str]) -> Iterator[str]:
-    """Yield texts in pieces; say where one has runs that are cut."""
+    """Yield texts in pieces; log a warning for a text with runs that are cut."""
     for text in texts:
         cut = 0
         for piece in pieces(text, BOUNDARY):
@@ -87,7 +87,7 @@ def save(tokenizer: Tokenizer, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> Tokenizer:
-    """The tokenizer in a ``tokenizer.json``; ValueError where the file is not one."""
+    """Return the tokenizer in a ``tokenizer.json``. Raises ValueError for another file."""
     text = Path(path).read_text(encoding="utf-8")
     try:
         return _plain(Tokenizer.from_str(text))
@@ -96,9 +96,9 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 
 
 def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
-    """The tokenizer of a hub repository, or of a local ``tokenizer.json`` or the folder that holds one.
+    """Return the tokenizer of a hub repository, or of a local ``tokenizer.json`` or its folder.
 
-    Raises ValueError where there is none to be had.
+    Raises ValueError where it cannot be loaded.
     """
     path = Path(name_or_path).expanduser()
     if path.is_dir() and (path / "tokenizer.json").is_file():
@@ -109,7 +109,7 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
         raise ValueError(f"there is no tokenizer.json at {name_or_path}: expected the file or its folder")
     try:
         return _plain(Tokenizer.from_pretrained(name_or_path, revision=revision))
-    except Exception as error:  # tokenizers raises plain Exception, whatever the hub said
+    except Exception as error:  # tokenizers raises plain Exception for every error of the hub
         reason = str(error).strip().splitlines()
         raise ValueError(
             f"tokenizer {name_or_path!r} could not be loaded from the hub "
@@ -120,7 +120,7 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
 
 
 def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
-    """The id of ``token``, or of the tokenizer's own token for the start of a text.
+    """Return the id of ``token``, or of the tokenizer's BOS token.
 
     Raises ValueError where the tokenizer has no such token.
     """
@@ -131,17 +131,17 @@ def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
             return found
     raise ValueError(
         f"the tokenizer has none of the tokens {list(spellings)} to open a block with: "
-        "give a tokenizer that has one"
+        "give a tokenizer that has one of them"
     )
 
 
 def vocabulary_size(tokenizer: Tokenizer) -> int:
-    """One more than the largest token id: how many rows an embedding needs."""
+    """Return the number of rows an embedding needs: the largest token id plus 1."""
     return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
 
 def _plain(tokenizer: Tokenizer) -> Tokenizer:
-    """Tokens of the whole text and nothing but: a text that spells ``<|bos|>`` is read as its characters."""
+    """Return the tokenizer without truncation or padding; ``<|bos|>`` in a text is encoded as characters."""
     tokenizer.encode_special_tokens = True
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -149,15 +149,15 @@ def _plain(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def token_bytes(tokenizer: Tokenizer) -> list[bytes | None]:
-    """The bytes that every token stands for, by id; None for special tokens and ids that have no token.
+    """Return the bytes of every token, by id; None for special tokens and for ids without a token.
 
-    Raises ValueError for a tokenizer that is not byte-level: its tokens are no bytes of the text.
+    Raises ValueError for a tokenizer that is not byte-level, since its tokens are not bytes of the text.
     """
     decoder = json.loads(tokenizer.to_str()).get("decoder") or {}
     if "ByteLevel" not in [part.get("type") for part in (decoder, *decoder.get("decoders", ()))]:
         raise ValueError(
             f"the tokenizer's decoder is {decoder.get('type')}: expected a byte-level one (ByteLevel), since "
-            "patterns are matched in the text that tokens stand for; set `tokens: null` in the experiment"
+            "patterns are matched in the text of the tokens; set `tokens: null` in the experiment"
         )
     special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
     table: list[bytes | None] = [None] * vocabulary_size(tokenizer)
@@ -168,8 +168,10 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes | None]:
 
 
 def _byte_alphabet() -> dict[str, bytes]:
-    """The character by which a byte-level tokenizer writes each byte: itself where it is printable, else one
-    of the characters from U+0100 on, in order."""
+    """Return the byte of each character that byte-level tokenizers write.
+
+    A printable byte is written as its own character, the others as the characters from U+0100 on, in order.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     characters = [*map(chr, printable), *(chr(0x100 + n) for n in range(len(others)))]

@@ -1,16 +1,16 @@
-"""Which rows of a source are read: those of which a field matches a regular expression."""
+"""Select the rows of a source whose field matches a regular expression."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 
 
 def matching(where: Mapping[str, str] | None) -> Callable[[Mapping[str, object], str], bool]:
-    """The test of a row, called with the row and what it is called: whether it is read.
+    """Return the test ``test(row, place)`` of whether a row is read; ``place`` names the row in messages.
 
-    where  ``field``, text or a list of texts, and ``matches``, a regular expression that is found anywhere in
-           the text, or in one of the texts; None: every row is read
+    where  ``field``, the name of a field with text or a list of texts, and ``matches``, a regular expression
+           to find anywhere in the text, or in one of the texts; None: every row is read
 
-    The test raises ValueError for a row without such a field, or with another thing in it.
+    The test raises ValueError for a row without such a field, or with other data in it.
     """
     if where is None:
         return lambda row, place: True
@@ -31,12 +31,12 @@ def matching(where: Mapping[str, str] | None) -> Callable[[Mapping[str, object],
 
 
 def some(found: Iterator, where: Mapping[str, str] | None, of: str) -> Iterator:
-    """What is found, which must be something where rows are chosen. Raises ValueError where it is nothing."""
+    """Yield the items found. Raises ValueError if there are none and ``where`` selects rows."""
     empty = True
     for each in found:
         empty = False
         yield each
     if empty and where is not None:
         raise ValueError(
-            f"no row of {of} has {where['matches']!r} in {where['field']!r}: correct `where`, or leave it out"
+            f"no row of {of} has {where['matches']!r} in {where['field']!r}: correct `where`, or remove it"
         )

@@ -1,18 +1,18 @@
-"""The best predictors of an answer from the pairs before it; numpy, float64.
+"""The optimal predictors of an answer from the preceding pairs; numpy, float64.
 
-Inputs x [sequence, K, D], answers y [sequence, K] -> predictions [sequence, K]; that at k reads the pairs
-before k, and x_k.
+Inputs x [sequence, K, D], answers y [sequence, K] -> predictions [sequence, K]. The prediction at k uses the
+pairs before k, and x_k.
 """
 
 import numpy as np
 
-AT_ONCE = 2**23  # numbers in a table of weights over tasks
+AT_ONCE = 2**23  # most numbers in a table of weights over tasks
 
 
 def ridge(x: np.ndarray, y: np.ndarray, *, noise_variance: float) -> np.ndarray:
-    """x_k . (X'X + noise_variance I)^-1 X'y: the posterior mean where w ~ N(0, I).
+    """Return x_k . (X'X + noise_variance I)^-1 X'y: the posterior mean for w ~ N(0, I).
 
-    The Bayes predictor of endless tasks, with the least mean squared error at each k.
+    This is the Bayes predictor for infinitely many tasks, with the smallest mean squared error at each k.
     """
     count, length, dimension = x.shape
     predictions = np.zeros((count, length))
@@ -25,11 +25,11 @@ def ridge(x: np.ndarray, y: np.ndarray, *, noise_variance: float) -> np.ndarray:
 
 
 def dmmse(x: np.ndarray, y: np.ndarray, *, pool: np.ndarray, noise_variance: float) -> np.ndarray:
-    """x_k . sum_m p_m t_m, with p = softmax_m(- sum over pairs (y - t_m . x)^2 / (2 noise_variance)).
+    """Return x_k . sum_m p_m t_m, with p = softmax_m(- sum over pairs (y - t_m . x)^2 / (2 noise_variance)).
 
-    pool  [task, D]: the tasks t_m, each as likely as any other before a pair is seen
+    pool  [task, D]: the tasks t_m, with equal prior probabilities
 
-    The Bayes predictor of finitely many tasks (arXiv 2306.15063).
+    This is the Bayes predictor for finitely many tasks (arXiv 2306.15063).
     """
     rows = max(1, AT_ONCE // (pool.shape[0] * x.shape[1]))
     parts = [_dmmse(x[i : i + rows], y[i : i + rows], pool, noise_variance) for i in range(0, len(x), rows)]

@@ -1,7 +1,7 @@
-"""In-context linear regression (arXiv 2402.02364, Sec. 6): y = w . x + noise, another w in each.
+"""In-context linear regression (arXiv 2402.02364, Sec. 6): y = w . x + noise, with another w per sequence.
 
-A sequence is x_1, y_1, .., x_K, y_K as vectors of D + 1 numbers: (0, x_k), then (y_k, 0, .., 0). At each x_k
-the answer y_k is to be predicted; only the pairs before it say what w is.
+A sequence is x_1, y_1, .., x_K, y_K as vectors of D + 1 numbers: (0, x_k), then (y_k, 0, .., 0). The model
+predicts the answer y_k at each x_k. Only the preceding pairs contain information on w.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from rllc.tasks.batch import Examples
 
 
 class Regressions(NamedTuple):
-    """Drawn sequences: task w [count, D], inputs x [count, K, D], answers y [count, K]; float64."""
+    """Drawn sequences: tasks w [count, D], inputs x [count, K, D], answers y [count, K]; float64."""
 
     w: np.ndarray
     x: np.ndarray
@@ -21,7 +21,7 @@ class Regressions(NamedTuple):
 
 
 def blocks(count: int, *, seed: int, **law: Any) -> Examples:
-    """``count`` sequences as vectors, scored at their inputs; ``law`` as of ``draw``."""
+    """Return ``count`` sequences as vectors, scored at their inputs; ``law`` are arguments of ``draw``."""
     return as_examples(draw(count, seed=seed, **law))
 
 
@@ -37,11 +37,11 @@ def draw(
     input_scale: float = 1.0,
     task_scale: float = 1.0,
 ) -> Regressions:
-    """``count`` sequences of ``length`` pairs: w, x ~ N(0, 1) in every one of ``dimension`` coordinates.
+    """Draw ``count`` sequences of ``length`` pairs, with w, x ~ N(0, 1) in each of ``dimension`` coordinates.
 
-    noise_variance            of y - w . x
-    tasks                     w is one of so many, which are ``task_pool``'s; None: each is drawn anew
-    input_scale, task_scale   x, or w, is multiplied by this before y is made; the draws are the same
+    noise_variance            variance of y - w . x
+    tasks                     draw w from the first ``tasks`` of ``task_pool``; None: a new w per sequence
+    input_scale, task_scale   factor of x, or of w, applied before y is made; the draws are the same
     """
     random = generator(seed, "regression")
     if tasks is None:
@@ -56,12 +56,12 @@ def draw(
 
 
 def task_pool(tasks: int, *, dimension: int, task_seed: int) -> np.ndarray:
-    """The tasks w [tasks, dimension] of a study of finitely many; a larger pool begins with a smaller one."""
+    """Return the tasks w [tasks, dimension] of a finite pool; a larger pool begins with a smaller one."""
     return generator(task_seed, "regression tasks", dimension).standard_normal((tasks, dimension))
 
 
 def as_examples(drawn: Regressions) -> Examples:
-    """What a model reads: vectors [count, 2 K, D + 1], scored at inputs, not at answers."""
+    """Return examples for a model: vectors [count, 2 K, D + 1], scored at inputs, not at answers."""
     count, length, dimension = drawn.x.shape
     vectors = np.zeros((count, length, 2, dimension + 1), dtype=np.float32)
     vectors[:, :, 0, 1:], vectors[:, :, 1, 0] = drawn.x, drawn.y

@@ -1,4 +1,4 @@
-"""Lists to sort: different numbers in random order, a separator, and the same numbers in ascending order.
+"""Lists to sort: distinct numbers in random order, a separator, and the same numbers in ascending order.
 
     3 1 2 | 1 2 3        tokens are the numbers 0 .. numbers - 1; the separator is the token after them
 
@@ -14,19 +14,19 @@ from rllc.tasks.batch import Examples
 
 
 def blocks(count: int, *, numbers: int, length: int, swap: float, seed: int) -> Examples:
-    """``count`` different lists as blocks; those of another ``swap`` differ in the swaps alone."""
+    """Return ``count`` different lists as blocks. Blocks of another ``swap`` differ only in the swaps."""
     lists = draw_lists(count, length=length, numbers=numbers, seed=seed)
     contexts = sorting_blocks(lists, numbers=numbers, swap=swap, seed=seed)
     return Examples(contexts, positions=np.arange(length, 2 * length))
 
 
 def draw_lists(count: int, *, length: int, numbers: int, seed: int) -> np.ndarray:
-    """``count`` lists of ``length`` different numbers below ``numbers``, no two alike: [count, length].
+    """Draw ``count`` different lists of ``length`` distinct numbers below ``numbers``: [count, length].
 
-    Every list is as likely as any other. Draws of different ``count`` have lists in common, so what is
-    trained on and what is held out must be cut from one draw.
+    All lists are equally likely. Draws of different ``count`` share lists, so training and held-out lists
+    must come from one draw.
 
-    Raises ValueError where there are not so many lists.
+    Raises ValueError where fewer lists exist.
     """
     if not 1 <= length <= numbers:
         raise ValueError(
@@ -43,9 +43,9 @@ def draw_lists(count: int, *, length: int, numbers: int, seed: int) -> np.ndarra
 
 
 def perturbed(ordered: np.ndarray, *, swap: float, random: np.random.Generator) -> np.ndarray:
-    """Ascending lists with neighbours swapped: from left to right, a < b with probability swap / (b - a).
+    """Return ascending lists with neighbours a < b swapped with probability swap / (b - a), left to right.
 
-    An element may be carried on by several swaps. ``swap`` 0 changes nothing; the post has 0.4.
+    Several swaps may move one element further. ``swap`` 0 changes nothing; the post uses 0.4.
     """
     lists = ordered.copy()
     for left in range(lists.shape[1] - 1):
@@ -56,7 +56,7 @@ def perturbed(ordered: np.ndarray, *, swap: float, random: np.random.Generator) 
 
 
 def sorting_blocks(lists: np.ndarray, *, numbers: int, swap: float, seed: int) -> np.ndarray:
-    """Lists, separator, sorted lists (perturbed with ``swap``): uint16 [count, 2 length + 1]."""
+    """Return lists, separator and sorted lists (perturbed with ``swap``): uint16 [count, 2 length + 1]."""
     ordered = perturbed(np.sort(lists, 1), swap=swap, random=generator(seed, "swaps"))
     separator = np.full((len(lists), 1), numbers)
     return np.concatenate([lists, separator, ordered], 1).astype(np.uint16)

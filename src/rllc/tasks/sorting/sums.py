@@ -1,6 +1,6 @@
-"""Cumulative sums: numbers from -largest to largest; at each, the sign of the sum so far is predicted.
+"""Cumulative sums of numbers from -largest to largest; the target at each is the sign of the sum so far.
 
-Tokens are the numbers, in order, then the three answers: negative, zero, positive.
+Tokens are the numbers in ascending order, then the three answers: negative, zero, positive.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from rllc.tasks.batch import Examples
 
 
 def blocks(count: int, *, largest: int, length: int, seed: int) -> Examples:
-    """``count`` sequences of independent, uniform numbers; every position is scored."""
+    """Return ``count`` sequences of independent, uniform numbers, with every position scored."""
     values = generator(seed, "sums", length, largest).integers(-largest, largest + 1, (count, length))
     signs = np.sign(values.cumsum(1))
     tokens, answers = values + largest, signs + 1 + 2 * largest + 1

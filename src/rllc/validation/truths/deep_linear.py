@@ -10,7 +10,9 @@ from rllc.validation.truths.monomials import Coefficient
 
 
 def deep_linear(widths: Sequence[int], *, rank: int) -> Coefficient:
-    """Of y = W_L ... W_1 x with a true map of rank ``rank``: the smallest over all true parameters.
+    """Return the coefficient of y = W_L ... W_1 x with a true map of rank ``rank``.
+
+    It is the smallest local coefficient over all true parameters.
 
     widths  H_0 (inputs), ..., H_L (outputs), L >= 1
 
@@ -21,9 +23,9 @@ def deep_linear(widths: Sequence[int], *, rank: int) -> Coefficient:
         value = [r (H_0 + H_L) - r^2] / 2 + a (ell - a) / (4 ell) - (ell (ell - 1) / 4) (Sigma / ell)^2
                 + 1/2 sum_{i<j in S} M_i M_j,      multiplicity = a (ell - a) + 1
 
-    It is the local coefficient where every W_l has rank r, as at a balanced point: what is left beside the
-    smooth directions is a network with true map 0 at weights 0, to which every other solution of that
-    network can be scaled. Loss: population mean squared error with a full-rank input covariance.
+    It is the local coefficient where every W_l has rank r, as at a balanced point. There, apart from smooth
+    directions, the network has true map 0 at weights 0, and every other solution of that network can be
+    scaled to these weights. Loss: population mean squared error with a full-rank input covariance.
 
     Raises ValueError where a width is below 1 or the rank is not between 0 and the smallest width.
     """
@@ -48,10 +50,10 @@ def deep_linear(widths: Sequence[int], *, rank: int) -> Coefficient:
 
 
 def _smallest(excess: Sequence[int]) -> list[int]:
-    """The set S of the theorem, ascending: the smallest for which sum S < ell min of the others.
+    """Return the set S of the theorem, ascending: the smallest set with sum S < ell min of the others.
 
-    The other two conditions then hold: they do for two, and where the next value m is at most sum S / ell,
-    sum S + m >= (ell + 1) m.
+    The other two conditions then hold. They hold for two values, and where the next value m is at most
+    sum S / ell, sum S + m >= (ell + 1) m.
     """
     ordered = sorted(excess)
     for count in range(2, len(ordered)):

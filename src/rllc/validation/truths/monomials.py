@@ -1,7 +1,7 @@
-"""Learning coefficients: what they are, those of monomials, and how they combine.
+"""Learning coefficients: their definition, the coefficients of monomials, and their combination.
 
 Every analytic loss is a monomial in suitable coordinates (Hironaka; Watanabe 2009, ch. 2 and 3), so this is
-the general case; other modules know it for whole families of models.
+the general case. Other modules give the coefficients of whole model families.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ class Coefficient(NamedTuple):
 
 
 def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coefficient:
-    """Of the loss prod_i w_i^(powers_i) at 0, with the prior density prod_i |w_i|^(density_i) there.
+    """Return the coefficient of prod_i w_i^(powers_i) at 0, with the prior density prod_i |w_i|^(density_i).
 
-    value = min over i with powers_i > 0 of (density_i + 1) / powers_i; multiplicity = how many i attain it.
-    The square (prod w_i^k_i)^2 is powers 2 k_i. A frozen coordinate is left out.
+    value = min over i with powers_i > 0 of (density_i + 1) / powers_i; multiplicity = number of i that attain
+    it. The square (prod w_i^k_i)^2 has powers 2 k_i. A frozen coordinate is left out.
 
     Raises ValueError where no coordinate has a positive power, or the loss would change sign (odd power).
     """
@@ -40,7 +40,9 @@ def monomial(powers: Sequence[int], density: Sequence[int] | None = None) -> Coe
 
 
 def separable_sum(parts: Iterable[Coefficient]) -> Coefficient:
-    """Of a sum of losses in different coordinates: values add, and multiplicities less one do.
+    """Return the coefficient of a sum of losses in different coordinates.
+
+    Values add up, and so do multiplicities minus one.
 
     n_beta E[sum] = sum of n_beta E[part], since the posterior is a product (Watanabe 2009, sec. 7.1).
     """

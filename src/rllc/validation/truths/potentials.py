@@ -1,6 +1,6 @@
 """Toy potentials with known learning coefficients (arXiv 2402.02364, App. A.1, and normal crossings).
 
-A potential is plain arithmetic on its coordinates, so that the same function is integrated (arrays) and
+A potential is plain arithmetic on its coordinates, so the same function can be integrated (arrays) and
 sampled (tensors).
 """
 
@@ -12,13 +12,13 @@ from rllc.validation.truths.monomials import Coefficient, monomial, separable_su
 
 
 class Potential(NamedTuple):
-    """A loss of a few coordinates: a sum of ``parts``, each of coordinates of its own.
+    """A loss of a few coordinates: a sum of ``parts`` in separate coordinates.
 
-    parts        functions of one or two coordinates, elementwise; together they take them in order
-    center       where its coefficient is taken
-    coefficient  there
-    label        as in a figure (mathtext)
-    ridges       per coordinate, where else the loss is small along a line; quadrature looks closer there
+    parts        elementwise functions of one or two coordinates, which they take in order
+    center       the point of the coefficient
+    coefficient  the coefficient at the centre
+    label        label in figures (mathtext)
+    ridges       per coordinate, other values where the loss is small along a line; quadrature is finer there
     """
 
     parts: tuple[tuple[Callable[..., Any], int], ...]
@@ -28,15 +28,15 @@ class Potential(NamedTuple):
     ridges: tuple[tuple[float, ...], ...]
 
     def value(self, *w: Any) -> Any:
-        """The loss at coordinates w1, w2, ... (arrays or tensors of one shape)."""
+        """Return the loss at coordinates w1, w2, ... (arrays or tensors of one shape)."""
         return sum(function(*w[here]) for function, here in self._placed())
 
     def mean_loss(self, **law: float) -> float:
-        """n_beta E[loss] under the posterior localised at the centre; law: n_beta and localization."""
+        """Return n_beta E[loss] under the localized posterior; ``law``: n_beta and localization."""
         return sum(self._each(quadrature.mean_loss, **law))
 
     def curvature(self, **law: float) -> float:
-        """The largest curvature of a part that all but 0.1 % of the posterior stays below."""
+        """Return the largest curvature of a part, below which lies all but 0.1 % of the posterior."""
         return max(self._each(quadrature.curvature_quantile, **law))
 
     def _each(self, function: Callable[..., float], **law: float) -> Iterator[float]:
@@ -51,7 +51,7 @@ class Potential(NamedTuple):
 
 
 def power_sum(*powers: int) -> Potential:
-    """sum_i w_i^power_i; a power of 0 is a direction in which the loss is flat."""
+    """Return the potential sum_i w_i^power_i; a power of 0 is a direction with flat loss."""
     parts = tuple((lambda w, power=power: w**power if power else 0 * w, 1) for power in powers)
     coefficient = separable_sum(monomial([power]) for power in powers if power)
     label = "+".join(f"w_{i}^{power}" if power else f"0\\,w_{i}" for i, power in enumerate(powers, 1))
@@ -59,7 +59,7 @@ def power_sum(*powers: int) -> Potential:
 
 
 def crossing(first: int, second: int) -> Potential:
-    """w_1^first w_2^second."""
+    """Return the potential w_1^first w_2^second."""
     parts = ((lambda x, y: x**first * y**second, 2),)
     label = f"$w_1^{first}w_2^{second}$"
     return Potential(parts, (0.0, 0.0), monomial([first, second]), label, ((), ()))

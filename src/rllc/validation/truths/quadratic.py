@@ -1,4 +1,4 @@
-"""Stochastic gradient Langevin dynamics on a quadratic well, exactly: what the estimate should be.
+"""Exact stochastic gradient Langevin dynamics on a quadratic well, as reference for the estimate.
 
 Loss 1/2 sum_i h_i w_i^2 around w* = 0, chains started there. Each coordinate is an autoregression::
 
@@ -7,8 +7,9 @@ Loss 1/2 sum_i h_i w_i^2 around w* = 0, chains started there. Each coordinate is
 
 where s^2 is the variance of an additive error of the minibatch gradient, per coordinate and independent over
 draws. Hence v_t = Var(w_t) = d (1 - a^2t) / (1 - a^2), and v_t -> d / (step_size p (1 - step_size p / 4)),
-where step_size p < 4. A well whose Hessian is not diagonal has the same law along its eigenvectors, since the
-noise and the localization are isotropic; a masked one is that of the selected block (``spectrum``).
+where step_size p < 4. A non-diagonal Hessian gives the same distribution along its eigenvectors, since
+the noise and the localization are isotropic. A masked well has the Hessian of the selected block
+(``spectrum``).
 """
 
 from typing import Any
@@ -17,13 +18,13 @@ import numpy as np
 
 
 def spectrum(hessian: np.ndarray, selected: np.ndarray | None = None) -> np.ndarray:
-    """Eigenvalues of the block of ``hessian`` [n, n] at the coordinates ``selected`` (boolean [n])."""
+    """Return the eigenvalues of the block of ``hessian`` [n, n] at ``selected`` (boolean [n])."""
     block = hessian if selected is None else hessian[np.ix_(selected, selected)]
     return np.linalg.eigvalsh(block)
 
 
 def posterior(curvature: np.ndarray, *, n_beta: float, localization: float) -> float:
-    """n_beta E[loss] under exp(-n_beta loss - localization/2 |w|^2): 1/2 sum_i n_beta h_i / p_i.
+    """Return n_beta E[loss] under exp(-n_beta loss - localization/2 |w|^2): 1/2 sum_i n_beta h_i / p_i.
 
     curvature  h_i, positive or zero
     """
@@ -32,9 +33,9 @@ def posterior(curvature: np.ndarray, *, n_beta: float, localization: float) -> f
 
 
 def transient(curvature: np.ndarray, *, burn_in: int = 0, **chain: Any) -> float:
-    """n_beta times the mean loss of the draws burn_in, ..., draws - 1 of a chain that starts at w*.
+    """Return n_beta times the mean loss of the draws burn_in, ..., draws - 1 of a chain from w*.
 
-    chain  as of ``variances``
+    chain  arguments of ``variances``
     """
     h, variance, _ = variances(curvature, **chain)
     return float(0.5 * chain["n_beta"] * (h * variance[burn_in:].mean(0)).sum())
@@ -51,11 +52,11 @@ def variances(
     gradient_noise: float = 0.0,
     gradient: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Curvatures h [n], variances of every draw [draw, n] and the coefficients a [n].
+    """Return curvatures h [n], variances of every draw [draw, n] and the coefficients a [n].
 
     thinning        moves from one draw to the next
     gradient_noise  s
-    gradient        False: the control, whose moves know only the localization (p = localization)
+    gradient        False: the control, with only the localization in its moves (p = localization)
     """
     h = curvatures(curvature, n_beta, localization)
     p = n_beta * h * gradient + localization
@@ -63,13 +64,13 @@ def variances(
     diffusion = step_size + (gradient * step_size * n_beta * gradient_noise / 2) ** 2
     t = thinning * np.arange(draws)[:, None]
     gap = 1 - a**2
-    # where p = 0 the walk is free and its variance grows with t
+    # where p = 0 the coordinate is a random walk, with a variance that grows with t
     growth = np.where(gap == 0, t, (1 - a ** (2 * t)) / np.where(gap == 0, 1.0, gap))
     return h, diffusion * growth, a
 
 
 def curvatures(curvature: np.ndarray, n_beta: float, localization: float) -> np.ndarray:
-    """h as an array. Raises ValueError where it, or the law of the chain, has no answer."""
+    """Return h as an array. Raises ValueError where h, n_beta or localization is out of range."""
     h = np.asarray(curvature, dtype=np.float64)
     if h.ndim != 1 or not h.size or (h < 0).any() or not np.isfinite(h).all():
         raise ValueError(f"curvature must be a vector of finite numbers >= 0, got {curvature!r}")

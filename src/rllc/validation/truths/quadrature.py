@@ -1,9 +1,9 @@
-"""n_beta E[loss] under a localised posterior by numerical integration, in one or two dimensions.
+"""Compute n_beta E[loss] under a localized posterior by numerical integration, in one or two dimensions.
 
-The posterior is proportional to exp(-n_beta loss(w) - localization/2 |w - w*|^2). At finite n_beta its mean
-loss differs from the learning coefficient (logarithmically slowly where the multiplicity is above 1), so
-this, and not the coefficient, is what an exact sampler gives. A sum of losses in different coordinates
-has the sum of their values.
+The posterior is proportional to exp(-n_beta loss(w) - localization/2 |w - w*|^2). At finite n_beta, n_beta
+times its mean loss differs from the learning coefficient (it converges logarithmically slowly where the
+multiplicity is above 1). So an exact sampler gives this value, not the coefficient. For a sum of losses in
+different coordinates, the values add up.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SPAN = 9.0  # widths of the localization to either side
-# dimensions -> halvings of the panels towards each focus, and nodes of a panel
+# dimensions -> halvings of the panels towards each focus, and nodes per panel
 RESOLUTION = {1: (40, 12), 2: (24, 8)}
 
 
@@ -27,7 +27,7 @@ class Posterior(NamedTuple):
 def nodes(
     low: float, high: float, focus: Sequence[float], *, levels: int, order: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on [low, high], in panels that halve towards every focus."""
+    """Return Gauss-Legendre nodes and weights on [low, high], in panels that halve towards every focus."""
     edges = {low, high, *(point for point in focus if low <= point <= high)}
     for point in focus:
         for end in (low, high):
@@ -47,9 +47,9 @@ def posterior(
     ridges: Sequence[Sequence[float]] = (),
     resolution: tuple[int, int] | None = None,
 ) -> Posterior:
-    """The posterior of ``loss(w1, w2, ...)`` localised at ``center``, on a grid.
+    """Return the posterior of ``loss(w1, w2, ...)`` localized at ``center``, on a grid.
 
-    ridges      per coordinate, values beside the centre towards which the grid is refined
+    ridges      per coordinate, values besides the centre where the grid is refined
     resolution  levels and order of ``nodes``; default ``RESOLUTION``
     Raises ValueError for more than 2 dimensions, or without localization (the posterior may be improper).
     """
@@ -79,9 +79,9 @@ def posterior(
 
 
 def mean_loss(loss: Callable[..., Any], center: Sequence[float], **law: Any) -> float:
-    """n_beta (E[loss] - loss at the centre) under the localised posterior: what an exact sampler gives.
+    """Return n_beta (E[loss] - loss at the centre) under the localized posterior, as of an exact sampler.
 
-    law  of ``posterior``
+    law  arguments of ``posterior``
     """
     grid = posterior(loss, center, **law)
     at_center = float(loss(*(np.float64(at) for at in center)))
@@ -91,10 +91,10 @@ def mean_loss(loss: Callable[..., Any], center: Sequence[float], **law: Any) -> 
 def curvature_quantile(
     loss: Callable[..., Any], center: Sequence[float], *, share: float = 1e-3, **law: Any
 ) -> float:
-    """The trace of the Hessian that all but ``share`` of the posterior stays below.
+    """Return the Hessian trace that only ``share`` of the posterior exceeds.
 
-    A step size is safe against it: the loss's largest curvature anywhere is not where the sampler goes.
-    Second differences on a coarse grid.
+    It serves to choose a safe step size, since the sampler does not visit the largest curvature of the loss.
+    Computed from second differences on a coarse grid.
     """
     grid = posterior(loss, center, **law, resolution=(10, 4))
     step = 1e-3 / np.sqrt(law["localization"])

@@ -8,7 +8,7 @@ from rllc.validation.truths.quadrature import nodes
 def mean_loss_at_zero(
     *, inputs: int, outputs: int, hidden: int, n_beta: float, localization: float, scale: float = 1.0
 ) -> float:
-    """n_beta E[scale |B A|_F^2] under the posterior localised at A = B = 0, by one or two integrals.
+    """Return n_beta E[scale |B A|_F^2] under the posterior localized at A = B = 0, by one or two integrals.
 
     Given A, the rows of B are Gaussian; with s the nonzero eigenvalues of A^T A (k = min(hidden, inputs) of
     them) and c = 2 scale n_beta::
@@ -17,10 +17,10 @@ def mean_loss_at_zero(
         p(s) ~ prod_j s_j^((|hidden - inputs| - 1)/2) e^(-localization s_j / 2)
                prod_j (localization + c s_j)^(-outputs/2) prod_{i<j} |s_i - s_j|
 
-    (the Wishart density times what integrating over B leaves), in u = sqrt(s), which takes the singularity at
-    0 away.
+    (the Wishart density times the factor from integrating over B). Integrating in u = sqrt(s) removes the
+    singularity at 0.
 
-    Raises ValueError where k is above 2 (exchange inputs and outputs: the loss is symmetric in them).
+    Raises ValueError where k is above 2 (then exchange inputs and outputs: the loss is symmetric in them).
     """
     k = min(hidden, inputs)
     if k > 2:
@@ -29,7 +29,7 @@ def mean_loss_at_zero(
     u, width = nodes(0.0, np.sqrt((80.0 + 4 * hidden * inputs) / localization), [0.0], levels=40, order=12)
 
     def log_density(s: np.ndarray) -> np.ndarray:
-        """One eigenvalue's factor, times ds/du."""
+        """Return the log of one eigenvalue's factor times ds/du."""
         shape = (abs(hidden - inputs) - 1) / 2 * np.log(s) + np.log(s) / 2
         return shape - localization * s / 2 - outputs / 2 * np.log(localization + c * s)
 
