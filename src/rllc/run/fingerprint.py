@@ -1,10 +1,9 @@
-"""What code a rule runs, as one short hash.
+"""One short hash of the code that a rule runs.
 
-Snakemake does not look into the modules that a script imports. Every rule therefore carries the hash
-of its script and of everything the script imports from this package, each file reduced to its syntax
-tree without docstrings, and of the pinned versions of the third-party packages that this code imports.
-Editing a comment, a docstring or a README changes no hash; editing the sampler changes those of the
-rules that sample.
+Snakemake does not look into the modules that a script imports. So every rule carries one hash of its script,
+of all that the script imports from this package, and of the pinned versions of the third-party packages
+imported. Each file counts as its syntax tree without docstrings. An edit of a comment, a docstring or a
+README changes no hash. An edit of the sampler changes the hashes of the rules that sample.
 """
 
 import ast
@@ -15,31 +14,31 @@ from functools import cache, cached_property
 from pathlib import Path
 
 PACKAGE = "rllc"
-# Packages that are imported by another name than the lock has.
+# Packages whose name in the lock differs from the name in imports.
 ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
-    """Hash of ``script`` and of its import closure inside the package, as its files are now.
+    """Return the hash of ``script`` and of its import closure inside the package, from the present files.
 
-    modules  modules that the script imports by name at run time (``rllc.figures.stages``); a static
-             reading cannot see them
+    modules  modules that the script imports by name at run time (``rllc.figures.stages``), which its source
+             does not show
     root     the repository
     """
     return Source(root).fingerprint(script, *modules)
 
 
 def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[str]:
-    """Names of the package's modules that ``script`` imports, at any depth, and of their parents."""
+    """Return the names of the package's modules that ``script`` imports, at any depth, and their parents."""
     return set(Source(root).closure(script, *modules))
 
 
 class Source:
-    """The source under ``root``, each file as it is when it is first asked for.
+    """Cache of the source under ``root``. Each file is read once, at its first use.
 
-    A plan asks for a hundred fingerprints, which have most of their files in common.
+    A plan needs a hundred fingerprints, which have most of their files in common.
     """
 
     def __init__(self, root: str | Path):
@@ -91,7 +90,7 @@ class Source:
 
 
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Hash of the file's syntax tree without docstrings, and the modules it imports."""
+    """Return the hash of the file's syntax tree without docstrings, and the modules it imports."""
     stat = path.stat()
     # No tool can set the time of the last change of status (ctime), so no replacement goes unseen.
     return _read_reduced(path, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
@@ -106,10 +105,11 @@ def _read_reduced(path: Path, _status: tuple[int, ...]) -> tuple[str, tuple[str,
 
 
 def _canonical(node: object, imported: set[str]) -> str:
-    """A syntax tree as text that does not depend on the Python version, without empty fields and docstrings.
+    """Return a syntax tree as text that is the same for all Pythons, without empty fields and docstrings.
 
-    ``imported`` gains the modules that it imports; of ``from package import name`` also ``package.name``,
-    which may be one. What stands under ``if TYPE_CHECKING:`` never runs, so it counts for nothing.
+    The modules that the code imports are added to ``imported``. For ``from package import name``,
+    ``package.name`` is added too, because it may be a module. Code under ``if TYPE_CHECKING:`` never runs, so
+    it is left out.
     """
     if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
         return _canonical(node.orelse, imported)
@@ -136,12 +136,12 @@ def _canonical(node: object, imported: set[str]) -> str:
 
 
 def distribution(package: str) -> str:
-    """Name in the lock of what a package is imported from."""
+    """Return the name that the lock has for an imported package."""
     return _normal(ALIASES.get(package, package))
 
 
 def _pins(root: Path) -> dict[str, str]:
-    """Package -> version of the lock."""
+    """Return package -> version, from the lock."""
     lock = root / "envs" / "requirements.lock"
     pins = re.findall(r"^([A-Za-z0-9_.\-]+)==([^\s;#]+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
     return {_normal(name): version for name, version in pins}
