@@ -45,9 +45,7 @@ def over_steps(
         dataset = _kept(cell)
         if dataset is None:
             write_dataset(measure(checkpoint).expand_dims(step=[checkpoint["step"]]), cell)
-            dataset = read_dataset(
-                cell
-            )  # read back like a kept cell, so that a resumed job writes the same bytes
+            dataset = read_dataset(cell)  # like a kept cell, so that a resumed job writes the same bytes
         kept.add(cell)
         pieces.append(dataset)
     for file in set(folder.iterdir()) - kept:

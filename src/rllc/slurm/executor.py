@@ -89,8 +89,8 @@ class Executor(Submission):
             told = states(command, self.run_uuid, self._since)
             for info in active_jobs:
                 job = told.get(number(info))
-                # A controller that lost its state counts anew: the number may be another job's by now. Some
-                # clusters write comments of their own.
+                # A controller that lost its state counts from the start: the number may belong to another
+                # job. Some clusters change the comments.
                 if job and (job.comment == comment(info.job) or not job.comment.startswith("rule_")):
                     found.setdefault(job.number, job)
             if len(found) == len(active_jobs):
