@@ -13,7 +13,7 @@ PACKAGES = ("rllc", "torch", "numpy", "xarray", "netCDF4")
 
 
 def attributes(**facts: Any) -> dict[str, str]:
-    """Return attributes of a result: package versions, and facts as JSON (text and functions by name)."""
+    """Return attributes of a result: package versions, and facts as text, names of functions, or JSON."""
     versions = {}
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""The validation of the estimator: models with known answers, and how they are sampled."""
+"""Config of the validation of the estimator: models with known answers, and their sampling."""
 
 from typing import Annotated, Literal, get_args
 
