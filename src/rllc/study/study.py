@@ -168,7 +168,7 @@ class Study(Section):
     @field_validator("results")
     @classmethod
     def _of_nothing_else(cls, results: str) -> str:
-        """Return the normalised path. Raises ValueError for folders of the system and project, and for ``..``."""
+        """Return the normalised path. Raises ValueError for folders of the system or project, and ``..``."""
         parts = PurePosixPath(re.sub("/+", "/", results)).parts
         if ".." in parts or any(part.startswith("-") for part in parts):
             raise ValueError("no part may be `..` or start with a dash")
