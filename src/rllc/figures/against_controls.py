@@ -8,8 +8,10 @@ from rllc.figures.drawing import Datasets
 
 
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
-    """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known, or
-    nothing pulls."""
+    """Return n_beta / (2 localization) tr H of each head at the setting of ``rllc``.
+
+    None if the trace is unknown, or the setting has no localization or has a reference norm.
+    """
     values, hessian = recorded(rllc, "sampling"), datasets.get("hessian", {})
     pulled = values.get("n_beta") and values.get("localization") and values.get("reference_norm") is None
     if "hessian_trace_head" not in hessian or not pulled:

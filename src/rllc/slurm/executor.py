@@ -138,10 +138,7 @@ class Executor(Submission):
         else:
             ended = failure_reason.ended(log)
             cause = failure_reason.cause(job.state, ended)
-            cured = cause in (
-                *failure_reason.ASKED,
-                "CANCELLED",
-            )  # a retry that asks for more, or the user, can help
+            cured = cause in (*failure_reason.ASKED, "CANCELLED")  # a retry with more resources can help
             said = failure_reason.sentence(
                 job.number, info.job.name, cause, job.reason, info.job.resources, ended
             )

@@ -123,9 +123,7 @@ def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArra
 
 def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dict[str, str]:
     """Return the attributes that parts share, lists of those that may differ, and inputs by distribution."""
-    said: dict[
-        str, dict[str, list[str]]
-    ] = {}  # attribute (of inputs, with the distribution) -> value -> parts
+    said: dict[str, dict[str, list[str]]] = {}  # attribute (inputs: and distribution) -> value -> parts
     for part in parts:
         where = {name: str(part[name].item()) for name in ("distribution", "seed") if name in part.dims}
         at = f"{' '.join(f'{name} {value}' for name, value in where.items())} from {part['step'].values[0]}"

@@ -14,11 +14,7 @@ from rllc.study.section import ConfigError, nearest
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-REMOVABLE = (
-    "distributions",
-    "tokenizers",
-    "experiments",
-)  # an overlay's null removes entries of these tables
+REMOVABLE = ("distributions", "tokenizers", "experiments")  # tables whose entries a null removes
 
 
 def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, Any]:

@@ -32,11 +32,7 @@ BOUNDS = {
     "max_length": "at most",
 }
 IMPORTS = "where training is done here"
-BEFORE_DISTRIBUTION = (
-    "component",
-    "head",
-    "later_head",
-)  # these dims come before `distribution`, all others after it
+BEFORE_DISTRIBUTION = ("component", "head", "later_head")  # listed before it; all other dims after it
 
 
 def keys() -> str:
