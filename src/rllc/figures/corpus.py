@@ -33,7 +33,7 @@ def corpus_summary(datasets: Datasets) -> Drawing:
     names = [name for name in PANELS if name in corpus]
     if not names:
         held = ", ".join(map(str, corpus.data_vars))
-        raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {held}")
+        raise ValueError(f"corpus.nc has none of the variables {', '.join(PANELS)}; it holds {held}")
     data = corpus[names]
     labels = inputs.distribution_labels(corpus)
     shown = [style.short(label) for label in labels.values()]

@@ -23,7 +23,9 @@ def training_losses(manifest: Path) -> np.ndarray:
     """
     entry = manifests.read(manifest).get("training_loss")
     if entry is None:
-        raise ValueError(f"{manifest} has no training loss: expected checkpoints that were trained here")
+        raise ValueError(
+            f"{manifest} has no training loss: expected checkpoints of a training, not imported ones"
+        )
     return load(manifests.verified(manifest, entry).read_bytes())["losses"]
 
 

@@ -49,7 +49,9 @@ def current(config: dict[str, Any]) -> set[str]:
         asked = [sys.executable, "-m", "rllc.run.dag", str(overlay)]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"what is finished cannot be found out: {done.stderr.strip()}")
+        raise ValueError(
+            f"Snakemake made no plan, so the finished results are unknown: {done.stderr.strip()}"
+        )
     return set(json.loads(done.stdout))
 
 

@@ -33,7 +33,7 @@ def read_dataset(path: Path) -> xr.Dataset:
     try:
         problem = unsealed(path)
     except FileNotFoundError as error:
-        raise UnreadableResult(f"{path} is missing: run again, and it is made") from error
+        raise UnreadableResult(f"{path} is missing: run again to make it") from error
     except OSError as error:
         raise UnreadableResult(
             f"{path} cannot be read ({error.strerror}): mend that and run again"

@@ -50,11 +50,11 @@ def verified(manifest: Path, entry: dict[str, Any]) -> Path:
     """
     path = manifest.parent / entry["file"]
     if not path.is_file():
-        raise UnreadableResult(f"{path} is missing. Run again: it is made anew, nothing else is lost")
+        raise UnreadableResult(f"{path} is missing. Run again to make it; nothing else is lost")
     if path.stat().st_size != entry["bytes"]:
         found = f"it has {path.stat().st_size} bytes, the manifest says {entry['bytes']}"
     elif sha256(path) != entry["sha256"]:
         found = "its SHA-256 is not the manifest's"
     else:
         return path
-    raise UnreadableResult(f"{path} cannot be used: {found}. Move it away and run again: it is made anew")
+    raise UnreadableResult(f"{path} cannot be used: {found}. Move it away and run again to make it")

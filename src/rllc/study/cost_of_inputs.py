@@ -63,7 +63,7 @@ def text(study: Study, distribution: str) -> tuple[float, float]:
     if isinstance(entry, Predictions):
         return text(study, entry.contexts)
     if not isinstance(entry, Installed | Files | Hub):
-        raise TypeError(f"distribution '{distribution}' is generated, and no text")
+        raise TypeError(f"distribution '{distribution}' is generated: expected text")
     return texts.sizes(entry)
 
 

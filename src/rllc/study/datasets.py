@@ -126,7 +126,7 @@ def _fractions(study: Study, text: str) -> list[float]:
     if isinstance(entry, Mixture):
         return [fraction for part in entry.weights for fraction in _fractions(study, part)]
     if not isinstance(entry, Installed | Files | Hub):
-        raise TypeError(f"distribution '{text}' is no text that is read")
+        raise TypeError(f"distribution '{text}' is not read from a source: expected text")
     return [entry.held_out]
 
 

@@ -152,11 +152,11 @@ def _ambiguous(text: str) -> Iterator[str]:
         elif isinstance(event, yaml.NodeEvent):
             line, name = event.start_mark.line + 1, getattr(event, "value", "")
             if isinstance(event, yaml.AliasEvent) and event.anchor in [each.anchor for each in stack]:
-                yield f"line {line}: *{event.anchor} stands in what it is the name of"
+                yield f"line {line}: *{event.anchor} refers to a value that contains it; remove the alias"
             if stack and (keys := stack[-1].keys) is not None and len(stack[-1].nodes) % 2 == 0:
                 if name in keys and name != "<<":
                     place = ".".join([*(each.nodes[-1] for each in stack[:-1] if each.keys), name])
-                    yield f"{place}: on line {keys[name]} and again on line {line}; make one of them"
+                    yield f"{place}: on line {keys[name]} and again on line {line}; keep one of them"
                 keys[name] = line
                 stack[-1].nodes.append(name)
             elif stack:

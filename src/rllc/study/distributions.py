@@ -37,7 +37,7 @@ class Where(Section):
         try:
             re.compile(value)
         except re.error as error:
-            raise ValueError(f"{value!r} is no regular expression ({error})") from None
+            raise ValueError(f"{value!r} is not a regular expression ({error})") from None
         return value
 
 

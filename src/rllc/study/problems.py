@@ -40,12 +40,12 @@ def unstorable(config: Any) -> Iterator[str]:
             yield f"config: more than {MOST:,} values; look for anchors of anchors, as in {'.'.join(loc[:4])}"
             return
         if len(loc) > DEEPEST:
-            yield f"{'.'.join(loc[:4])}...: tables lie more than {DEEPEST} deep, or in themselves"
+            yield f"{'.'.join(loc[:4])}...: tables are nested more than {DEEPEST} deep, or contain themselves"
             return
         if isinstance(value, dict):
             for name, entry in value.items():
                 if not isinstance(name, str):
-                    yield f"{place or 'config'}: the key {name!r} is no text; put it in quotes, or correct it"
+                    yield f"{place or 'config'}: the key {name!r} is not text; put it in quotes"
                 elif not is_utf8(name):
                     yield f"{place or 'config'}: the key {name!r} is not UTF-8; give it another name"
                 waiting.append(

@@ -44,7 +44,7 @@ class Setup(Section):
     def own_training(self) -> Training:
         """Return the section of the training. Raises ValueError if checkpoints are imported."""
         if self.training is None:
-            raise ValueError("nothing is trained here: the experiment's checkpoints are imported")
+            raise ValueError("the experiment has no training: its checkpoints are imported")
         return self.training
 
     def get(self, kind: type[S]) -> S | None:

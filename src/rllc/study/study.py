@@ -173,7 +173,7 @@ class Study(Section):
         if ".." in parts or any(part.startswith("-") for part in parts):
             raise ValueError("no part may be `..` or start with a dash")
         if not parts or parts[0] in OURS or (parts[:1] == ("/",) and (len(parts) == 1 or parts[1] in SYSTEM)):
-            raise ValueError("the folder holds other things; give one of its own, as results/mine")
+            raise ValueError("the folder has other contents; give a separate one, as results/mine")
         return str(PurePosixPath(*parts))
 
     seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")

@@ -82,7 +82,7 @@ def _refuse_loop(folder: Path, searched: Path) -> None:
             target, place = link.resolve(), link.parent.resolve()
             if target in (place, *place.parents):
                 raise ValueError(
-                    f"{link} is a link to a folder that it lies in: take it away, or do not search it by `**`"
+                    f"{link} links to a folder that contains it: remove the link, or do not search it by `**`"
                 )
 
 

@@ -16,7 +16,7 @@ def _different(values: list[T]) -> list[T]:
 
 def _under_draws(burn_in: int, info: ValidationInfo) -> int:
     if burn_in >= (draws := info.data.get("draws", burn_in + 1)):  # absent if it is invalid
-        raise ValueError(f"burn_in {burn_in} leaves none of the {draws} draws")
+        raise ValueError(f"burn_in {burn_in} leaves none of the {draws} draws; lower it or raise draws")
     return burn_in
 
 

@@ -45,11 +45,13 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     rllc = inputs.need(datasets, "rllc", "rllc")
     seeds = whole["seed"].values.tolist()
     if seed is None and len(seeds) <= place:
-        raise ValueError(f"transfer.nc has no training seed after {place}; it has {seeds}: say which")
+        raise ValueError(
+            f"transfer.nc has no training seed after {place}; it has {seeds}: name one of these as `seed`"
+        )
     other = inputs.of_seed(whole, seed)["seed"].item() if seed is not None else seeds[place]
     first = seeds[0]
     if other == first:
-        raise ValueError(f"seed {first} is that whose clusters are carried over; draw one of {seeds[1:]}")
+        raise ValueError(f"seed {first} is the seed whose clusters are transferred; draw one of {seeds[1:]}")
     names = ["cluster", "distance", "rand_types", "rand_own", "p", "p_least"]
     one = whole[names].sel(seed=[first, other], algorithm=SHAPE, drop=True)
     name = whole.attrs["distribution"]
@@ -153,7 +155,9 @@ def rllc_fig23_other_seeds(
     """
     every = inputs.need(datasets, "rllc", "rllc")["seed"].values.tolist()
     if seeds is None and len(every) < 2:
-        raise ValueError(f"rllc.nc has the training seed {every[0]} alone: train others, or name it in seeds")
+        raise ValueError(
+            f"rllc.nc has the training seed {every[0]} only: train other seeds, or name it in `seeds`"
+        )
     seeds = every[1:] if seeds is None else seeds
     data = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "status", "verdict"), seeds=seeds)
     data = data.sel(distribution=inputs.distribution_names(data, distributions, ("mixture", "code")))

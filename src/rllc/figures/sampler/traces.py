@@ -36,7 +36,9 @@ def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, ti
     ).isel(seed=[0])
     cases = _cases(calibration)
     if not cases:
-        raise ValueError("calibration.nc has no cell that was sampled")
+        raise ValueError(
+            "calibration.nc has no sampled cell: expected estimates, so run the calibration again"
+        )
     labels, panels, cells = distribution_labels(calibration), [], {}
     drawn: list[xr.DataArray] = []
     for mode, at in cases.items():

@@ -19,7 +19,7 @@ def label_problems(study: Study) -> Iterator[str]:
     formulas = {place: text for place, text in shown_texts(study) if "$" in text.replace(r"\$", "")}
     for place, text in formulas.items():
         if why := _misset(text):
-            yield f"{place}: {text!r} is no mathematics: {why}; write \\$ where a dollar is meant"
+            yield f"{place}: {text!r} is not valid mathematics: {why}; write \\$ where a dollar is meant"
 
 
 def undrawable_labels(study: Study) -> list[str]:

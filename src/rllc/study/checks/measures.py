@@ -43,7 +43,7 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             and row.finish.asked(experiment)
             and not row.declared(experiment)
         ):
-            yield f"{place}.{row.finish.name}: {row.finish.about} are read off {row.name}.nc; give {row.name}"
+            yield f"{place}.{row.finish.name}: {row.finish.about} need {row.name}.nc; give {row.name}"
     needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
     if needing and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
