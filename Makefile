@@ -1,7 +1,7 @@
 # make run    the default study: every dataset and figure, in results/
 # make quick  the same rules at their smallest, in results/ci/
-# make test   everything is checked
-# make status, make partial    how far a study is; its datasets and figures so far (CONFIG=config/paper.yaml)
+# make test   all checks and tests
+# make status, make partial    progress of a study; datasets and figures of finished parts (CONFIG=config/paper.yaml)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -9,11 +9,11 @@ CORES ?= all
 CONFIG ?=
 MINUTES ?= 30
 READY := $(VENV)/.ready
-# Packages of another Python that a shell or a module of a cluster names would come before those of the environment.
+# Packages of another Python, set by a shell or a cluster's module, would shadow those of the environment.
 unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 UNIT := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -m "not workflow and not slurm" --durations=12
-# What computes or draws nothing: files, configs and runs of Snakemake, the same on every processor.
+# Tests without computations or drawings: files, configs and runs of Snakemake, the same on every processor.
 WITHOUT_NUMBERS := $(addprefix --ignore=tests/,run slurm store study test_copies.py test_environment.py test_security.py)
 MACHINES := machine-default machine-avx2 machine-compatible machine-threads
 .PHONY: help env run quick status partial chunks test unit workflow-test test-slurm test-machines $(MACHINES) check docs \

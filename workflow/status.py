@@ -1,4 +1,4 @@
-"""How far a study is, while it runs or afterwards: python workflow/status.py [OVERLAY ...].
+"""Print the progress of a study, while it runs or afterwards: python workflow/status.py [OVERLAY ...].
 
 From the repository root. It reads Snakemake's own plan, Slurm's queue and the logs, and may be called at
 any time.
@@ -18,7 +18,7 @@ FOLDER = Path(".snakemake")
 
 
 def jobs(overlays: list[str]) -> list[status.PlannedJob]:
-    """Every job of the study, whether or not it needs to run."""
+    """Return every job of the study, whether or not it needs to run."""
     with dag(overlays) as planned:
         needed = set(planned.needrun_jobs(exclude_finished=False))
         figures = planned.workflow.globals["STUDY"].figures
@@ -43,13 +43,13 @@ def _job(job, needed: bool, figures) -> status.PlannedJob:
 
 
 def _marked(job) -> bool:
-    """Whether Snakemake marked the job's output as being made."""
+    """Return whether Snakemake has marked the job's output as incomplete."""
     persistence = job.dag.workflow.persistence
     return bool(persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output]))
 
 
 def main() -> None:
-    """Print the report; of what Snakemake writes meanwhile, only an error's text."""
+    """Print the report. Of Snakemake's own output, only the text of an error is shown."""
     try:
         on_slurm = {job.comment: (job.number, job.state) for job in queue.jobs_here(Path.cwd())}
     except queue.Unanswered as error:

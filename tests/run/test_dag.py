@@ -31,5 +31,5 @@ def test_what_is_finished_is_what_no_job_would_make_again(tmp_path, monkeypatch,
     for name in ("done", "asked_for_by_nobody"):
         (tmp_path / f"{name}.txt").touch()
     assert dag.current({"asked": ["done.txt", "missing.txt"]}) == {"done.txt"}
-    with pytest.raises(ValueError, match=r"(?s)cannot be found out: .*asked"):
+    with pytest.raises(ValueError, match=r"(?s)finished results are unknown: .*asked"):
         dag.current({})

@@ -43,7 +43,7 @@ def test_a_spoilt_file_is_not_used(vouched, spoil, what):
 def test_a_missing_file_is_named(vouched):
     large, small = vouched
     large.unlink()
-    with pytest.raises(UnreadableResult, match=f"^{large} is missing. Run again: it is made anew"):
+    with pytest.raises(UnreadableResult, match=f"^{large} is missing. Run again to make it"):
         manifest.verified(small, manifest.read(small)["documents"])
 
 

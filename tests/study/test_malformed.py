@@ -211,7 +211,7 @@ LATIN = "results: results/\xe9t\xe9".encode("latin-1")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("seed: 1\nfigures: {}\nseed: 2\n", "seed: on line 1 and again on line 3; make one of them"),
+        ("seed: 1\nfigures: {}\nseed: 2\n", "seed: on line 1 and again on line 3; keep one of them"),
         ("figures:\n  a: null\nfigures:\n  b: null\n", "figures: on line 1 and again on line 3"),
         (
             "experiments:\n  b: {}\n  a:\n    seeds: [0]\n    seeds: [1]\n",
@@ -222,8 +222,8 @@ LATIN = "results: results/\xe9t\xe9".encode("latin-1")
         ('"seed": 1\nseed: 2\n', "seed: on line 1 and again on line 2"),
         (LATIN, "byte 17 is not UTF-8; save the file in that encoding"),
         (b"\x00\x01", "unacceptable character #x0000"),
-        ("a: &a {b: *a}", "line 1: *a stands in what it is the name of"),
-        ("a: &a [*a]", "line 1: *a stands in what it is the name of"),
+        ("a: &a {b: *a}", "line 1: *a refers to a value that contains it; remove the alias"),
+        ("a: &a [*a]", "line 1: *a refers to a value that contains it; remove the alias"),
         ("a: *b", "line 1: found undefined alias"),
         ("a: " + "[" * 3000 + "]" * 3000, "line 1: tables lie in each other more than 30 deep"),
         ('{"a":' * 10**5 + "1" + "}" * 10**5, "line 1: tables lie in each other more than 30 deep"),

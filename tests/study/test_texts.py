@@ -58,7 +58,7 @@ def test_files_of_ones_own_are_inputs(folder, patterns, found):
         ("braces/{x}.txt", "'braces/{x}.txt' has a name in braces"),
         ("a\0b", "no file matches 'a\\x00b'"),
         ("", "is a folder"),
-        ("loop/**/*.txt", "loop/up is a link to a folder that it lies in: take it away"),
+        ("loop/**/*.txt", "loop/up links to a folder that contains it: remove the link"),
     ],
 )
 def test_paths_are_refused_with(folder, pattern, message):

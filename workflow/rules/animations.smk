@@ -1,6 +1,6 @@
-"""Animations: each its own target, `figures/<name>.gif`, with an MP4 beside it where ffmpeg is there.
+"""Animations: one target each, `figures/<name>.gif`, with an MP4 beside it if ffmpeg is installed.
 
-Which function draws an animation and which datasets it reads stands in `rllc.study.figures`.
+`rllc.study.figures` lists the function and the datasets of each animation.
 """
 
 

@@ -1,8 +1,8 @@
 """Calibration: `snakemake calibrate`, not part of `all`.
 
-Makes `<experiment>/calibration.nc` (a grid of sampling settings with its controls), `dependence.nc` (what
-estimates depend on beside the setting), `recommendation.nc` (the rule applied to the grid) and their figures,
-for every experiment that declares `calibration`.
+For every experiment that declares `calibration`, this makes `<experiment>/calibration.nc` (a grid of sampling
+settings with controls), `dependence.nc` (dependence of estimates on data, minibatches and noise),
+`recommendation.nc` (the rule applied to the grid), and their figures.
 """
 
 

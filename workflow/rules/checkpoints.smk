@@ -1,16 +1,18 @@
 """Checkpoints: trained here, or imported.
 
-Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one
-manifest per chunk of checkpoints; the safetensors lie beside it. Of trainings also `<experiment>/training_loss.nc`. A segment of a training goes on from the
-end state of the one before. Where a segment gains a checkpoint, the later ones start too, find all of
-theirs, and end; so do their measures (an `ancient` input would spare that, and would hide changed settings).
+Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one manifest
+per chunk of checkpoints. The safetensors files lie beside it. Trainings also make `<experiment>/training_loss.nc`.
+
+A segment of a training resumes from the last state of the one before. If a segment gains a checkpoint, the later
+segments start too, find all of their checkpoints, and end. So do their measures. An `ancient` input would avoid
+these starts, but would hide changed settings.
 """
 
 SOURCES = {name: entry.checkpoints.source for name, entry in EXPERIMENTS.items()}
 
 
 rule train:
-    """One segment of a training, from the state the one before left."""
+    """One segment of a training, from the last state of the one before."""
     input:
         blocks=lambda w: blocks_for(w, experiment(w).training.distribution),
         previous=segment_before,
@@ -79,7 +81,7 @@ rule training_loss:
 
 
 rule import_checkpoints:
-    """State dicts that somebody else trained, in the form of ours."""
+    """Imported state dicts, in the format of rllc's checkpoints."""
     input:
         files=ancient(imported),
     output:

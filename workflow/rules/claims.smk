@@ -1,7 +1,7 @@
-"""Claims: what others, or the user, have said of an experiment, judged by functions whose thresholds are fixed.
+"""Claims on experiments, of published works or of the user, judged by functions with fixed thresholds.
 
-Needs the datasets of every experiment that the config's `claims` are about. Makes `claims.nc`, a row per claim, and
-`claims.html`, the same as a page.
+Needs the datasets of every experiment that the config's `claims` are about. Makes `claims.nc`, with a row per claim,
+and `claims.html`, the same table as a page.
 """
 
 THEIRS = sorted(

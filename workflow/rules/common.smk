@@ -1,4 +1,4 @@
-"""What all rules share: the checked config, paths, fingerprints, settings of jobs, threads, and resources."""
+"""Common parts of all rules: the checked config, paths, fingerprints, settings of jobs, threads, resources."""
 
 import sys
 from functools import cache, partial
@@ -117,7 +117,7 @@ if workflow.remote_exec:
 
 
 def any_of(names):
-    """A constraint that matches these names, or nothing."""
+    """Return a wildcard constraint that matches exactly these names."""
     return "|".join(names) or "(?!)"
 
 
@@ -137,7 +137,7 @@ wildcard_constraints:
 
 
 def code(script, *functions):
-    """Fingerprint of a script and of all it imports, as it was planned; part of every rule's params.
+    """Return the planned fingerprint of a script and of all that it imports, a param of every rule.
 
     functions  ``module:function`` that it imports by name; "": none
     """
@@ -149,7 +149,7 @@ def code(script, *functions):
 
 
 def told(settings):
-    """The file of a job's settings, which are given as a function of the wildcards or the same for all jobs."""
+    """Return the param with the file of a job's settings: a function of the wildcards, or the same for all jobs."""
     if callable(settings):
         return lambda wildcards: SETTINGS.name(settings(wildcards))
     return SETTINGS.name(settings)
@@ -160,7 +160,7 @@ def experiment(wildcards):
 
 
 def fixed(megabytes=2000, minutes=10):
-    """Memory and wall time of a small job; more for one that is submitted again."""
+    """Return memory and wall time of a small job, with more for a retry."""
     return {
         "mem_mb": lambda wildcards, attempt: attempt * megabytes,
         "runtime": lambda wildcards, attempt: attempt * minutes,
@@ -168,7 +168,7 @@ def fixed(megabytes=2000, minutes=10):
 
 
 def forecasted(rule_name):
-    """The same by the cost model, and a GPU where the config gives the rule one."""
+    """Return memory and wall time by the cost model, and a GPU if the config gives the rule one."""
     cost_of = partial(forecast.of, STUDY, rule_name)
     return {
         "mem_mb": lambda wildcards, attempt: attempt
@@ -181,13 +181,13 @@ def forecasted(rule_name):
 
 
 def about_to_run():
-    """Rule and wildcards of every job; targets, which make nothing, are none."""
+    """Yield rule and wildcards of every job. Targets make nothing and are left out."""
     jobs = workflow._dag.needrun_jobs(exclude_finished=False)
     return [(job.rule.name, job.wildcards) for job in jobs if job.output]
 
 
 def announce(whole_table, say=logger.info):
-    """What is about to run: a line, or a row per rule and the line."""
+    """Return the forecast of a run: one line, or a row per rule and the line."""
     jobs = about_to_run()
     if whole_table and jobs:
         say(forecast.table(forecast.by_rule(STUDY, jobs)))

@@ -4,7 +4,7 @@ Needs the config's `distributions` and `tokenizers`. Makes, under the results fo
 `corpora/<distribution>.json`, `tokenizers/<tokenizer>.json`, `blocks/<tokenizer>/<distribution>.json`
 (manifests; the Arrow tables lie beside them) and `corpus.nc`.
 
-A text that is made again and is the same to the byte makes nothing below it stale (`rllc.run.early_cutoff`).
+If a text is made again with the same bytes, no job that depends on it runs again (`rllc.run.early_cutoff`).
 """
 
 from rllc.study.local import tokenizer_files
@@ -165,7 +165,7 @@ rule make_blocks:
 
 
 rule summarise_corpora:
-    """How much text there is of every distribution, and how predictable it is."""
+    """Amount and predictability of the text of every distribution."""
     input:
         corpora=list(CORPORA.values()),
         blocks=list(BLOCKS.values()),

@@ -1,12 +1,12 @@
-"""Datasets: every part of one measure joined, labelled, and small enough for a notebook.
+"""Datasets: all parts of one measure, joined, labelled, and small enough for a notebook.
 
-Makes `<experiment>/<dataset>.nc` (results/README.md), and what is made of datasets: one rule per analysis of
+Makes `<experiment>/<dataset>.nc` (results/README.md), and the datasets of analyses: one rule per analysis of
 `rllc.study.measures`.
 """
 
 
 rule gather:
-    """One dataset from all its parts, and what its row adds at the end."""
+    """One dataset from all its parts, with the variables that its row adds at the end."""
     input:
         parts=parts_of,
     output:

@@ -1,24 +1,24 @@
-"""Which datasets figures and animations read, and what there is of them while a study is unfinished."""
+"""Datasets of figures and animations, and their finished parts while a study runs."""
 
 # --- figures
 
 
 def declared(wildcards):
-    """The config entry of a figure or an animation."""
+    """Return the config entry of a figure or an animation."""
     if hasattr(wildcards, "animation"):
         return STUDY.animations[wildcards.animation]
     return STUDY.figures[wildcards.figure]
 
 
 def entry(wildcards):
-    """Its row in the table of animations or figures."""
+    """Return the row of a figure or an animation in the tables."""
     if hasattr(wildcards, "animation"):
         return ANIMATIONS[declared(wildcards).draws]
     return FIGURES[declared(wildcards).draws or wildcards.figure]
 
 
 def drawn(wildcards):
-    """Datasets that a figure or an animation needs, and those it uses where the experiment makes them."""
+    """Return the datasets that a figure or an animation needs, and optional ones that the experiment makes."""
     name, row = declared(wildcards).experiment, entry(wildcards)
     if name is None:
         return {
@@ -39,7 +39,7 @@ def drawn(wildcards):
 
 
 def drawing(wildcards, datasets):
-    """What draws a figure or an animation of these datasets, and its options."""
+    """Return the settings of a figure or an animation: its function, these datasets, and its options."""
     return {
         "function": NamedFunction(entry(wildcards).draws),
         "datasets": datasets,
@@ -48,20 +48,20 @@ def drawing(wildcards, datasets):
 
 
 def page_inputs(wildcards):
-    """Datasets that a page needs, and those it uses where the experiment makes them."""
+    """Return the datasets that a page needs, and optional ones that the experiment makes."""
     name, row = wildcards.experiment, PAGES[wildcards.page]
     used = [dataset for dataset in row.uses if dataset in LISTED[name]]
     return {dataset: AT.dataset(name, dataset) for dataset in (*row.needs, *used)}
 
 
-# --- what is finished so far
+# --- finished parts
 
 PARTIAL = ("partial", "gather_partial", "draw_partial")
 
 
 @cache
 def finished():
-    """Results that are there and that no job would make again under this config, asked for once."""
+    """Return the existing results that no job would make again under this config. Cached."""
     try:
         return dag.current(defaults.as_overlay(config))
     except ValueError as error:
@@ -69,12 +69,12 @@ def finished():
 
 
 def finished_parts(wildcards):
-    """The parts of a dataset that are finished."""
+    """Return the finished parts of a dataset."""
     return [part for part in parts_of(wildcards) if part in finished()]
 
 
 def labels_of_whole(wildcards):
-    """The labels that a dataset will have once it is whole."""
+    """Return the labels of the whole dataset."""
     made = MEASURED[wildcards.experiment][wildcards.dataset]
     coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
     if made.row.per_distribution:
@@ -83,7 +83,7 @@ def labels_of_whole(wildcards):
 
 
 def finished_datasets(name):
-    """The datasets of an experiment of which at least one part is finished."""
+    """Return the datasets of an experiment with at least one finished part."""
     return [
         dataset
         for dataset in LISTED[name]
@@ -93,7 +93,7 @@ def finished_datasets(name):
 
 
 def finished_inputs(wildcards):
-    """Datasets of a figure, as far as a part is finished; None where it needs one that has none."""
+    """Return the datasets of a figure with a finished part; None if a needed one has none."""
     name = declared(wildcards).experiment
     if name is None:  # of no experiment
         return None
@@ -116,7 +116,7 @@ def finished_inputs(wildcards):
 
 
 def finished_results(wildcards):
-    """Every dataset of which a part is finished and every figure that can be drawn of them."""
+    """Return every dataset with a finished part, and every figure that can be drawn from them."""
     finished = [
         AT.partial_dataset(name, dataset)
         for name in EXPERIMENTS

@@ -1,6 +1,6 @@
-"""Figures: each its own target, `figures/<name>.png`, with PDF, the dataset drawn and the caption.
+"""Figures: one target each, `figures/<name>.png`, with PDF, the dataset drawn and the caption.
 
-Which function draws a figure and which datasets it reads stands in `rllc.study.figures`.
+`rllc.study.figures` lists the function and the datasets of each figure.
 """
 
 

@@ -1,12 +1,12 @@
-"""Generated tasks: there is neither corpus nor tokenizer to make.
+"""Blocks of generated tasks, which need neither corpus nor tokenizer.
 
-Needs the config's `distributions` of a generated source (rllc.study.tasks), and the `tokenizers` that say what
-their blocks hold. Makes `blocks/<tokenizer>/<distribution>.json`, as text does.
+Needs the config's `distributions` of a generated source (rllc.study.tasks), and the `tokenizers` that describe
+their blocks. Makes `blocks/<tokenizer>/<distribution>.json`, as for text.
 """
 
 
 rule generate_blocks:
-    """Tokens or vectors of a generated task; nothing is on both sides that is generated once."""
+    """Tokens or vectors of a generated task. If both sides are generated once, they share no example."""
     output:
         blocks=AT.blocks(),
     log:

@@ -1,4 +1,4 @@
-"""Which files and settings a job needs, as functions of its wildcards; in the order of the stages."""
+"""Files and settings of a job as functions of its wildcards, in the order of the stages."""
 
 from fnmatch import fnmatch
 from types import SimpleNamespace
@@ -9,35 +9,35 @@ from rllc.study.texts import normalised
 
 
 def distribution(wildcards):
-    """The config entry of a distribution."""
+    """Return the config entry of a distribution."""
     return STUDY.distributions[wildcards.distribution]
 
 
 def tokenizer(wildcards):
-    """The config entry of a tokenizer."""
+    """Return the config entry of a tokenizer."""
     return STUDY.tokenizers[wildcards.tokenizer]
 
 
 def mixed(wildcards):
-    """The corpora of a mixture, by the order of their shares."""
+    """Return the corpora of a mixture, in the order of their shares."""
     return {
         name: AT.corpus().format(distribution=name)
         for name in normalised(distribution(wildcards).weights)
     }
 
 
-# --- functions that scripts are told by their path
+# --- functions that settings name by their path
 
 
 def code_of_experiment(script, functions_of):
-    """Fingerprint of a script that calls functions by their path, which an experiment chooses."""
+    """Return the fingerprint of a script with the functions that an experiment's settings name."""
     for name in EXPERIMENTS:  # a job of a cluster reads the fingerprints of the plan
         code(script, *functions_of(SimpleNamespace(experiment=name)))
     return lambda wildcards: code(script, *functions_of(wildcards))
 
 
 def functions_of(row):
-    """The functions that a job of a measure calls by their path."""
+    """Return the functions that a job of a measure calls by their path."""
     return lambda wildcards: [row.kernel, parameters.family(experiment(wildcards))]
 
 
@@ -46,7 +46,7 @@ for path in GENERATORS.values():
 
 
 def training_functions(wildcards):
-    """The functions that a training calls by their path."""
+    """Return the functions that a training calls by their path."""
     own = experiment(wildcards)
     generator = parameters.training_generator(STUDY, own)
     return [parameters.family(own), *([generator] if generator else [])]
@@ -56,7 +56,7 @@ def training_functions(wildcards):
 
 
 def segment_before(wildcards):
-    """Manifest of the chunk before this one, if there is one."""
+    """Return the manifest of the previous chunk, if there is one."""
     first = int(wildcards.start)
     before = [start for start in CHUNKS[wildcards.experiment] if start < first]
     return expand(
@@ -68,13 +68,13 @@ def segment_before(wildcards):
 
 
 def blocks_for(wildcards, distribution):
-    """Blocks of a distribution, by the experiment's tokenizer."""
+    """Return the blocks of a distribution, by the experiment's tokenizer."""
     tokens = experiment(wildcards).tokenizer
     return AT.blocks().format(tokenizer=tokens, distribution=distribution)
 
 
 def last_checkpoints(wildcards):
-    """Seed -> manifest of its last chunk of checkpoints."""
+    """Return seed -> manifest of its last chunk of checkpoints."""
     return {
         seed: AT.checkpoints().format(
             experiment=wildcards.experiment,
@@ -86,12 +86,12 @@ def last_checkpoints(wildcards):
 
 
 def imported_from(wildcards):
-    """The folder of one seed's imported checkpoints."""
+    """Return the folder of one seed's imported checkpoints."""
     return experiment(wildcards).checkpoints.folder(wildcards.seed)
 
 
 def imported(wildcards):
-    """The state dicts of one chunk of imported checkpoints, and the model's config."""
+    """Return the state dicts of one chunk of imported checkpoints, and the model's config."""
     folder = imported_from(wildcards)
     files = planned_files(folder)
     return [
@@ -101,9 +101,9 @@ def imported(wildcards):
 
 
 def state_kept_every(wildcards, input):
-    """Steps from which a killed training resumes: no weight depends on it.
+    """Return the largest number of steps that a killed training repeats. No weight depends on it.
 
-    A parameter that is a function of `input` is no reason for Snakemake to run a job again.
+    It is a function of `input`, because Snakemake does not rerun a job for a change of such a parameter.
     """
     return experiment(wildcards).training.keep_state_every
 
@@ -112,14 +112,14 @@ def state_kept_every(wildcards, input):
 
 
 def measuring(wildcards):
-    """What a job of a measure is told."""
+    """Return the settings of a job of a measure."""
     name, start = wildcards.experiment, int(wildcards.start)
     made, chunk = MEASURED[name][wildcards.dataset], CHUNKS[name][start]
     return parameters.measure(STUDY, name, made, int(wildcards.seed), chunk)
 
 
 def blocks_of(row):
-    """Blocks of the contexts that a distribution reads, or that a measure without one names."""
+    """Return the blocks of the contexts of a distribution, or of those that a measure without one names."""
     if row.contexts:
         return lambda w: blocks_for(w, named_contexts(row, w)[0])
     if not row.per_distribution:
@@ -128,13 +128,13 @@ def blocks_of(row):
 
 
 def named_contexts(row, wildcards):
-    """Distribution and side of the contexts that a measure names."""
+    """Return distribution and side of the contexts that a measure names."""
     of = experiment(wildcards)
     return row.contexts(of, row.declared(of)[wildcards.dataset])
 
 
 def teacher_of(row):
-    """Last checkpoints of the model whose predictions a distribution takes as targets; else nothing."""
+    """Return the last checkpoints of a distribution's teacher, whose predictions are its targets; else nothing."""
 
     def teacher(wildcards):
         entry = STUDY.distributions[wildcards.distribution]
@@ -150,14 +150,14 @@ def teacher_of(row):
 
 
 def tokenizer_of(row):
-    """The tokenizer, where a measure reads it."""
+    """Return the tokenizer if a measure reads it."""
     if "tokenizer" not in row.reads:
         return []
     return lambda w: AT.tokenizer().format(tokenizer=experiment(w).tokenizer)
 
 
 def parts_before(row):
-    """Parts of the measures after which a measure comes: of the same seed, and the last chunk they have."""
+    """Return the parts of other measures that a measure reads: of the same seed, and of their last chunk."""
 
     def last_part(wildcards, name):
         made = MEASURED[wildcards.experiment][name]
@@ -177,7 +177,7 @@ def parts_before(row):
 
 
 def message_of(row):
-    """What a job of a measure says when it starts."""
+    """Return the message of a job of a measure when it starts."""
     where = ", on {wildcards.distribution}" if row.per_distribution else ""
     of = "{wildcards.experiment}, seed {wildcards.seed}"
     return f"{row.name} ({{wildcards.dataset}}) of {of}{where}, from step {{wildcards.start}}"
@@ -187,7 +187,7 @@ def message_of(row):
 
 
 def parts_of(wildcards):
-    """The parts of a dataset, of traces those that keep them: seeds x distributions x chunks with its steps."""
+    """Return the parts of a dataset (of traces, those that keep them): seeds x distributions x chunks."""
     name, parts = wildcards.experiment, []
     kept = [wildcards.dataset]
     if wildcards.dataset == TRACES:
@@ -206,7 +206,7 @@ def parts_of(wildcards):
 
 
 def read_by(row):
-    """The datasets that an analysis is made of, in one experiment: name -> file."""
+    """Return the datasets that an analysis reads in one experiment: name -> file."""
 
     def read(wildcards):
         name = wildcards.experiment
@@ -217,31 +217,31 @@ def read_by(row):
 
 
 def files_read_by(row):
-    """Their files."""
+    """Return the files of the datasets that an analysis reads."""
     reads = read_by(row)
     return lambda wildcards: list(reads(wildcards).values())
 
 
 def analysing(row):
-    """What a job of an analysis is told."""
+    """Return the settings of a job of an analysis."""
     reads = read_by(row)
     return lambda w: parameters.analyse(STUDY, experiment(w), row, reads(w))
 
 
 def row_of(wildcards):
-    """The row of the measure that makes a dataset; None for traces."""
+    """Return the row of the measure that makes a dataset; None for traces."""
     made = MEASURED[wildcards.experiment].get(wildcards.dataset)
     return made and made.row
 
 
 def gathering(wildcards, parts, whole=None):
-    """What a job that gathers a dataset of these parts is told."""
+    """Return the settings of a job that gathers these parts into a dataset."""
     row, name = row_of(wildcards), wildcards.dataset
     own = experiment(wildcards)
     return parameters.gather(STUDY, own, name, row, parts, whole or {})
 
 
 def added_by(wildcards):
-    """The function of what is added to a dataset when it is gathered; "" where nothing is."""
+    """Return the function that adds variables to a gathered dataset; "" if there is none."""
     row = row_of(wildcards)
     return getattr(row and row.added(experiment(wildcards)), "function", "")

@@ -1,8 +1,8 @@
 """Measures: one rule per row of `rllc.study.measures`, one job per seed, distribution and chunk of checkpoints.
 
-Each needs a chunk's checkpoints and held-out blocks (and a teacher's checkpoints where the distribution is
-a model's predictions) and makes one part under `<experiment>/parts/`. Heads, chains and draws are inside a
-job. Weight refinement is the kind of component, data refinement the distribution.
+Each job needs a chunk's checkpoints and held-out blocks. If the distribution is a model's predictions, it also
+needs the teacher's checkpoints. It makes one part under `<experiment>/parts/`. Heads, chains and draws are inside
+a job. Weight refinement is the kind of component, data refinement the distribution.
 """
 
 for row in MEASURES:
@@ -34,8 +34,8 @@ for row in MEASURES:
         params:
             code=code_of_experiment("measure", functions_of(row)),
             settings=told(measuring),
-            # Not among `wildcards` below: Snakemake evaluates the shell text again when a job starts, and variables
-            # of this loop then have the values of its last turn.
+            # Not among `wildcards` below: Snakemake evaluates the shell text again when a job starts. Variables of
+            # this loop then have their last values.
             distribution=lambda wildcards: wildcards.get("distribution", ""),
         message:
             message_of(row)

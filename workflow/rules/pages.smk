@@ -1,6 +1,6 @@
 """Pages: static HTML without a script, `<experiment>/<page>.html`, of experiments that have the datasets.
 
-Which function writes a page and which datasets it reads stands in `rllc.study.figures`.
+`rllc.study.figures` lists the function and the datasets of each page.
 """
 
 

@@ -1,13 +1,13 @@
-"""What is finished so far: datasets and figures of an unfinished study, in a folder of their own.
+"""Datasets and figures of the finished parts of a study that still runs.
 
-`snakemake --nolock partial` may run while a cluster works: it starts no job of the study and writes only
-under `<results>/partial/`. Finished is what Snakemake would not make again. Cells that no finished part holds
-are NaN (`status` missing); captions say so.
+`snakemake --nolock partial` may run while a cluster works. It starts no job of the study and writes only under
+`<results>/partial/`. A part is finished if Snakemake would not make it again. Cells without a finished part are NaN
+(`status` missing), and captions say so.
 """
 
 
 rule partial:
-    """Datasets and figures of what is finished."""
+    """Datasets and figures of finished parts."""
     input:
         finished_results,
 

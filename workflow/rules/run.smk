@@ -1,6 +1,6 @@
-"""Around a run: what is checked before it, what is said, and what its jobs are told. No rules.
+"""Checks before a run, its messages, and the plan for its jobs. No rules.
 
-Read last, when all fingerprints are known.
+This file is read last, when all fingerprints are known.
 """
 
 import atexit
@@ -19,7 +19,7 @@ if not workflow.output_settings.verbose:
     )
 
 if workflow.is_main_process:
-    # What rules ask for by wildcards: the plan is named by every fingerprint there is.
+    # Fingerprints that depend on wildcards: the name of the plan depends on all fingerprints.
     for name, figure in STUDY.figures.items():
         code("draw", FIGURES[figure.draws or name].draws)
     for animation in STUDY.animations.values():
@@ -31,18 +31,18 @@ if workflow.is_main_process:
         orphans.serve()
     except orphans.UnreadableNote as error:
         raise WorkflowError(str(error)) from None
-    if not (DRY or workflow.touch):  # which make nothing that could be compared
+    if not (DRY or workflow.touch):  # neither makes files to compare
         early_cutoff.install(
             ["read_corpus", "mix_corpora", "make_tokenizer", "make_blocks"],
             lambda jobs: spare(jobs),
         )
 
 
-TO_GO = []  # once a run has begun: what its jobs will take
+TO_GO = []  # after the start of a run: the remaining time of its jobs
 
 
 def spare(jobs):
-    """Count jobs no more that turned out not to be needed."""
+    """Stop counting jobs that turned out not to be needed."""
     for to_go in TO_GO:
         to_go.spare(workflow._dag.jobid(job) for job in jobs)
     logger.info(
@@ -51,7 +51,7 @@ def spare(jobs):
 
 
 def in_the_way(jobs):
-    """What stands where jobs write and is no result of this workflow -> why."""
+    """Return file -> reason, for files at the paths of outputs that are not results of this workflow."""
     outputs = [file for job in jobs for file in job.output]
     record = workflow.persistence.metadata
     recorded = {str(f) for f in outputs if orphans.is_of(record(f), Path(f))}
@@ -59,7 +59,7 @@ def in_the_way(jobs):
 
 
 def move_away(files):
-    """Move what is in the way of jobs, and say so."""
+    """Move files that are in the way of jobs, and say so."""
     for reason in files.values():
         logger.warning(f"{reason}: it will be made again")
     try:
@@ -109,15 +109,15 @@ onstart:
             orphans.hand_over(workflow.persistence)
             if not workflow.local_exec:
                 orphans.note(jobs, workflow.persistence)
-        if on_slurm:  # the plugin is imported by such a run alone
+        if on_slurm:  # only such a run imports the plugin
             from rllc.slurm.executor import mend
             from rllc.slurm.signals import heed_signals
 
             mend(workflow.scheduler._executor, source)
             heed_signals()
         else:
-            # Jobs here wait for cores. For its limit of submissions per second the scheduler would look at every
-            # waiting job each second, while all cores are busy: 1 to 2 % of a core.
+            # Jobs here wait for cores. With a limit of submissions per second, the scheduler would look at every
+            # waiting job each second while all cores are busy, which costs 1 to 2 % of a core.
             workflow.scheduler.job_rate_limiter = None
     except queue.SlurmError as error:
         raise WorkflowError(str(error)) from None
@@ -148,12 +148,12 @@ onerror:
                 for done in queue.cancel(Path.cwd()):
                     logger.info(done)
             orphans.hand_over(workflow.persistence)
-    except queue.SlurmError as error:  # what they make may outlive this run
+    except queue.SlurmError as error:  # such jobs may outlive this run
         logger.warning(str(error))
 
 
 def foretell():
-    """Say at the end of a dry run, when the jobs are known, what the run would cost and move away."""
+    """Print the cost of the run and the files it would move away, at the end of a dry run."""
     if workflow._dag is not None:
         jobs = workflow._dag.needrun_jobs(exclude_finished=False)
         for reason in in_the_way(jobs).values():

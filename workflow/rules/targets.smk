@@ -1,11 +1,11 @@
-"""Targets that cannot be made are refused before anything is planned, with the names that are near. No rules.
+"""Refuse targets that cannot be made before anything is planned, and suggest similar names. No rules.
 
-Read after all rules.
+This file is read after all rules.
 """
 
 
 def files_to_ask_for():
-    """Files that somebody would ask for, by name."""
+    """Return the files that a user would ask for by name."""
     files = [*DATASETS, *FIGURE_FILES, *(AT.validation(name) for name in VALIDATED)]
     files += [
         AT.figure(name, suffix)

@@ -1,8 +1,7 @@
 """Validation: `snakemake validation`, not part of `all`.
 
-Needs nothing but the config section `validation`. Makes `validation/<family>.nc`, the estimator on models with
-exact answers beside these answers, one job per family (quadratic, potentials, reduced_rank, deep_linear), and
-their figures.
+Needs only the config section `validation`. Makes `validation/<family>.nc` with estimates beside exact answers, one
+job per family of models (quadratic, potentials, reduced_rank, deep_linear), and their figures.
 """
 
 
@@ -14,7 +13,7 @@ rule validation:
 
 
 rule validate:
-    """Sample one family of models whose answer is known."""
+    """Estimates for one family of models with a known answer."""
     output:
         output=AT.validation(),
     log:

@@ -1,4 +1,4 @@
-"""A dataset that is made of others of its experiment."""
+"""Make a dataset from other datasets of its experiment."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One animation: a GIF, and an MP4 beside it where ffmpeg is there."""
+"""Make one animation: a GIF, and an MP4 beside it if ffmpeg is installed."""
 
 from pathlib import Path
 

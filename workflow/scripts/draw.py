@@ -1,4 +1,4 @@
-"""One figure: PNG, PDF, the dataset drawn, and its caption."""
+"""Draw one figure: PNG, PDF, the dataset drawn, and its caption."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""One dataset from its parts: all of them, or those that are finished."""
+"""Gather one dataset from its parts: all of them, or the finished ones."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from rllc.store.provenance import attributes, stamp
 
 
 def main(settings: Gather, output: Path) -> None:
-    """Join parts along seed, distribution and step, and add what is made of the whole."""
+    """Join parts along seed, distribution and step, and add variables computed from the whole."""
     read = [read_dataset(part) for part in settings.parts]
     labels = settings.labels
-    if settings.traces:  # of several measures, each with a setting of its own
+    if settings.traces:  # parts of several measures, which differ in setting
         dataset = gather([traces_of(part) for part in read], labels=labels, may_differ=OF_TRACES)
     else:
         dataset = gather([without_traces(part) for part in read], labels=labels)

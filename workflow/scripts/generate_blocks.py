@@ -1,4 +1,4 @@
-"""Blocks of a generated task, training and held-out side."""
+"""Make blocks of a generated task, the training and the held-out side."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from rllc.store.blocks import write_examples
 
 
 def main(settings: GenerateBlocks, blocks: Path) -> None:
-    """Generate all at once, so that nothing that a generator makes once is on both sides."""
+    """Generate both sides in one call, so that they share no example of data that are generated once."""
     count = (settings.train or 0) + settings.held_out
     every = settings.generator.load()(count, seed=settings.stream, **settings.keywords)
     write_examples(blocks, every, train=settings.train, settings=settings.keywords)

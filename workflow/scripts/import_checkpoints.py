@@ -1,4 +1,4 @@
-"""Checkpoints that somebody else trained, in the form of ours."""
+"""Import checkpoints into rllc's format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The table of claims: what every claim comes to, over all experiments."""
+"""Make the table of claims, with a verdict on every claim over all experiments."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Blocks of tokens of one distribution, training and held-out side."""
+"""Make blocks of tokens of one distribution, the training and the held-out side."""
 
 from pathlib import Path
 

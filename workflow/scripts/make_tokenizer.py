@@ -1,4 +1,4 @@
-"""A tokenizer, trained or taken."""
+"""Make a tokenizer: train one, or take a named one."""
 
 from pathlib import Path
 

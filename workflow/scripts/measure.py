@@ -1,4 +1,4 @@
-"""One measure of every checkpoint of a chunk: one seed and, where it has any, one distribution."""
+"""Run one measure on every checkpoint of a chunk, for one seed and at most one distribution."""
 
 from rllc.job.measuring import Files, Measuring
 from rllc.job.stage import run

@@ -1,4 +1,4 @@
-"""Several distributions of text, interleaved by weight."""
+"""Mix several distributions of text by weight."""
 
 from pathlib import Path
 

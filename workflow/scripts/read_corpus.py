@@ -1,4 +1,4 @@
-"""Documents of one distribution of text."""
+"""Read the documents of one distribution of text."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ from rllc.job_settings.text import ReadCorpus
 from rllc.store.documents import write_documents
 from rllc.tasks.language import documents, sources
 
-FEW = 5  # held-out documents, whose own contents would be what an estimate is of
+FEW = 5  # least number of held-out documents: estimates on fewer would measure single documents
 
 
 def main(settings: ReadCorpus, corpus: Path) -> None:
     """Read a source of text, split it by document hash, and write it as an Arrow table with a manifest."""
     kind, keywords, held_out = settings.kind, settings.keywords, settings.held_out
-    about = {"source": kind, "settings": keywords}  # no versions: equal text has an equal manifest
+    about = {"source": kind, "settings": keywords}  # no versions, so equal text has an equal manifest
     if settings.versions:
         read_from = ", ".join(f"{name} {version}" for name, version in settings.versions.items())
         log.info("read from %s", read_from)

@@ -1,4 +1,4 @@
-"""How much text every distribution has, and how predictable it is."""
+"""Summarise amount and predictability of the text of every distribution."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rllc.tasks.language.summary import corpus_summary
 
 
 def main(settings: SummariseCorpora, code: str, output: Path) -> None:
-    """One dataset over all distributions of text: documents, tokens, entropy, repetition."""
+    """Write one dataset over all distributions of text: documents, tokens, entropy, repetition."""
     documents = {name: read_documents(file) for name, file in settings.corpora.items()}
     sides = (
         {name: read_blocks(file, side) for name, file in settings.blocks.items()}

@@ -1,4 +1,4 @@
-"""One segment of a training: the checkpoints of one chunk."""
+"""Train one segment: make the checkpoints of one chunk."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -14,9 +14,9 @@ from rllc.store.blocks import examples, generated_settings
 
 
 def main(settings: Train, segment: Segment, keep_every: int) -> None:
-    """Train from the state that the segment before left to this one's last step, keeping its checkpoints.
+    """Train from the previous segment's last state to this one's last step, and keep its checkpoints.
 
-    keep_every  a killed training resumes from at most this many steps ago; no weight depends on it
+    keep_every  largest number of steps that a killed training repeats; no weight depends on it
     """
     facts, stream, length, size = settings.model, settings.stream, settings.length, settings.batch_size
     model = build(settings.family.load(), facts)

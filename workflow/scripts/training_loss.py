@@ -1,4 +1,4 @@
-"""The training loss of an experiment, of every update of every seed."""
+"""Write the training loss of an experiment at every update of every seed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The estimator on one family of models whose answer is known."""
+"""Validate the estimator on one family of models with a known answer."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ FAMILIES = {
 
 
 def main(settings: Validate, family: str, code: str, output: Path) -> None:
-    """Sample every model of the family and write the estimates beside the truths."""
+    """Sample every model of the family, and write the estimates beside the exact answers."""
     found = FAMILIES[family](seed=settings.stream, **settings.keywords)
     facts = attributes(validation=settings.keywords, stream=settings.stream, code=code)
     write_dataset(found.assign_attrs(facts), output)

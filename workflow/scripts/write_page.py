@@ -1,4 +1,4 @@
-"""One page: a static HTML file."""
+"""Write one page: a static HTML file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Estimates against their controls: how much of them is the loss, and what curvature alone predicts."""
+"""Estimates against their controls: the change by the loss gradient, and the prediction from curvature."""
 
 import xarray as xr
 
@@ -8,8 +8,10 @@ from rllc.figures.drawing import Datasets
 
 
 def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
-    """n_beta / (2 localization) tr H of each head at the setting of ``rllc``; None where it is not known, or
-    nothing pulls."""
+    """Return n_beta / (2 localization) tr H of each head at the setting of ``rllc``.
+
+    None if the trace is unknown, or the setting has no localization or has a reference norm.
+    """
     values, hessian = recorded(rllc, "sampling"), datasets.get("hessian", {})
     pulled = values.get("n_beta") and values.get("localization") and values.get("reference_norm") is None
     if "hessian_trace_head" not in hessian or not pulled:
@@ -19,14 +21,16 @@ def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
 
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
-    """``1 - on / off`` of every cell, over the chains that have a control, whose noise it shares."""
+    """Return ``1 - on / off`` of every cell, over the chains with a control, which shares their noise."""
     return shrinkage(over_shared_chains(rllc, "control"), rllc["rllc_gradient_off"])
 
 
 def over_shared_chains(rllc: xr.Dataset, kind: str) -> xr.DataArray:
-    """Estimates over the chains whose noise a control has; of ``kind`` control (gradient off) or centred.
+    """Return estimates over the chains that share their noise with a control.
 
-    With pairs all have one that is in the estimate, and the control is of its law.
+    kind  control (prior-only) or centred
+
+    With antithetic pairs, the prior-only control covers every pair, so all chains are used.
     """
     made = recorded(rllc, "sampling")
     count = made.get(f"{kind}_chains")

@@ -1,4 +1,4 @@
-"""What the model predicts as it learns (arXiv 2402.02364, Figs. 4a and B6)."""
+"""Predictions of a language model over training (arXiv 2402.02364, Figs. 4a and B6)."""
 
 import xarray as xr
 
@@ -92,7 +92,7 @@ def stage_figB6(  # noqa: N802
 def _behaviour(
     datasets: Datasets, distribution: Name, seeds: Seeds, setting: str
 ) -> tuple[list[Row], xr.Dataset, Cells]:
-    """Return rows, the dataset that they draw, and the stages of each seed."""
+    """Return the rows, the dataset that they draw, and the stages of each seed."""
     grams = inputs.of_seeds(inputs.need(datasets, "ngrams", "bigram_score", "ngram_score"), seeds)
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)

@@ -16,7 +16,7 @@ from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, rounded
 from rllc.figures.inputs import need, of_seeds
 
-# Colours that stay apart under the common colour-vision deficiencies, and a sign for print in grey.
+# Colours that differ under the common colour-vision deficiencies, and a sign for print in grey.
 VERDICTS = {
     "holds": ("#0072B2", "✓"),
     "half": ("#B07D00", "◐"),
@@ -25,7 +25,7 @@ VERDICTS = {
     "not judged": ("#9C9C9C", "·"),
     "not reached": ("#D5D5D5", "–"),
 }
-LIGHT = ("not judged", "not reached")  # verdicts whose colour takes dark letters
+LIGHT = ("not judged", "not reached")  # verdicts with dark letters on their colour
 NEEDED = ("text", "family", "label", "unit", "at_least", "at_most", "value", "passes", "verdict")
 OPTIONAL = (
     "value_se",
@@ -37,13 +37,13 @@ OPTIONAL = (
     "reason",
     "source",
 )
-ROWS = 22  # claims that do not hold: more would not be legible
+ROWS = 22  # largest number of failed claims: more would not be legible
 WIDTH, LINE, GAP = 10.5, 0.175, 0.5  # inches; lines between two rows
-LETTERS, OF_VALUES = 74, 44  # on one line: of a claim's text, of its values
+LETTERS, OF_VALUES = 74, 44  # characters per line: of a claim's text, of its values
 
 
 class Row(NamedTuple):
-    """A claim that is listed, in lines: its text, what its number is, and the number by seed."""
+    """A listed claim in lines: its text, the name of its number, and the number by seed."""
 
     text: list[str]
     label: list[str]
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """Return how many lines the row takes."""
+        """Return the number of lines of the row."""
         return max(len(self.text) + len(self.label), len(self.values))
 
 
@@ -102,7 +102,7 @@ def threshold(claim: xr.Dataset) -> str:
 
 
 def _failing(data: xr.Dataset) -> list[int]:
-    """Return the places of the claims that fail in some seed: those that fail in all seeds first."""
+    """Return the places of the claims that fail in some seed. Those that fail in all seeds come first."""
     verdicts = data["verdict"].values
     return [int(n) for verdict in ("does not", "half") for n in np.flatnonzero(verdicts == verdict)]
 
@@ -148,13 +148,13 @@ def _in_lines(claim: xr.Dataset) -> Row:
 
 
 def _in_columns(values: str) -> list[str]:
-    """Return the values of seeds in lines, none of which breaks within a value."""
+    """Return the values of seeds in lines. No line breaks within a value."""
     whole = values.replace(" ", "\N{NO-BREAK SPACE}").replace(";\N{NO-BREAK SPACE}", "; ")
     return textwrap.wrap(whole, OF_VALUES, break_long_words=False, break_on_hyphens=False)
 
 
 def _lines(rows: Sequence[Row]) -> float:
-    """Return how many lines the rows take, with a gap between them."""
+    """Return the number of lines of the rows, with gaps between them."""
     return sum(row.lines + GAP for row in rows)
 
 
@@ -176,7 +176,7 @@ def _list(ax: Axes, data: xr.Dataset, places: Sequence[int], rows: Sequence[Row]
         color, sign = VERDICTS[str(claim["verdict"].item())]
         ax.text(0, top, sign, fontsize=9, color=color, va="center")
         for k, line in enumerate([*row.text, *row.label]):
-            # Each property of a text of matplotlib has another type.
+            # The properties of a text of matplotlib differ in type.
             look: dict[str, Any] = {"fontsize": 8.5}
             if k >= len(row.text):
                 look = {"fontsize": 7.5, "color": "#666666"}

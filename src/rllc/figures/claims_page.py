@@ -18,7 +18,7 @@ interval lies within the bounds and fails (✗) if it lies beyond one. It is und
 estimates behind it are not reliable. <em>Chance</em> is the share of shuffles of the types of heads in which
 every seed passes; above 5 % a claim that does not fail is not judged. <em>Prior only</em> is the verdict by
 chains without the loss gradient.</p>"""
-SIGNS = {  # of a seed, as of the verdict that it alone would give
+SIGNS = {  # sign of a seed, by the verdict that this seed alone would give
     PASSES[flag]: VERDICTS[verdict][1]
     for flag, verdict in (
         ("passes", "holds"),
@@ -61,7 +61,7 @@ def _badge(verdict: str) -> str:
 
 
 def _verdicts(claims: xr.Dataset) -> str:
-    """Return how many claims have each verdict, and what it means."""
+    """Return the number of claims with each verdict, and the verdict's meaning."""
     counts = claims["verdict"].values.tolist()
     rows = [
         f"<tr><td class=w>{_badge(name)}</td><td>{counts.count(name)}</td><td "

@@ -1,6 +1,6 @@
 """Conditions under which the numbers of a figure hold: sentences for its caption.
 
-A function returns a list of sentences, empty where nothing needs to be said.
+A function returns a list of sentences, which is empty if no condition applies.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from rllc.vocabulary import STATUS
 
 # Settings on which an estimate's level depends.
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
-SEVERAL = 3  # cells that are each named
+SEVERAL = 3  # largest number of cells that are named
 BANDS = "Bands: one Monte Carlo standard error, given the minibatches."
 
 
@@ -44,7 +44,7 @@ def setting(source: xr.Dataset) -> list[str]:
 
 
 def contexts(source: xr.Dataset, section: str) -> list[str]:
-    """Return on how many held-out contexts a measure is.
+    """Return the number of held-out contexts of a measure.
 
     section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each
     """
@@ -57,13 +57,13 @@ def contexts(source: xr.Dataset, section: str) -> list[str]:
 
 
 def few_contexts(source: xr.Dataset, drawn: xr.Dataset) -> list[str]:
-    """Return what is held out of each text of the user's own, and of texts with few contexts."""
+    """Return the held-out amount of each text of the user's own, and of texts with few contexts."""
     text = held_out.text(source, drawn)
     return [text] if text else []
 
 
 def seeds(drawn: xr.Dataset | xr.DataArray) -> list[str]:
-    """Return which training seeds are drawn: "Training seed 0." or "Training seeds 0, 1."."""
+    """Return the training seeds drawn: "Training seed 0." or "Training seeds 0, 1."."""
     if "seed" not in drawn.coords:
         return []
     names = np.atleast_1d(drawn["seed"].values).tolist()
@@ -71,7 +71,7 @@ def seeds(drawn: xr.Dataset | xr.DataArray) -> list[str]:
 
 
 def unreliable(drawn: xr.Dataset, name: str) -> list[str]:
-    """Return how many estimates are not reliable, and which if they are few; nothing if all are."""
+    """Return the number of unreliable estimates, and their labels if they are few; nothing if none are."""
     wrong = faulty(drawn, name)
     if wrong is None or not bool(wrong.any()):
         return []
@@ -81,7 +81,7 @@ def unreliable(drawn: xr.Dataset, name: str) -> list[str]:
 
 
 def missing(drawn: xr.Dataset, *names: str) -> list[str]:
-    """Return how many cells have no value and how many chains failed; nothing where there are none."""
+    """Return the numbers of cells without a value and of failed chains; nothing if there are none."""
     sentences = [
         f"Crosses: {absent} of {drawn[name].size} cells of {name} are missing."
         for name in names

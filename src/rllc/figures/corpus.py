@@ -1,4 +1,4 @@
-"""What the text of each distribution is like."""
+"""Statistics of the text of each distribution."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ PANELS = {
     "unigram_entropy": "unigram entropy (nats/token)",
     "repeated_share": "seen before in block (share)",
 }
-# what findings are of -> its name, factor and unit
+# variable with findings -> its name, factor and unit
 FOUND = {
     "tokens": ("number of training tokens", 1.0, "1"),
     "unigram_entropy": ("unigram entropy", 1.0, "nats/token"),
@@ -33,7 +33,7 @@ def corpus_summary(datasets: Datasets) -> Drawing:
     names = [name for name in PANELS if name in corpus]
     if not names:
         held = ", ".join(map(str, corpus.data_vars))
-        raise ValueError(f"corpus.nc has none of {', '.join(PANELS)}; it holds {held}")
+        raise ValueError(f"corpus.nc has none of the variables {', '.join(PANELS)}; it holds {held}")
     data = corpus[names]
     labels = inputs.distribution_labels(corpus)
     shown = [style.short(label) for label in labels.values()]
@@ -71,7 +71,7 @@ def corpus_summary(datasets: Datasets) -> Drawing:
 def _ends(
     values: xr.DataArray, labels: Mapping[str, str], called: str, factor: float, unit: str
 ) -> list[Finding]:
-    """The largest and the smallest value and whose they are; one finding of one distribution."""
+    """Return the largest and smallest value with their distributions; one finding for one distribution."""
     known = values.dropna("distribution")
     order = np.argsort(-known.values, kind="stable")
     ends = {"largest ": order[:1], "smallest ": order[-1:]} if known.size > 1 else {"": order}
@@ -84,7 +84,7 @@ def _ends(
 
 
 def _number(value: float) -> str:
-    """1,250, 16.5M, 2.71; "missing" for NaN."""
+    """Return a number as text: 1,250, 16.5M, 2.71; "missing" for NaN."""
     if not np.isfinite(value):
         return "missing"
     if value >= 1e4:

@@ -1,4 +1,4 @@
-"""Loss and LLC of models of unlike depth (arXiv 2410.02984, C.3)."""
+"""Loss and LLC of models of different depth (arXiv 2410.02984, C.3)."""
 
 from collections.abc import Mapping
 
@@ -26,8 +26,8 @@ def rllc_fig13_stages(
 
     datasets  ``metrics`` and ``llc`` of one experiment, ``metrics@<experiment>`` and ``llc@<experiment>`` of
               others; ``stages``: the first experiment's panels have the stages of its first seed
-    seeds     of the first experiment; the others are drawn with all of theirs
-    titles    what the others are called; default their names
+    seeds     seeds of the first experiment; all seeds of the others are drawn
+    titles    titles of the others; default their names
     """
     others = [name.partition("@")[2] for name in datasets if name.startswith("llc@")]
     name = inputs.one_distribution(inputs.need(datasets, "llc", "llc"), distribution)
@@ -98,7 +98,7 @@ def _lines(one: xr.Dataset, variable: str, looks: dict) -> list[Curve]:
 
 
 def _findings(parts: dict[str, xr.Dataset], name: str) -> list[Finding]:
-    """Return LLC and loss of every model at the last step that all have; nothing where they share none."""
+    """Return LLC and loss of every model at the last common step; nothing if there is none."""
     shared = sorted(set.intersection(*({*_known(part, name)} for part in parts.values())))
     made = []
     for variable, quantity, unit in (("llc", "LLC", "1"), ("loss", "loss", NATS)) if shared else ():
@@ -115,5 +115,5 @@ def _known(part: xr.Dataset, name: str) -> list[int]:
 
 
 def _measured(values: xr.DataArray) -> np.ndarray:
-    """Return at which steps some seed has a value."""
+    """Return the steps at which some seed has a value."""
     return np.any(np.isfinite(values.transpose("step", "seed").values), axis=1)

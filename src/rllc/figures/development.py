@@ -105,7 +105,10 @@ def _unit(metrics: xr.Dataset) -> str:
 
 
 def _within(slope: xr.DataArray) -> Callable[[Axes], object]:
-    """A panel's range by the process: differences of many checkpoints are noise, its own ends are wild."""
+    """Return a function that sets a panel's range by the Gaussian process, without its unstable ends.
+
+    Differences between checkpoints are too noisy to set the range.
+    """
     low, high = np.nanquantile(slope, [0.03, 0.97]) if slope.notnull().any() else (-1.0, 1.0)
     low, high = min(low, 0.0), max(high, 0.0)
     room = 0.5 * (high - low) or 1.0
@@ -118,7 +121,7 @@ def _norm(metrics: xr.Dataset, name: str) -> xr.Dataset:
 
 
 def _smoothed(raw: xr.DataArray, per_step: bool) -> xr.Dataset:
-    """The process, its slope, and differences between checkpoints; from the first positive step on."""
+    """Return the process, its slope, and differences between checkpoints, from the first positive step on."""
     raw = raw.sel(step=raw["step"] > 0)
     step, value, name = raw["step"].values.astype(float), raw.values.astype(float), raw.name
     if step.size < FEWEST:
@@ -180,7 +183,7 @@ def stage_figB1a(  # noqa: N802
 
 
 def _apart(llc: xr.DataArray) -> list[Finding]:
-    """Return how far the seeds lie apart; nothing of one seed."""
+    """Return the distance between seeds; nothing for one seed."""
     if llc.sizes["seed"] < 2:
         return []
     apart = llc.std("seed", ddof=1)

@@ -26,8 +26,8 @@ def rllc_fig12_drllc_datasets(
 ) -> Drawing:
     """Data-refined LLC of the whole model: a panel per family of distributions, a row per training seed.
 
-    distribution  what is grey in every panel: the training text
-    families      distribution -> what its panel is called; those that are not named share a panel
+    distribution  grey in every panel: the training text
+    families      distribution -> title of its panel; all others share a panel
     note          a sentence for the caption, as where the texts are from
     """
     whole = inputs.of_seeds(inputs.need(datasets, "llc", "llc"), seeds)
@@ -71,7 +71,7 @@ def rllc_fig12_drllc_datasets(
 
 
 def _ends(data: xr.Dataset, labels: Mapping[str, str]) -> list[Finding]:
-    """The highest and the lowest LLC at the last step, by the mean of the seeds."""
+    """Return the highest and the lowest LLC at the last step, by the mean of the seeds."""
     last = data.isel(step=-1)
     error = last.get("llc_se")
     return [
@@ -86,7 +86,7 @@ def _ends(data: xr.Dataset, labels: Mapping[str, str]) -> list[Finding]:
 
 
 def _alike(domains: xr.Dataset | None, labels: Mapping[str, str], seeds: xr.DataArray) -> list[Finding]:
-    """The highest and the lowest correlation with the LLC on the reference, by the mean of the seeds."""
+    """Return the highest and lowest correlation with the LLC on the reference, by the mean of the seeds."""
     if domains is None:
         return []
     reference = domains.attrs["reference"]

@@ -1,4 +1,4 @@
-"""What every figure function takes and returns, and how a drawing is written.
+"""Types of the arguments and results of figure functions, and the writing of a drawing.
 
 Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
 types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Dataset ``heads``,
@@ -29,9 +29,9 @@ NAN = float("nan")
 class Finding(NamedTuple):
     """One number that a figure shows.
 
-    label  what the number is, complete in itself: quantity, head, text and step
-    error  its standard error; NaN: none is known. Where ``label`` ends in "mean and sd of N seeds", their sd
-    unit   "1" for a plain number, "%" for a share, which stands in ``value`` in per cent
+    label  complete name of the number: quantity, head, text and step
+    error  standard error; NaN: unknown. If ``label`` ends in "mean and sd of N seeds", the seeds' sd
+    unit   "1" for a plain number, "%" for a share, whose ``value`` is in per cent
     """
 
     label: str
@@ -49,9 +49,9 @@ class Drawing:
     """A finished figure.
 
     figure      the matplotlib Figure, not bound to any window
-    data        what is drawn, and nothing else
-    title       what is drawn, in one sentence
-    findings    the numbers that a reader should take away, at most eight; each computed from ``data``
+    data        the data drawn, and nothing else
+    title       the content in one sentence
+    findings    the numbers that a reader should remember, at most eight; each computed from ``data``
     conditions  sentences on how the numbers were made, without which they would be misread
     """
 
@@ -63,7 +63,7 @@ class Drawing:
 
     @property
     def caption(self) -> str:
-        """Title, findings and conditions, one below the other."""
+        """Return title, findings and conditions, one below the other."""
         return "\n".join(
             [self.title, *(f"- {each}" for each in self.findings), *filter(None, self.conditions)]
         )
@@ -101,7 +101,7 @@ def rounded(value: float, error: float = NAN) -> str:
 
 
 def save(drawing: Drawing, *, png: str | Path | None = None, pdf: str | Path | None = None) -> None:
-    """Write the figure; equal data gives equal bytes (no date, no version), one layout serves both files."""
+    """Write the figure. Equal data gives equal bytes (no date, no version). Both files share one layout."""
     with rc_context(RC):
         if png is not None:
             drawing.figure.savefig(png, format="png", metadata={"Software": None})

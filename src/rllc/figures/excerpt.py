@@ -1,4 +1,4 @@
-"""A token in context as text: which part of its context is shown, and how characters are made visible."""
+"""Text of a token in context: the part of the context to show, and signs for invisible characters."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-AROUND = 3  # tokens shown on each side of what is matched
+AROUND = 3  # tokens shown on each side of the matched ones
 AFTER = 4  # tokens shown behind the target
 SHOWN = str.maketrans({"\n": "↵", "\t": "⇥"})
 
 
 class Example(NamedTuple):
-    """An example of a head: a token in context with what explains it.
+    """An example of a head: a token in context with its explanation.
 
     text       the text of every token of the context
     attention  of the head at ``position`` to each
@@ -30,12 +30,12 @@ class Example(NamedTuple):
 
     @property
     def target(self) -> int:
-        """Where the predicted token stands."""
+        """Return the position of the predicted token."""
         return self.position + 1
 
 
 def examples(one: xr.Dataset) -> list[Example]:
-    """The examples of one head at one step, the most affected first.
+    """Return the examples of one head at one step, the most affected first.
 
     one  a dataset of tokens in context without the dims seed, step and head
     """
@@ -74,15 +74,15 @@ def shown(example: Example, room: int) -> list[int | None]:
 
 
 def level(weight: float) -> int:
-    """The step of the colour of an attention weight: 0 (below 2 %) to 5 (from 80 % on)."""
+    """Return the colour step of an attention weight: 0 (below 2 %) to 5 (from 80 % on)."""
     return int(np.searchsorted((0.02, 0.1, 0.25, 0.5, 0.8), weight, side="right"))
 
 
 def visible(text: str) -> str:
-    """Line ends and tabs as signs."""
+    """Return the text with signs for line ends and tabs."""
     return text.translate(SHOWN)
 
 
 def one_line(forms: Sequence[str]) -> str:
-    """Forms of a pattern beside each other, each in quotation marks; several spaces are dots."""
+    """Return the forms of a pattern in one line, each in quotation marks, with dots for several spaces."""
     return ", ".join(f"“{visible(form).replace('  ', '··')}”" for form in forms if form)

@@ -1,4 +1,4 @@
-"""Findings out of labelled arrays: one number of several seeds, the largest head, the last value."""
+"""Findings from labelled arrays: one number of several seeds, the largest value, the last value."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -9,7 +9,7 @@ import xarray as xr
 from rllc.figures.drawing import NAN, Finding
 
 Share = TypeVar("Share", xr.DataArray, float)
-MOST, WORDS = 8, 115  # findings, and words of a caption, of one figure
+MOST, WORDS = 8, 115  # largest numbers of findings, and of words of a caption, of one figure
 
 
 def over_seeds(
@@ -17,9 +17,9 @@ def over_seeds(
 ) -> list[Finding]:
     """Return one finding of values (seed).
 
-    The value of one seed with its error, else mean and sd of the seeds.
+    For one seed it is the value with its error, else mean and sd of the seeds.
 
-    Seeds without a value are left out; no finding where no seed has one.
+    Seeds without a value are left out. If no seed has one, there is no finding.
     """
     known = values.dropna("seed") if "seed" in values.dims else values.expand_dims("seed").dropna("seed")
     if not known.size:
@@ -38,10 +38,7 @@ def over_seeds(
 
 
 def last(values: xr.DataArray) -> xr.DataArray:
-    """Return the last value over ``step`` that is known, for every index of the other dims.
-
-    NaN without one.
-    """
+    """Return the last known value over ``step``, for every index of the other dims; NaN if there is none."""
     backwards = values.notnull().isel(step=slice(None, None, -1))
     return values.isel(step=values.sizes["step"] - 1 - backwards.argmax("step")).drop_vars("step")
 
@@ -90,18 +87,18 @@ def largest(
 
 
 def known(findings: Iterable[Finding], at_most: int = MOST) -> list[Finding]:
-    """Return the findings that have a value, at most so many, the first ones."""
+    """Return the first findings that have a value, at most ``at_most``."""
     return [each for each in findings if np.isfinite(each.value)][:at_most]
 
 
 def fitting(findings: Iterable[Finding], title: str, told: Sequence[str]) -> list[Finding]:
-    """Return the first findings that have a value, as many as a caption of ``WORDS`` words has room for.
+    """Return the first findings that have a value, as many as fit into a caption of ``WORDS`` words.
 
     title, told  the other parts of the caption
     """
     room, kept = WORDS - len(" ".join([title, *told]).split()), []
     for each in known(findings):
-        room -= len(str(each).split()) + 1  # with the dash before it
+        room -= len(str(each).split()) + 1  # with the dash before the finding
         if room < 0:
             break
         kept.append(each)
@@ -109,7 +106,7 @@ def fitting(findings: Iterable[Finding], title: str, told: Sequence[str]) -> lis
 
 
 def _when(values: xr.DataArray) -> str:
-    """Return "at step 3,000", or "at the last step" where seeds end at different steps."""
+    """Return "at step 3,000", or "at the last step" if seeds end at different steps."""
     there = values.notnull().transpose("step", ...).values.reshape(values.sizes["step"], -1)
     ends = {int(values["step"].values[row.nonzero()[0][-1]]) for row in there.T if row.any()}
     return f"at step {ends.pop():,}" if len(ends) == 1 else "at the last step"

@@ -1,11 +1,11 @@
-"""Fonts of figures: DejaVu Sans, which comes with matplotlib, and for what it lacks those of the machine."""
+"""Fonts of figures: DejaVu Sans, which comes with matplotlib, and the machine's fonts for other scripts."""
 
 from functools import cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font, get_font_names
 
 OWN = "DejaVu Sans"
-# Fonts of other scripts, in the order in which a character is looked for in those that are installed.
+# Fonts of other scripts, in the order of the search for a character. Only installed ones are used.
 OTHERS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK TC", "Noto Sans CJK KR", "Noto Sans SC",
     "Noto Sans JP", "Noto Sans TC", "Noto Sans KR", "Source Han Sans SC", "WenQuanYi Micro Hei",
@@ -18,13 +18,13 @@ OTHERS = (
 
 @cache
 def families() -> tuple[str, ...]:
-    """Return the fonts of figures, in the order in which a character is looked for in them."""
+    """Return the fonts of figures, in the order of the search for a character."""
     there = set(get_font_names())
     return (OWN, *(name for name in OTHERS if name in there))
 
 
 def undrawable(text: str) -> str:
-    """Return the characters of a text that no font of figures has; a figure shows boxes in their place."""
+    """Return the characters of a text that no font of figures has. Figures show boxes instead."""
     fonts = [get_font(findfont(FontProperties(family=name))) for name in families()]
     odd = dict.fromkeys(character for character in text if ord(character) > 127 and not character.isspace())
     return "".join(one for one in odd if not any(font.get_char_index(ord(one)) for font in fonts))

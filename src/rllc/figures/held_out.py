@@ -1,4 +1,4 @@
-"""How much held-out text is under a figure: what of one's own was read, and where there is little of any."""
+"""Amount of held-out text behind a figure: the user's own text, and texts with few contexts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +8,11 @@ import xarray as xr
 from rllc.analysis.recorded import recorded
 from rllc.figures.inputs import distribution_labels
 
-OWN = ("files", "hub")  # sources of text that is the user's to enlarge
+OWN = ("files", "hub")  # sources of text that the user can enlarge
 
 
 def fewer(dataset: xr.Dataset, count: int) -> str:
-    """On which texts fewer than ``count`` contexts differ: " Mine has only 41 different ones."."""
+    """Return the texts with fewer than ``count`` different contexts: " Mine has only 41 different ones."."""
     if "distribution" not in dataset.coords:
         return ""
     held, labels = _held_out(dataset), distribution_labels(dataset)
@@ -21,12 +21,12 @@ def fewer(dataset: xr.Dataset, count: int) -> str:
 
 
 def drawn_by_chain(setting: Mapping[str, Any]) -> int:
-    """How many contexts a chain draws under a sampling setting; 0 where it does not say."""
+    """Return the number of contexts that a chain draws at a sampling setting; 0 if it is unknown."""
     return setting.get("draws", 0) * setting.get("thinning", 1) * setting.get("batch_size", 0)
 
 
 def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
-    """Say how many held-out contexts there are of one's own text, and of text with fewer than chains draw.
+    """Return the held-out contexts of the user's own text, and of text with fewer than chains draw.
 
     source  a dataset of estimates: its setting, and in ``inputs`` what its distributions hold
     drawn   what of it is drawn
@@ -49,7 +49,7 @@ def text(source: xr.Dataset, drawn: xr.Dataset) -> str:
 
 
 def _held_out(dataset: xr.Dataset) -> dict[str, dict]:
-    """What is held out of each text, as far as the dataset knows."""
+    """Return the held-out amounts of each text that the dataset records."""
     inputs = recorded(dataset, "inputs")
     facts = {name: each.get("held_out", {}) for name, each in inputs.items() if isinstance(each, dict)}
     return {name: each for name, each in facts.items() if "documents" in each}

@@ -14,15 +14,15 @@ from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH, Letter, legible,
 from rllc.figures.passages import BETTER, CHOSEN, WORSE, Passage
 from rllc.units import NATS
 
-ACROSS = COLUMNS * WIDTH + 0.3  # inches of a passage with the room beside it
+ACROSS = COLUMNS * WIDTH + 0.3  # inches of a passage with its margin
 TOP, ABOVE, BELOW, KEY = 0.18, 0.3, 0.22, 0.25
 GREY = "#555555"
-FEW, MOST = 2, 5  # stages of which each has two findings, and any
+FEW, MOST = 2, 5  # largest numbers of stages: with two findings each, and with any
 
 
 @style.styled
 def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Drawing:
-    """Excerpts of held-out text, coloured by the gain of tokens: rows stages, columns how it was chosen."""
+    """Excerpts of held-out text, coloured by the gain of tokens: rows stages, columns criteria of choice."""
     data = inputs.of_seed(inputs.need(datasets, "highlights", "gain", "scale", "excerpt_context"), seed)
     stages = passages.stages_of(data)
     rows = [{each.chosen: each for each in passages.passages(stage)} for stage in stages]
@@ -67,7 +67,7 @@ def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Draw
 
 
 def _gains(stages: Sequence[xr.Dataset]) -> list[Finding]:
-    """The mean fall of the loss in each stage, and where there are few stages that of repeats."""
+    """Return the mean fall of the loss in each stage, and with few stages also that of repeated tokens."""
     kinds = ("all", "repeated") if len(stages) <= FEW else ("all",)
     found = []
     for stage in stages[:MOST]:
@@ -81,7 +81,7 @@ def _gains(stages: Sequence[xr.Dataset]) -> list[Finding]:
 
 
 def _letters(passage: Passage, scale: float) -> list[Letter]:
-    """The text of a passage in its colours, cut where it is too long."""
+    """Return the text of a passage in its colours, cut if it is too long."""
     letters = []
     for text, gain in passage.parts:
         step = passages.shade(gain, scale)
@@ -93,7 +93,7 @@ def _letters(passage: Passage, scale: float) -> list[Letter]:
 
 
 def _key(ax: Axes, left: float, top: float) -> None:
-    """The colours, from worst to best, with what they mean."""
+    """Draw the key of colours, from worst to best."""
     look = {"fontsize": 6.9, "color": GREY, "va": "center"}
     middle = top + HEIGHT * 0.46
     ax.text(left, middle, "loss rises", **look)

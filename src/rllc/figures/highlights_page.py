@@ -24,7 +24,7 @@ This page quotes the text that the model was measured on.</p>"""
 
 
 def text_highlights(datasets: Datasets, *, title: str = "", seeds: Seeds = None) -> str:
-    """The page: a table of all stages, and of each its excerpts and the pairs of tokens that gain most.
+    """Return the page: a table of all stages, and for each its excerpts and its pairs with the largest gains.
 
     datasets  ``highlights``; ``stages`` for what their LLC has to do with the loss
     title     what the experiment is called
@@ -66,7 +66,7 @@ def _style() -> str:
 
 
 def _ramp(prefix: str, word: str) -> str:
-    """The colours of one side with its name on the strongest."""
+    """Return the colours of one side of the scale. The strongest one shows its name."""
     blank = "".join(f'<span class="{prefix}{n}">&nbsp;</span>' for n in range(1, STEPS))
     return f'{blank}<span class="{prefix}{STEPS}">&nbsp;{word}&nbsp;</span>'
 
@@ -108,13 +108,13 @@ def _section(seed: int, stage: xr.Dataset, several: bool) -> Iterator[str]:
 
 
 def _pair(one: xr.Dataset) -> str:
-    """A pair of tokens, its gain, and how often it is there."""
+    """Return a pair of tokens, its gain, and its count."""
     gain, count = float(one["pair_gain"]), int(one["pair_count"])
     return f"<code>{marked(visible(str(one['pair'].item())))}</code> {gain:+.2f} ({count:,})"
 
 
 def _figure(passage: Passage, scale: float, stage: xr.Dataset) -> str:
-    """An excerpt, said in words and shown as text."""
+    """Return an excerpt, described in words and shown as text."""
     score = "repeats less the rest" if passage.chosen == REPEATS else "mean gain"
     words = _capital(CHOSEN[passage.chosen])
     where = f"context {passage.context}, from position {passage.start} on"
@@ -126,7 +126,7 @@ def _figure(passage: Passage, scale: float, stage: xr.Dataset) -> str:
 
 
 def _token(text: str, gain: float, scale: float) -> str:
-    """A token on its colour, with its gain in nats."""
+    """Return a token on its colour, with its gain in nats."""
     step = passages.shade(gain, scale)
     name = f' class="{"p" if step > 0 else "m"}{abs(step)}"' if step else ""
     return f'<span{name} title="{gain:+.2f}">{plain(text)}</span>'

@@ -1,4 +1,4 @@
-"""What a figure takes from the datasets it is given, with errors that say what is missing."""
+"""Data of figures, read from their datasets, with errors for anything missing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rllc.verdicts import FAULTS, MISSING, REASONS
 
 
 def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
-    """``datasets[name]``, which must hold ``variables``."""
+    """Return ``datasets[name]``, which must hold ``variables``."""
     if name not in datasets:
         given = ", ".join(sorted(datasets)) or "nothing"
         raise ValueError(f"this figure draws {name}.nc; it was given {given}")
@@ -24,7 +24,7 @@ def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
 
 
 def _existing(dataset: xr.Dataset, dim: str, wanted: Sequence) -> list:
-    """``wanted`` labels of a dim, each of which must exist."""
+    """Return the ``wanted`` labels of a dim, which must all exist."""
     present = np.atleast_1d(dataset[dim].values).tolist()
     absent = [label for label in wanted if label not in present]
     if absent:
@@ -34,17 +34,17 @@ def _existing(dataset: xr.Dataset, dim: str, wanted: Sequence) -> list:
 
 
 def of_seeds(dataset: xr.Dataset, seeds: Seeds) -> xr.Dataset:
-    """Only ``seeds`` of a dataset (None: all)."""
+    """Return the dataset at ``seeds`` (None: all)."""
     return dataset if seeds is None else dataset.sel(seed=_existing(dataset, "seed", seeds))
 
 
 def of_seed(dataset: xr.Dataset, seed: Seed) -> xr.Dataset:
-    """One training seed of a dataset, without the dim (None: the first)."""
+    """Return one training seed of a dataset, without the dim (None: the first)."""
     return of_seeds(dataset, None if seed is None else [seed]).isel(seed=0)
 
 
 def distribution_names(dataset: xr.Dataset, wanted: Names, default: Sequence[str]) -> list[str]:
-    """``wanted``, which must exist; else those of ``default`` that exist; else every distribution."""
+    """Return ``wanted``, which must exist; else those of ``default`` that exist; else every distribution."""
     if wanted is not None:
         return _existing(dataset, "distribution", wanted)
     present = np.atleast_1d(dataset["distribution"].values).tolist()
@@ -52,17 +52,17 @@ def distribution_names(dataset: xr.Dataset, wanted: Names, default: Sequence[str
 
 
 def one_distribution(dataset: xr.Dataset, wanted: str | None) -> str:
-    """``wanted``, which must exist; else "mixture"; else the first distribution."""
+    """Return ``wanted``, which must exist; else "mixture"; else the first distribution."""
     return distribution_names(dataset, None if wanted is None else [wanted], ("mixture",))[0]
 
 
 def one_label(dataset: xr.Dataset, name: str) -> str:
-    """What one distribution is called in a figure."""
+    """Return the name of one distribution in a figure."""
     return distribution_labels(dataset)[name]
 
 
 def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
-    """What each distribution is called in a figure."""
+    """Return the name of each distribution in a figure."""
     names = [str(name) for name in np.atleast_1d(dataset["distribution"].values)]
     shown = dataset.coords.get("distribution_label")
     labels = names if shown is None else [str(label) for label in np.atleast_1d(shown.values)]
@@ -70,7 +70,7 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
 
 
 def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
-    """``head_type`` (seed, head) from heads.nc (its own variable, else computed), "unknown" without it."""
+    """Return ``head_type`` (seed, head), read from heads.nc or computed from it; "unknown" without it."""
     labels = {"seed": seeds.values, "head": heads.values}
     source = datasets.get("heads")
     if source is None:
@@ -83,19 +83,19 @@ def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr
 def over_heads(
     datasets: Datasets, source: str, *needed: str, also: Sequence[str] = (), seeds: Seeds
 ) -> xr.Dataset:
-    """Variables ``needed``, and those of ``also`` that are there, of one dataset, and each head's type."""
+    """Return the ``needed`` variables of one dataset, those of ``also`` that exist, and each head's type."""
     dataset = of_seeds(need(datasets, source, *needed), seeds)
     drawn = dataset[[name for name in (*needed, *also) if name in dataset]]
     return drawn.assign(head_type=types_of(datasets, drawn["head"], drawn["seed"]))
 
 
 def heads_of_layer(dataset: xr.Dataset | xr.DataArray, layer: int) -> list[str]:
-    """Labels of the heads of one layer."""
+    """Return the labels of the heads of one layer."""
     return dataset["head"].values[dataset["layer"].values == layer].tolist()
 
 
 def of_layer(dataset: xr.Dataset, layer: int | None) -> xr.Dataset:
-    """The heads of one layer, which must exist; None: all heads."""
+    """Return the heads of one layer, which must exist; None: all heads."""
     if layer is None:
         return dataset
     if layer not in layers(dataset):
@@ -104,12 +104,12 @@ def of_layer(dataset: xr.Dataset, layer: int | None) -> xr.Dataset:
 
 
 def layers(dataset: xr.Dataset | xr.DataArray) -> list[int]:
-    """The layers that have heads."""
+    """Return the layers that have heads."""
     return np.unique(dataset["layer"].values).tolist()
 
 
 def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
-    """``verdict`` in the dims of ``dataset[name]``, as integers, 0 where there is no value; None without."""
+    """Return ``verdict`` in the dims of ``dataset[name]`` as integers, 0 if missing; None without any."""
     if "verdict" not in dataset:
         return None
     bits = dataset["verdict"].fillna(MISSING).astype(np.int16)
@@ -117,13 +117,13 @@ def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
 
 
 def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
-    """Where ``dataset[name]`` has a value that is not reliable; None without verdicts."""
+    """Return where ``dataset[name]`` has an unreliable value; None without verdicts."""
     bits = verdicts(dataset, name)
     return None if bits is None else ((bits.astype(np.int64) & FAULTS) > 0).drop_attrs(deep=False)
 
 
 def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]:
-    """How many cells with a value have each fault and each caution, by its name in words."""
+    """Return the number of cells with each fault and with each caution, by its name in words."""
     bits = verdicts(dataset, name)
     faults, cautions = Counter(), Counter()
     if bits is None:
@@ -136,6 +136,6 @@ def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]
 
 
 def ring_reasons(*drawn: tuple[xr.Dataset, str]) -> list[str]:
-    """Names of the faults among what is drawn, the most frequent first."""
+    """Return the names of the faults in the data drawn, the most frequent first."""
     total = sum((counted(dataset, name)[0] for dataset, name in drawn), Counter())
     return [fault for fault, _ in total.most_common()]

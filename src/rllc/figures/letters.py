@@ -12,7 +12,7 @@ GAP = 0.012  # inches
 
 
 class Letter(NamedTuple):
-    """A letter, its colour, that below it (None: none), whether it is underlined, or apart from the last."""
+    """A letter, its colour, its background (None: none), an underline, and a gap before it."""
 
     text: str
     ink: str = "black"
@@ -22,12 +22,12 @@ class Letter(NamedTuple):
 
 
 def legible(text: str) -> str:
-    """The text with a box for every letter that fonts may lack or that is wider than others."""
+    """Return the text with a box for every letter that fonts may lack, or that is wider than others."""
     return "".join(c if c.isprintable() and ord(c) < 0x3000 else "□" for c in text)
 
 
 def write(ax: Axes, letters: Sequence[Letter], left: float, top: float) -> None:
-    """The letters line by line; ``left`` and ``top`` in inches, the units of the axes."""
+    """Write the letters line by line. ``left`` and ``top`` are in inches, the units of the axes."""
     for n, each in enumerate(letters):
         row, column = divmod(n, COLUMNS)
         x, y = left + column * WIDTH, top + row * HEIGHT

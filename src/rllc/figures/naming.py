@@ -1,6 +1,6 @@
-"""Names beside what they name, at the ends of lines and beside points, none over another.
+"""Place labels at line ends and beside points without overlap.
 
-Called last: places are sought once the layout stands.
+Call these functions last: they need the final layout.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
 SIZE = 7.0
-GAP = 5.0  # points from what is named
+GAP = 5.0  # points between a label and its line or point
 SIDES = {-1: "right", 0: "center", 1: "left"}
 HEIGHTS = {-1: "top", 0: "center", 1: "bottom"}
-AROUND = [  # near, then far: across, up, and the corner of the name that stands there
+AROUND = [  # places near and then far: offset to the right, offset upwards, corner of the label at that place
     (far * across, far * up, SIDES[across], HEIGHTS[up])
     for far in (0.8 * GAP, 2 * GAP, 3.2 * GAP)
     for across, up in ((1, 1), (1, 0), (1, -1), (0, 1), (0, -1), (-1, 1), (-1, 0), (-1, -1))
@@ -23,7 +23,7 @@ AROUND = [  # near, then far: across, up, and the corner of the name that stands
 
 
 class Named(NamedTuple):
-    """A name, where what it names is (in the axes' data), and its colour."""
+    """A label, the position of its line end or point (in the axes' data), and its colour."""
 
     name: str
     x: float
@@ -32,7 +32,7 @@ class Named(NamedTuple):
 
 
 def at_ends(ax: Axes, ends: Sequence[Named]) -> None:
-    """Names of lines to the right of their last points, moved apart where those are near each other."""
+    """Place labels to the right of the last points of lines. Labels that would overlap are moved apart."""
     known = sorted((end for end in ends if np.isfinite(end.y)), key=lambda end: end.y)
     if not known:
         return
@@ -43,9 +43,10 @@ def at_ends(ax: Axes, ends: Sequence[Named]) -> None:
 
 
 def apart(aim: np.ndarray, least: float) -> np.ndarray:
-    """The places nearest to ``aim`` (ascending), by least squares, of which neighbours are ``least`` apart.
+    """Return the places nearest to ``aim`` (ascending, least squares) whose neighbours are ``least`` apart.
 
-    Less ``least`` for each place before, these ascend: the isotonic regression, by pooling neighbours.
+    After subtracting ``least`` for each earlier place, this is isotonic regression, solved by pooling
+    neighbours.
     """
     before, blocks = least * np.arange(aim.size), []
     for value in aim - before:
@@ -56,7 +57,7 @@ def apart(aim: np.ndarray, least: float) -> np.ndarray:
 
 
 def beside_points(ax: Axes, points: Sequence[Named], *, reach: float = 3.5) -> None:
-    """Names beside points, each at that place of ``AROUND`` where it covers least, the first of equals.
+    """Place labels beside points, each at the place of ``AROUND`` where it covers least (first of equals).
 
     reach  points from the middle of a point's mark to its edge
     """
@@ -82,7 +83,7 @@ def beside_points(ax: Axes, points: Sequence[Named], *, reach: float = 3.5) -> N
 
 
 def _settled(ax: Axes) -> float:
-    """Lays the figure out; pixels per point."""
+    """Lay the figure out, and return its pixels per point."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
@@ -98,6 +99,6 @@ def _write(ax: Axes, one: Named, place: tuple[float, float, str, str]) -> Annota
 
 
 def _common(one: Bbox, other: Bbox) -> float:
-    """The area that two boxes have in common."""
+    """Return the area of the overlap of two boxes."""
     both = Bbox.intersection(one, other)
     return both.width * both.height if both is not None else 0.0

@@ -1,11 +1,11 @@
-"""What all pages share: one static file without a script, two colour schemes, text that shows its blanks."""
+"""Common parts of pages: one static file without a script, two colour schemes, visible blanks."""
 
 from collections.abc import Callable
 from html import escape
 
 import numpy as np
 
-INK = "#1a1a1a"  # on every colour that marks text, in the light and in the dark scheme
+INK = "#1a1a1a"  # colour of letters on every mark, in the light and in the dark scheme
 SCHEMES = {  # light and dark
     "ink": ("#1a1a1a", "#e8e8e8"),
     "paper": ("#ffffff", "#16181c"),
@@ -32,7 +32,7 @@ GAP = '<span class="g"> … </span>'
 
 
 def head(title: str, style: str) -> str:
-    """How a page begins; ``style``: rules beside those of every page."""
+    """Return the beginning of a page. ``style`` holds rules beside those of every page."""
     return HEAD.format(title=escape(title), style=_css() + style)
 
 
@@ -60,17 +60,17 @@ def _css() -> str:
 
 
 def percent(share: float) -> str:
-    """ "12 %"; a dash where it is not known."""
+    """Return a share as "12 %"; a dash if it is unknown."""
     return f"{share:.0%}".replace("%", " %") if np.isfinite(share) else "–"
 
 
 def plain(text: str) -> str:
-    """Ends of lines and tabs have a sign beside them; not read aloud."""
+    """Return HTML of a text with a sign beside line ends and tabs, which screen readers skip."""
     return _signed(text, lambda sign, kept: f'<span class="n" aria-hidden="true">{sign}</span>{kept}')
 
 
 def marked(text: str) -> str:
-    """The same with spaces as dots."""
+    """Return the same HTML with spaces as dots."""
     return _signed(text, lambda sign, kept: f"{sign}{kept}").replace(" ", "·")
 
 

@@ -1,4 +1,4 @@
-"""The grammar of figures: rows of panels, each a title and curves over training steps.
+"""Building blocks of figures: rows of panels, each with a title and curves over training steps.
 
 A figure of one variable of every head, a row per seed and a column per layer, is
 
@@ -27,11 +27,11 @@ from matplotlib.lines import Line2D
 from rllc.figures import style
 from rllc.figures.inputs import faulty, heads_of_layer, layers
 
-BELOW = (0.55, 0.05)  # inches of width of an entry of the legend below all panels: handle, letter
+BELOW = (0.55, 0.05)  # width in inches of an entry of the legend below all panels: of its handle, of a letter
 
 
 class Curve(NamedTuple):
-    """Values over ``step``, the line's look, standard errors, and where the values are not reliable."""
+    """Values over ``step``, line properties, standard errors, and a mask of unreliable values."""
 
     values: xr.DataArray
     look: Mapping[str, Any]
@@ -41,12 +41,12 @@ class Curve(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """What stands in one place of a figure.
+    """The content of one place of a figure.
 
     look         of the title
     under, over  draw on the axes before and after the curves
     steps        of the horizontal axis; default those of the first curve
-    x            label of a horizontal axis that is not of training steps
+    x            label of a horizontal axis other than training steps
     """
 
     title: str
@@ -68,11 +68,11 @@ class Row(NamedTuple):
 
 
 def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
-    """The figure of ``rows``; ``layout`` as of ``style.grid``.
+    """Return the figure of ``rows`` and its axes. ``layout`` goes to ``style.grid``.
 
-    Where a row lacks panels the first such place has its legend, the others are hidden. What panels draw with
-    a label is named below them all. Panels that share their axis of steps have those of all: models may be
-    trained for unlike times.
+    If a row lacks panels, the first empty place has its legend, and the others are hidden. Labelled artists
+    of panels get a legend below all panels. Panels with a shared axis cover the steps of all, because models
+    may be trained for different times.
     """
     own = [_steps(panel) for row in rows for panel in row.panels if panel.x is None]
     steps = np.unique(np.concatenate(own)) if own and layout.get("sharex") is True else None
@@ -97,9 +97,9 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
 
 
 def _named_below(figure: Figure, axes: Iterable[Axes]) -> None:
-    """A legend under all panels of what they have drawn with a label, such as bands of stages: areas first.
+    """Draw a legend under all panels for their labelled artists, such as bands of stages; areas come first.
 
-    The layout makes room for it, and the figure grows by as much.
+    The layout makes room for it, and the figure grows by that height.
     """
     named = (pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True))
     first = {label: handle for handle, label in reversed([*named])}
@@ -119,12 +119,12 @@ def _area_first(named: tuple[Artist, str]) -> tuple[bool, str]:
 
 
 def _steps(panel: Panel) -> np.ndarray:
-    """Of its horizontal axis."""
+    """Return the steps of a panel's horizontal axis."""
     return panel.curves[0].values["step"].values if panel.steps is None else panel.steps
 
 
 def draw(ax: Axes, panel: Panel, steps: np.ndarray | None = None) -> None:
-    """One panel, over training steps, its own or these, where it has no ``x``."""
+    """Draw one panel. Without ``x``, its axis has training steps: ``steps``, or those of the panel."""
     if panel.under is not None:
         panel.under(ax)
     for each in panel.curves:
@@ -139,7 +139,7 @@ def draw(ax: Axes, panel: Panel, steps: np.ndarray | None = None) -> None:
 
 
 def draw_curve(ax: Axes, curve: Curve) -> None:
-    """A line that a missing value breaks, a band of one standard error, rings, crosses at missing values."""
+    """Draw a line with gaps at missing values, a band of one standard error, rings, and crosses in gaps."""
     x, y = curve.values["step"].values, curve.values.values
     (line,) = ax.plot(x, y, **curve.look)
     color = line.get_color()
@@ -154,14 +154,14 @@ def draw_curve(ax: Axes, curve: Curve) -> None:
 
 
 def curve(data: xr.Dataset, name: str, look: Mapping[str, Any]) -> Curve:
-    """The curve of ``data[name]`` (step) with its standard error and verdicts, where there are any."""
+    """Return the curve of ``data[name]`` (step), with its standard error and verdicts if they exist."""
     return Curve(data[name], look, data.get(f"{name}_se"), faulty(data, name))
 
 
 def of_heads(
     data: xr.Dataset, name: str, looks: Mapping[str, Mapping[str, Any]], layer: int | None = None
 ) -> list[Curve]:
-    """The curves of every head of one layer (None: of all) that has a look; ``data[name]`` (step, head)."""
+    """Return the curves of ``data[name]`` (step, head) for the heads of a layer (None: all) in ``looks``."""
     heads = list(looks) if layer is None else heads_of_layer(data, layer)
     return [curve(data.sel(head=head), name, looks[head]) for head in heads]
 
@@ -169,14 +169,14 @@ def of_heads(
 def layer_panels(
     one: xr.Dataset, name: str, looks: Mapping[str, Mapping], title: str, **frame
 ) -> list[Panel]:
-    """A panel per layer with the curves of its heads, called "layer 0" and ``title``."""
+    """Return a panel per layer with the curves of its heads. Its title is "layer 0" and ``title``."""
     return [Panel(f"layer {n}{title}", of_heads(one, name, looks, n), **frame) for n in layers(one)]
 
 
 def head_grid(
     data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, across: int = 4, **frame
 ) -> list[Row]:
-    """A panel per head, ``across`` in a row, seeds and layers one below the other.
+    """Return a panel per head, ``across`` in a row, with seeds and layers one below the other.
 
     curves  of one head
     like    the label of every row, below that of its seed if there are several; the legend beside the first
@@ -196,40 +196,40 @@ def head_grid(
 
 
 def by_seed(data: xr.Dataset) -> Iterator[tuple[int, str, xr.Dataset]]:
-    """Every training seed, what titles say of it where there are several (", seed 1"), and its data."""
+    """Yield every training seed, its suffix of titles if there are several (", seed 1"), and its data."""
     for seed in data["seed"].values.tolist():
         yield seed, seed_suffix(data["seed"], seed), data.sel(seed=seed)
 
 
 def chunks(items: Sequence, columns: int) -> list[Sequence]:
-    """Items in rows of at most ``columns``."""
+    """Return the items in rows of at most ``columns``."""
     return [items[start : start + columns] for start in range(0, len(items), columns)]
 
 
 def seed_suffix(seeds: xr.DataArray | Sequence[int], seed: int) -> str:
-    """What the title of a panel says of its seed where there are several: ", seed 1"."""
+    """Return the suffix of a panel's title: ", seed 1" if there are several seeds, else ""."""
     return f", seed {seed}" if len(np.atleast_1d(seeds)) > 1 else ""
 
 
 def column_width(data: xr.Dataset) -> float:
-    """Inches of a panel where every seed has a column: less of more than three."""
+    """Return the width of a panel in inches if every seed has a column: smaller for more than three seeds."""
     return 3.6 if data.sizes["seed"] <= 3 else 2.6
 
 
 def level(value: float = 0.0, **look: Any) -> Callable[[Axes], object]:
-    """Draws a thin horizontal line, by default at 0."""
+    """Return a function that draws a thin horizontal line, by default at 0."""
     return partial(Axes.axhline, y=value, **({"color": "#333333", "linewidth": 0.8, "zorder": 1} | look))
 
 
 def ticks_at(ax: Axes, values: np.ndarray) -> None:
-    """A logarithmic horizontal axis with a label at each of ``values`` and nowhere else."""
+    """Set a logarithmic horizontal axis with labels only at ``values``."""
     ax.set_xscale("log")
     ax.set_xticks(values, [f"{value:g}" for value in values])
     ax.minorticks_off()
 
 
 def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:
-    """Draws one after the other."""
+    """Return a function that calls the given ones in order."""
 
     def draw_all(ax: Axes) -> None:
         for part in parts:
@@ -239,7 +239,7 @@ def all_of(*parts: Callable[[Axes], object]) -> Callable[[Axes], None]:
 
 
 def together(axes: Iterable[Axes]) -> None:
-    """The same vertical range for all panels shown, which holds what each shows."""
+    """Give all visible panels the same vertical range, which includes that of each."""
     shown = [ax for ax in axes if ax.get_visible() and ax.axison]
     limits = [ax.get_ylim() for ax in shown]
     for ax in shown:

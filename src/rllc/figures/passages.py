@@ -13,8 +13,8 @@ from rllc.figures.drawing import NAN, Datasets, Finding
 from rllc.figures.findings import over_seeds
 from rllc.figures.stage_bands import BASE
 
-STEPS = 5  # of either colour; the last is from the scale's end on
-BETTER = ("#fde8e2", "#fbcdc0", "#f8ac99", "#f38a73", "#ec6650")  # dark letters can be read on each
+STEPS = 5  # steps of either colour; the last one begins at the end of the scale
+BETTER = ("#fde8e2", "#fbcdc0", "#f8ac99", "#f38a73", "#ec6650")  # dark letters are legible on each
 WORSE = ("#e4eef9", "#c6dcf2", "#a0c4e8", "#76a8dc", "#4f8ccf")
 CHOSEN = {
     DRAWN: "drawn at random, the same in all stages",
@@ -34,7 +34,7 @@ REPEAT = (
 
 
 class Passage(NamedTuple):
-    """An excerpt: why it was chosen, where it is, its score, and its texts with their gains in nats."""
+    """An excerpt: the reason of its choice, its place, its score, and its tokens with their gains in nats."""
 
     chosen: str
     context: int
@@ -44,7 +44,7 @@ class Passage(NamedTuple):
 
 
 def passages(one: xr.Dataset) -> Iterator[Passage]:
-    """The excerpts of one stage of one seed that there are.
+    """Yield the excerpts of one stage of one seed.
 
     one  ``highlights`` without the dims seed and stage
     """
@@ -57,43 +57,43 @@ def passages(one: xr.Dataset) -> Iterator[Passage]:
         row = one[["gain", "text", "joined"]].sel(context=context).isel(position=window)
         gains: dict[int, float] = {}
         for place, gain in zip(row["joined"].values.tolist(), row["gain"].values.tolist(), strict=True):
-            if place >= start:  # else its text began before the excerpt
+            if place >= start:  # else the text begins before the excerpt
                 gains[place] = gains.get(place, 0.0) + gain
         parts = [(str(row["text"].sel(position=place).item()), gain) for place, gain in gains.items()]
         yield Passage(chosen, context, start, float(cell["excerpt_score"]), parts)
 
 
 def shade(gain: float, scale: float) -> int:
-    """The step of a gain's colour: 1 to ``STEPS`` better, the same negative worse, 0 none."""
+    """Return the step of a gain's colour: 1 to ``STEPS`` for better, the same negative for worse, 0: none."""
     if not scale > 0:
         return 0
     return int(np.clip(np.round(gain / scale * STEPS), -STEPS, STEPS))
 
 
 def color(step: int) -> str | None:
-    """The colour of a step; None of 0."""
+    """Return the colour of a step; None for step 0."""
     return None if step == 0 else (BETTER if step > 0 else WORSE)[abs(step) - 1]
 
 
 def stages_of(one: xr.Dataset) -> list[xr.Dataset]:
-    """The stages that one seed has; ``one``: ``highlights`` without the dim seed."""
+    """Return the stages of one seed. ``one`` is ``highlights`` without the dim seed."""
     return [one.sel(stage=n) for n in one["stage"].values[np.isfinite(one["stage_start"].values)].tolist()]
 
 
 def called(stage: xr.Dataset) -> str:
-    """ "Stage 2, steps 900 to 6,500"."""
+    """Return the name of a stage: "Stage 2, steps 900 to 6,500"."""
     start, end = (int(stage[name]) for name in ("stage_start", "stage_end"))
     return f"Stage {int(stage['stage'])}, steps {start:,} to {end:,}"
 
 
 def ended(stage: xr.Dataset) -> str:
-    """What ends it: a boundary, determined or possible, or the training."""
+    """Return in words what ends a stage: a determined boundary, a possible one, or the training."""
     sure = float(stage["end_determined"])
     return "the end of training" if np.isnan(sure) else f"a {'determined' if sure else 'possible'} boundary"
 
 
 def mean_gain(stage: xr.Dataset, kind: str) -> str:
-    """ "0.83 ± 0.02", a dash where there is no such token."""
+    """Return the mean gain of a kind of token: "0.83 ± 0.02"; a dash if there is no such token."""
     mean, error = (float(stage[name].sel(tokens=kind)) for name in ("mean_gain", "mean_gain_se"))
     if not np.isfinite(mean):
         return "–"
@@ -102,13 +102,13 @@ def mean_gain(stage: xr.Dataset, kind: str) -> str:
 
 
 def of_curve(data: xr.Dataset) -> str:
-    """Which LLC curve has the stages: "LLC on the training mixture, setting published"."""
+    """Return which LLC curve gives the stages: "LLC on the training mixture, setting published"."""
     setting = _setting(data)
     return f"LLC on {data.attrs['text_of']}" + ("" if setting == BASE else f", setting {setting}")
 
 
 def of_loss(datasets: Datasets, data: xr.Dataset) -> list[Finding]:
-    """How like the loss that curve is; ``data``: ``highlights`` of one seed or several."""
+    """Return the curve's correlation with the loss. ``data`` is ``highlights`` of one or several seeds."""
     distribution = recorded(data, "highlights").get("distribution")
     cells = stage_bands.curves_of(datasets, data["seed"], distribution, _setting(data))
     alike = [NAN if one is None else float(one["llc_loss_correlation"]) for one in cells.values()]

@@ -1,4 +1,4 @@
-"""Losses by position, and what the positional weights look like (arXiv 2402.02364, Figs. B3, B4)."""
+"""Losses by position, and the positional weights (arXiv 2402.02364, Figs. B3, B4)."""
 
 from functools import partial
 
@@ -66,7 +66,7 @@ def stage_figB3(  # noqa: N802
 
 
 def _by_logarithm(at: list[int]) -> list:
-    """Colours from purple to yellow by ln(1 + position)."""
+    """Return colours from purple to yellow by ln(1 + position)."""
     place = np.log1p(np.asarray(at, dtype=float))
     return [colormaps["viridis"](value) for value in place / (place.max() or 1.0)]
 
@@ -75,7 +75,7 @@ def _by_logarithm(at: list[int]) -> list:
 def stage_figB4(datasets: Datasets, *, distribution: Name = None, seed: Seed = None) -> Drawing:  # noqa: N802
     """W_pos at six checkpoints: scores on three principal components, their variance, norms of its rows."""
     held = inputs.of_seed(inputs.need(datasets, "positions", "position_score", "explained_variance"), seed)
-    if "distribution" in held["position_score"].dims:  # W_pos is of no distribution
+    if "distribution" in held["position_score"].dims:  # W_pos does not depend on a distribution
         held = held.sel(distribution=inputs.one_distribution(held, distribution))
     data = held[["position_score", "explained_variance", "position_norm"]].reset_coords(drop=True)
     data = data.isel(step=_several(data["step"].values))
@@ -124,7 +124,7 @@ def stage_figB4(datasets: Datasets, *, distribution: Name = None, seed: Seed = N
 
 
 def _several(steps: np.ndarray) -> np.ndarray:
-    """The first checkpoint, and others about evenly apart in the logarithm of the step, the last included."""
+    """Return the first and last checkpoint, and others about evenly apart in the logarithm of the step."""
     first, last = np.log1p(steps[[min(1, len(steps) - 1), -1]])
     wanted = np.linspace(first, last, SEVERAL - 1)
     return np.unique([0, *(int(np.abs(np.log1p(steps) - each).argmin()) for each in wanted)])

@@ -25,18 +25,18 @@ OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
 NONE = "no stage boundary is determined"
 NAMES = {"rising": "stage: LLC rises", "falling": "stage: LLC falls", "last": "stage: the last"}
 LINES = {"sure": "boundary, determined", "possible": "boundary, possible", "opening": "end of the flat start"}
-BASE = "sampling"  # the setting whose boundaries are drawn where no other is asked for
-Cells = Mapping[int, xr.Dataset | None]  # what ``stages`` has of each seed's curve
-NAMED = 3  # boundaries of one seed that are each a finding
+BASE = "sampling"  # setting whose boundaries are drawn by default
+Cells = Mapping[int, xr.Dataset | None]  # seed -> the data of ``stages`` about its curve; None: no data
+NAMED = 3  # largest number of boundaries of one seed with a finding each
 
 
 def estimates(datasets: Datasets, setting: str) -> xr.Dataset:
-    """The LLC of the whole model at a setting."""
+    """Return the LLC of the whole model at a setting."""
     return inputs.need(datasets, "llc" if setting == BASE else f"llc.{setting}", "llc")
 
 
 def of_curve(datasets: Datasets, seed: int, distribution: Name, setting: str = BASE) -> xr.Dataset | None:
-    """What ``stages`` has of one LLC curve; None where it has nothing."""
+    """Return the data of ``stages`` about one LLC curve; None if it has none."""
     stages = datasets.get("stages")
     if stages is None:
         return None
@@ -49,18 +49,18 @@ def of_curve(datasets: Datasets, seed: int, distribution: Name, setting: str = B
 
 
 def curves_of(datasets: Datasets, seeds: xr.DataArray, distribution: Name, setting: str = BASE) -> Cells:
-    """The same of each of ``seeds``."""
+    """Return the data of ``stages`` about the LLC curve of each of ``seeds``."""
     return {seed: of_curve(datasets, seed, distribution, setting) for seed in np.atleast_1d(seeds).tolist()}
 
 
 def bands(one: xr.Dataset | None, *, said: bool = False, of: str = "") -> Callable[[Axes], object]:
-    """Draws the stages of one LLC curve; what is drawn has a label, so that ``panels.sheet`` names it.
+    """Return a function that draws the stages of one LLC curve, with labels for ``panels.sheet``.
 
     A band is orange where the smoothed LLC rises over the stage, blue where it falls, grey in the last stage.
     Thick lines: boundaries that are determined; thin: possible ones; dotted: the end of the flat start.
 
-    said  where no boundary is determined, the panel says so
-    of    whose they are, where panels show more than that: ", seed 0"
+    said  whether the panel says so if no boundary is determined
+    of    suffix of labels if panels show several curves: ", seed 0"
     """
 
     def draw(ax: Axes) -> None:
@@ -89,25 +89,25 @@ def bands(one: xr.Dataset | None, *, said: bool = False, of: str = "") -> Callab
 
 
 def of_loss(one: xr.Dataset | None) -> list[Curve]:
-    """n_beta (median sampled loss - loss): what the LLC were, did chains go to one loss."""
+    """Return n_beta (median sampled loss - loss): the LLC if all chains moved to the same loss."""
     return [] if one is None else [Curve(one["llc_of_loss"].dropna("step"), OF_LOSS)]
 
 
 def llc_curves(level: xr.Dataset, one: xr.Dataset | None) -> list[Curve]:
-    """The LLC (step) with its errors and rings over its control, where there is one, and ``of_loss``."""
+    """Return the LLC (step) with its errors and rings, its control if there is one, and ``of_loss``."""
     off = [Curve(level[OFF_OF], OFF)] if OFF_OF in level else []
     return [*off, curve(level, "llc", LLC), *of_loss(one)]
 
 
 def llc_keys(level: xr.Dataset, *shown: xr.Dataset | None) -> list:
-    """Legend entries of ``llc_curves``."""
+    """Return legend entries of ``llc_curves``."""
     off = [style.key("control: no loss gradient", **OFF)] if OFF_OF in level else []
     rings = style.ring_keys(inputs.ring_reasons((level, "llc")))
     return [style.key("LLC", **LLC), *off, *keys(*shown), *rings]
 
 
 def within(level: xr.Dataset) -> Callable[[Axes], object]:
-    """Keeps a panel to the LLC, its errors and its control: what the loss would make of it may be far off."""
+    """Return a function that limits a panel to LLC, errors and control: ``of_loss`` may be far off."""
     error = level.get("llc_se", xr.zeros_like(level["llc"])).fillna(0.0)
     shown = [level["llc"] - error, level["llc"] + error, level.get(OFF_OF, level["llc"])]
     low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
@@ -117,7 +117,7 @@ def within(level: xr.Dataset) -> Callable[[Axes], object]:
 
 
 def keys(*shown: xr.Dataset | None) -> list:
-    """The legend entry of ``of_loss``; none where none of these curves is there."""
+    """Return the legend entry of ``of_loss``; none if no such curve is drawn."""
     there = any(one is not None for one in shown)
     return [style.key("n_beta (c − loss),\nc: mean loss of chains", **OF_LOSS)] if there else []
 
@@ -128,7 +128,7 @@ CHAINS_LOSS = "initial loss after 1 % of training"
 def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
     """Return the correlation of the LLC with the loss, and its determined boundaries; none without stages.
 
-    llc  what the curve is called
+    llc  name of the curve
     """
     if all(one is None for one in cells.values()):
         return []
@@ -140,7 +140,7 @@ def llc_findings(cells: Cells, llc: str = "LLC") -> list[Finding]:
 
 
 def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> list[Finding]:
-    """Return how many boundaries are determined; of one seed with few of them their steps.
+    """Return the number of determined boundaries; for one seed with few of them, their steps.
 
     each  whether steps may be given
     """
@@ -158,9 +158,9 @@ def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> l
 
 
 def of_stages(cells: Cells, setting: str = "") -> list[str]:
-    """Return of which LLC the stages drawn are; nothing without stages.
+    """Return which LLC gives the stages drawn; nothing without stages.
 
-    setting  what the sampling setting is called; default the name that it has in the dataset
+    setting  name of the sampling setting; default its name in the dataset
     """
     there = [one for one in cells.values() if one is not None]
     if not there:
@@ -170,7 +170,7 @@ def of_stages(cells: Cells, setting: str = "") -> list[str]:
 
 
 def above_chance(cells: Cells) -> list[str]:
-    """Return that the chains' mean loss is above that of a guess, if it is so from 1 % of training on."""
+    """Return a sentence if the chains' mean loss is above that of a guess from 1 % of training on."""
     there = [one for one in cells.values() if one is not None and np.isfinite(one["llc_loss_correlation"])]
     late = [one["sampled_loss"].dropna("step") for one in there]
     late = [each.sel(step=slice(FIRST * float(each["step"].max()), None)) for each in late]
@@ -187,7 +187,7 @@ def above_chance(cells: Cells) -> list[str]:
 
 
 def _determined(one: xr.Dataset) -> np.ndarray:
-    """Return which boundaries are determined; the end of the flat start is no boundary between stages."""
+    """Return which boundaries are determined. The end of the flat start does not separate stages."""
     return (one["boundary_determined"].values == 1) & (one["boundary_kind"].values != "start")
 
 

@@ -88,7 +88,7 @@ def stage_fig1a_lm(
 def _findings(
     one: xr.Dataset, levels: Mapping[str, xr.Dataset], shown: Mapping[str, Cells], setting: str
 ) -> list[Finding]:
-    """Return the end of every LLC, how like the loss it is, the boundaries drawn, and the end of the loss."""
+    """Return the last LLCs, their correlation with the loss, the boundaries drawn, and the last loss."""
     made, ratios = [], []
     for each in sorted(levels, key=lambda each: each != setting):
         called, level = "LLC" if len(levels) == 1 else f"LLC ({each})", levels[each]
@@ -103,7 +103,7 @@ def _findings(
 def _of_llc(
     every: Mapping[str, xr.Dataset], levels: Mapping[str, xr.Dataset], name: str, label: str
 ) -> list[str]:
-    """Return the conditions of the LLCs, each by its setting."""
+    """Return the conditions of the LLCs, by setting."""
     measured = {}
     for each, level in levels.items():
         sampled = level.sel(seed=level["seed"].isin(every[each]["seed"])).expand_dims(distribution=[name])
@@ -116,14 +116,14 @@ def _setting(dataset: str) -> str:
 
 
 def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
-    """What is drawn of one setting: seed, step."""
+    """Return the data drawn for one setting: (seed, step)."""
     kept = [variable for variable in ("llc", "llc_se", OFF_OF, "status", "verdict") if variable in llc]
     one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
     return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:
-    """The same under names that settings do not share."""
+    """Yield the data of every setting under names that include the setting."""
     for each, level in levels.items():
         ending = "" if each == BASE else f"_{each}"
         named = level.rename({variable: f"{variable}{ending}" for variable in level.data_vars})
@@ -133,7 +133,7 @@ def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Datase
 
 
 def _stages(datasets: Datasets, name: str, like: xr.Dataset) -> Iterator[xr.Dataset]:
-    """What is drawn of the boundaries."""
+    """Yield the data drawn for the boundaries."""
     if "stages" in datasets and name in datasets["stages"]["distribution"].values:
         drawn = ["boundary_step", "boundary_kind", "boundary_determined", "llc_of_loss"]
         yield datasets["stages"][drawn].sel(distribution=[name]).reindex(seed=like["seed"])
@@ -199,7 +199,7 @@ def stage_fig4b_heads(
 
 
 def _highest(score: xr.DataArray, title: str) -> list[Finding]:
-    """Return the highest score of a head at the end; of one seed with the head's name."""
+    """Return the highest score of a head at the end. For one seed, it has the head's name."""
     end = last(score)
     if score.sizes["seed"] == 1 and bool(end.notnull().any()):
         title = f"{title} (head {end.isel(seed=0).fillna(-np.inf).idxmax('head').item()})"

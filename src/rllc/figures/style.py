@@ -1,4 +1,4 @@
-"""How figures look: one colour per meaning, the step axis, error bands, marks of missing cells, legends."""
+"""Style of figures: one colour per meaning, the step axis, error bands, marks of missing cells, legends."""
 
 import colorsys
 from collections import Counter
@@ -22,7 +22,7 @@ from rllc.figures.fonts import families
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
-# All of matplotlib's own defaults, so that a user's matplotlibrc has no part in a figure; and ours.
+# All of matplotlib's defaults, so that a user's matplotlibrc does not change figures, and rllc's changes.
 RC: "dict[RcKeyType, Any]" = {  # each setting has a type of its own
     **rcParamsDefault,
     "font.family": list(families()),
@@ -46,7 +46,7 @@ RC: "dict[RcKeyType, Any]" = {  # each setting has a type of its own
 }
 styled = rc_context(RC)  # decorator of every figure function
 
-# Okabe and Ito's colours that stay apart under the common colour-vision deficiencies.
+# Okabe and Ito's colours, which differ under the common colour-vision deficiencies.
 TYPE_COLORS = {
     "previous-token": "#0072B2",
     "current-token": "#009E73",
@@ -54,7 +54,7 @@ TYPE_COLORS = {
     "multigram": "#6E6E6E",
     "unknown": "#B5A642",
 }
-SHADES = (0.0, 0.35, -0.35, 0.5, -0.55)  # of heads of one type
+SHADES = (0.0, 0.35, -0.35, 0.5, -0.55)  # shades of heads of one type
 # Tol's "muted" scheme and three darker ones: never used for types, so a colour means one thing.
 DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
 DISTRIBUTION_COLORS = (
@@ -65,13 +65,13 @@ CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA337
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CONTROL_COLOR = "#333333"
-# A ring around a point whose verdict holds a fault, under the curves; nothing else is drawn so.
+# A ring around a point whose verdict has a fault, under the curves. Nothing else looks like it.
 DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
     "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,
 }  # fmt: skip
-RING_ROOM = 0.13  # inches that a ring at the first or last step needs beside it
-SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # where most of many estimates may have one
+RING_ROOM = 0.13  # inches beside a ring at the first or last step
+SMALL_RING = {"markersize": 5.0, "markeredgewidth": 0.7}  # if most of many estimates may have one
 PANEL = (3.1, 2.3)  # inches
 TALLEST, LOWEST = 15.0, 1.85  # inches: all rows of panels, lower where they are many, and such a row
 MARGIN = 1.5
@@ -81,7 +81,7 @@ Shared = bool | Literal["none", "all", "row", "col"]
 
 
 class Places(TypedDict, total=False):
-    """How panels share their axes and the height of a figure."""
+    """Options for axes that panels share, and for the height of a figure."""
 
     sharex: Shared
     sharey: Shared
@@ -89,24 +89,24 @@ class Places(TypedDict, total=False):
 
 
 def lightness(color: str, amount: float) -> tuple[float, float, float]:
-    """The same hue, moved towards white (``amount`` > 0) or black (< 0) by that share."""
+    """Return the colour moved towards white (``amount`` > 0) or black (< 0) by that share."""
     hue, light, saturation = colorsys.rgb_to_hls(*to_rgb(color))
     moved = light + amount * ((1 - light) if amount > 0 else light)
     return colorsys.hls_to_rgb(hue, moved, saturation)
 
 
 def shades(count: int) -> list:
-    """So many colours in order, from dark to light, none too light for a white page."""
+    """Return ``count`` colours from dark to light, none too light for a white page."""
     return [colormaps["viridis"](value) for value in np.linspace(0.0, 0.85, count)]
 
 
 def numbered(n: int, color: Any) -> dict[str, Any]:
-    """Line properties in a colour, with the dash and the marker of number ``n``."""
+    """Return line properties in a colour, with the dash and the marker of number ``n``."""
     return {"color": color, "linestyle": LINES[n % len(LINES)], "marker": MARKERS[n % len(MARKERS)]}
 
 
 def head_styles(types: xr.DataArray) -> dict[str, dict]:
-    """Line properties of each head of one seed: colour by type; shade, dash and marker within a type.
+    """Return line properties of each head of one seed: colour by type; shade, dash and marker within a type.
 
     types: ``head_type`` (head) of one seed.
     """
@@ -119,7 +119,7 @@ def head_styles(types: xr.DataArray) -> dict[str, dict]:
 
 
 def distribution_styles(names: Sequence[str]) -> dict[str, dict]:
-    """Line properties of each distribution; those of the default study look the same in every figure."""
+    """Return line properties of each distribution, for the default study the same ones in every figure."""
     order = [*DISTRIBUTIONS, *(name for name in names if name not in DISTRIBUTIONS)]
     colors = dict(zip(order, cycle(DISTRIBUTION_COLORS), strict=False))
     return {name: numbered(order.index(name), colors[name]) for name in names}
@@ -135,7 +135,7 @@ def grid(
     title: str = "",
     **share: Unpack[Places],
 ) -> tuple[Figure, np.ndarray]:
-    """A figure of ``rows`` x ``columns`` panels, with room to the right for legends of ``entries`` lines.
+    """Return a figure of ``rows`` x ``columns`` panels, with room at the right for ``entries`` of legends.
 
     panel, margin  inches; the margin is that of one column of legend entries; panels of so many rows that
                    they are together above ``TALLEST`` are lower, down to ``LOWEST``
@@ -149,18 +149,18 @@ def grid(
 
 
 def entitle(figure: Figure, title: str) -> None:
-    """What the whole figure is called, above it; nothing where it has no title."""
+    """Write the title of the whole figure above it, if it has one."""
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def legend_columns(entries: int) -> int:
-    """Columns in which a legend beside one panel is set."""
+    """Return the number of columns of a legend beside one panel."""
     return -(-max(entries, 1) // LEGEND_ROWS)
 
 
 def step_axis(ax: Axes, steps: np.ndarray) -> None:
-    """Logarithmic axis of training steps that keeps step 0: x = log(1 + step / first positive step).
+    """Set a logarithmic axis of training steps that keeps step 0: x = log(1 + step / first positive step).
 
     The last row of panels has the label.
     """
@@ -186,7 +186,7 @@ def step_axis(ax: Axes, steps: np.ndarray) -> None:
 
 
 def label_decades(axis: Axis, low: float, high: float, parts: Sequence[float]) -> None:
-    """Labels of a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
+    """Label a logarithmic axis at ``parts`` of every power of ten from ``low`` to ``high``."""
     ticks = _ticks(low, high, parts)
     _label(axis, ticks[(ticks >= low) & (ticks <= high)])
 
@@ -198,13 +198,13 @@ def _label(axis: Axis, ticks: np.ndarray) -> None:
 
 
 def _ticks(low: float, high: float, parts: Sequence[float]) -> np.ndarray:
-    """``parts`` of the powers of ten from the one below ``low`` to the one above ``high``, ascending."""
+    """Return ``parts`` of the powers of ten from below ``low`` to above ``high``, ascending."""
     powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     return np.sort(np.concatenate([powers * part for part in parts]))
 
 
 def _apart(candidates: np.ndarray, unit: float, room: float) -> np.ndarray:
-    """The first and the last candidate, and of the others those whose labels do not run into a neighbour.
+    """Return the first and the last candidate, and the others whose labels do not overlap a neighbour's.
 
     room  share of the axis that a label needs
     """
@@ -218,13 +218,13 @@ def _apart(candidates: np.ndarray, unit: float, room: float) -> np.ndarray:
 
 
 def from_zero(ax: Axes) -> None:
-    """Counts: the vertical axis begins at 0, and ends as it would, also where other panels share it."""
+    """Start the vertical axis at 0, for counts. Its upper end stays, even if other panels share the axis."""
     ax.update_datalim([(ax.dataLim.x0, 0)])
     ax.autoscale_view()
 
 
 def step_text(step: float) -> str:
-    """0, 250, 1k, 1.5k, 50k, 2M."""
+    """Return a step as short text: 0, 250, 1k, 1.5k, 50k, 2M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if step >= size:
             return f"{step / size:.3g}{letter}"
@@ -232,12 +232,12 @@ def step_text(step: float) -> str:
 
 
 def short(label: str, length: int = 24) -> str:
-    """The label cut to ``length`` characters, for titles and legends; captions give it in full."""
+    """Return the label cut to ``length`` characters, for titles and legends. Captions give it in full."""
     return label if len(label) <= length else f"{label[: length - 1].rstrip()}…"
 
 
 def crosses(ax: Axes, x: np.ndarray, height: float, **look: Any) -> None:
-    """Crosses where a value is missing or failed; ``height``: share of the panel's."""
+    """Draw crosses where a value is missing or failed, at ``height`` as a share of the panel's height."""
     ax.plot(
         x, np.full(x.size, height), transform=ax.get_xaxis_transform(), linestyle="none", marker="x",
         markersize=5, clip_on=False, **look,
@@ -245,14 +245,14 @@ def crosses(ax: Axes, x: np.ndarray, height: float, **look: Any) -> None:
 
 
 def ring(ax: Axes, values: xr.DataArray, faulty: xr.DataArray, **look: Any) -> None:
-    """A ring around each of ``values`` (step) that is not reliable."""
+    """Draw a ring around each of ``values`` (step) that is unreliable."""
     where = faulty.values & np.isfinite(values.values)
     if where.any():
         ax.plot(values["step"].values[where], values.values[where], **(DISTRUST | look))
 
 
 def beside(ax: Axes, handles: Sequence[Artist], *, title: str | None = None, at: float = 1.02) -> None:
-    """A legend to the right of ``ax``, outside it; the layout makes room for it. ``at``: where it begins."""
+    """Draw a legend to the right of ``ax``, from ``at`` on. The layout makes room for it."""
     legend = ax.legend(
         handles=handles,
         title=title,
@@ -267,7 +267,7 @@ def beside(ax: Axes, handles: Sequence[Artist], *, title: str | None = None, at:
 
 
 def above(ax: Axes, handles: Sequence[Line2D]) -> None:
-    """A legend on the line of the title, at its right."""
+    """Draw a legend on the line of the title, at its right."""
     ax.legend(
         handles=handles, loc="lower right", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, borderpad=0.1,
         ncols=len(handles), columnspacing=0.8, handlelength=1.3, handletextpad=0.4, fontsize=6.5,
@@ -279,19 +279,19 @@ def key(label: str, **line) -> Line2D:
 
 
 def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
-    """The legend entry of the rings, with the reasons found; none without a reason."""
+    """Return the legend entry of the rings, with the reasons found; none without a reason."""
     lines = ",\n".join(", ".join(named[i : i + 2]) for i in range(0, len(named), 2))
     return [key(f"not reliable:\n{lines}", **(DISTRUST | look))] if named else []
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
-    """Legend entries of the heads, "1:3 induction"."""
+    """Return legend entries of the heads, "1:3 induction"."""
     heads = [head for head in types["head"].values.tolist() if head in styles]
     return [key(f"{head}  {types.sel(head=head).item()}", **styles[head]) for head in heads]
 
 
 def log_scale(ax: Axes) -> None:
-    """Values on a logarithmic scale."""
+    """Set a logarithmic scale of values."""
     ax.set_yscale("log")
 
 

@@ -27,7 +27,7 @@ before it, {steps}; <mark>what it attends to most</mark>; <u>what the pattern re
 another token; <i>what follows</i>. ↵ is the end of a line, ⇥ a tab, · a space of a marked token, … what
 is left out, ‹› the start of a text, ‹e2› a byte of a character that tokens divide.</p>
 <p>This page quotes the text that the model was trained on or measured on.</p>"""
-MEANINGS = {  # as ``rllc.tasks.language.patterns.classify`` decides
+MEANINGS = {  # by the conditions of ``rllc.tasks.language.patterns.classify``
     "induction": "the current token came before and was followed by the predicted one, and the head attends "
     "to that follower (in layer 0 also: three tokens recur, and it attends to the first)",
     "dyck": "the predicted token closes what an earlier token opened: brackets, quotation marks, pairs of "
@@ -50,7 +50,7 @@ MATCHED: dict[str, str] = {
 
 
 def tokens_in_context(datasets: Datasets, *, title: str = "", seeds: Seeds = None) -> str:
-    """The page, at the last step: a table of all heads, and of each head examples of every pattern.
+    """Return the page at the last step: a table of all heads, and examples of every pattern of each head.
 
     datasets  ``tokens``; ``heads`` for the types of heads, where it is there
     title     what the experiment is called
@@ -164,7 +164,7 @@ def _section(seed: int, cell: xr.Dataset, several: bool) -> Iterator[str]:
 
 
 def _figure(example: Example) -> str:
-    """An example, said in words and shown as text."""
+    """Return an example, described in words and shown as text."""
     weight = float(example.attention[example.attended])
     words = MATCHED.get(example.pattern, "")
     matched = words and words.format(text=_code(example, example.matched), place=example.matched)
@@ -185,7 +185,7 @@ def _code(example: Example, place: int) -> str:
 
 
 def _token(example: Example, place: int) -> str:
-    """A token: plain text, or marked by what it is to the example."""
+    """Return a token as plain text, or marked by its role in the example."""
     text = example.text[place]
     if place == example.target:
         return f'<b class="t">{marked(text)}</b>'

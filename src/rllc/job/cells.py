@@ -1,5 +1,6 @@
-"""One job, many checkpoints: each finished one is kept, so a job that is interrupted or gains a
-checkpoint computes only what is missing."""
+"""Cells: the results of a job's single checkpoints, which are kept while it runs.
+
+A job that is interrupted, or gains a checkpoint, computes only the missing cells."""
 
 import hashlib
 import json
@@ -16,7 +17,7 @@ from rllc.store.atomic_write import UnreadableResult
 from rllc.store.datasets import read_dataset, write_dataset
 
 log = logging.getLogger(__name__)
-# The name of a cell, and of one that a killed job was writing. Other files in the folder are somebody else's.
+# Names of a cell, and of a cell that a killed job was writing. Other files in the folder are left alone.
 CELL = re.compile(r"\d{7}\.[0-9a-f]{16}\.nc|\.\d{7}\.[0-9a-f]{16}\.nc\..+")
 
 
@@ -27,11 +28,11 @@ def over_steps(
     made_by: dict[str, Any],
     output: Path,
 ) -> xr.Dataset:
-    """``measure`` of every checkpoint, joined along ``step``.
+    """Return ``measure`` of every checkpoint, joined along ``step``.
 
     checkpoints  entries of a manifest: each has ``step`` and ``sha256``
-    made_by      everything else the numbers depend on (settings, code, digests of inputs): finished
-                 cells are reused only where all of it is the same
+    made_by      everything else that the numbers depend on (settings, code, digests of inputs); a finished
+                 cell is reused only if all of it is the same
     output       the job's result; its cells are kept in a folder beside it
     """
     folder = output.with_suffix(".cells")
@@ -44,7 +45,7 @@ def over_steps(
         dataset = _kept(cell)
         if dataset is None:
             write_dataset(measure(checkpoint).expand_dims(step=[checkpoint["step"]]), cell)
-            dataset = read_dataset(cell)  # as a kept one is, so that a resumed job writes the same bytes
+            dataset = read_dataset(cell)  # like a kept cell, so that a resumed job writes the same bytes
         kept.add(cell)
         pieces.append(dataset)
     for file in set(folder.iterdir()) - kept:

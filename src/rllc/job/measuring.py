@@ -1,4 +1,4 @@
-"""Around every measure: read a chunk's checkpoints and batches, write a part."""
+"""The frame of every measure: read the checkpoints and batches of a chunk, write a part."""
 
 import hashlib
 import logging
@@ -36,9 +36,9 @@ class Files:
     """Files that a job of a measure reads, and the part that it writes.
 
     checkpoints  manifest of the chunk
-    blocks       manifest of the tokens that are read; None: the measure reads none
-    teacher      manifest of a model whose predictions are the targets; None: the next tokens are
-    tokenizer    the file of the tokenizer; None: the measure does not read it
+    blocks       manifest of the tokens; None: the measure reads none
+    teacher      manifest of a model whose predictions are the targets; None: the targets are the next tokens
+    tokenizer    file of the tokenizer; None: the measure does not read it
     after        parts of other measures, of the seed's last chunk of checkpoints
     output       the part
     """
@@ -55,7 +55,7 @@ class Files:
 class Measuring:
     """One job: one seed, one distribution (None: the measure has none), one chunk of checkpoints.
 
-    code  fingerprint of what computes
+    code  fingerprint of the code
     """
 
     settings: Measure
@@ -66,15 +66,18 @@ class Measuring:
 
     @property
     def stream(self) -> int:
-        """The measure's random stream for this seed."""
+        """Return the measure's random stream for this seed."""
         return self.settings.stream
 
     def seed(self, step: int, *, seeded: bool = False) -> int:
-        """The same for all distributions, and ``seeded`` for all steps: contrasts then share their noise."""
+        """Return a random seed: the same for all distributions, so that contrasts share their noise.
+
+        seeded  use the same seed for all steps too
+        """
         return self.stream if seeded else derive(self.stream, step)
 
     def batches(self, purpose: str, *, count: int, batch_size: int, scored: int | None) -> Sequence[Batch]:
-        """Held-out minibatches on the device, with the teacher's predictions as targets if there is one."""
+        """Return held-out minibatches on the device, with the predictions of a teacher as targets, if any."""
         place = choose(self.settings.compute.device)
         random = generator(self.settings.batch_stream, purpose, count, batch_size)
         blocks = self._needed_blocks()
@@ -96,7 +99,7 @@ class Measuring:
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
 
     def contexts(self, count: int | None = None) -> np.ndarray:
-        """The first contexts of the side, in order, or all; ValueError where there are fewer."""
+        """Return the first ``count`` contexts of the side, or all. Raises ValueError if there are fewer."""
         every = examples(self._needed_blocks(), self.settings.side).contexts
         if count is not None and len(every) < count:
             raise ValueError(
@@ -106,26 +109,26 @@ class Measuring:
         return every[:count]
 
     def training_contexts(self) -> np.ndarray:
-        """The contexts that are not held out."""
+        """Return the contexts that are not held out."""
         return examples(self._needed_blocks(), "train").contexts
 
     def part(self, name: str) -> xr.Dataset:
-        """The part of the measure ``name``."""
+        """Return the part of the measure ``name``."""
         return read_dataset(next(file for file in self.files.after if file.parent.name == name))
 
     @property
     def bos(self) -> int:
-        """The token that begins every context."""
+        """Return the token that begins every context."""
         return bos_id(self.encoder)
 
     @cached_property
     def encoder(self) -> Tokenizer:
-        """The tokenizer of the contexts."""
+        """Return the tokenizer of the contexts."""
         assert self.files.tokenizer is not None
         return read_tokenizer(self.files.tokenizer)
 
     def entries(self, steps: Collection[int] | None = None) -> list[dict[str, Any]]:
-        """The chunk's checkpoints, or those at ``steps``. Raises ValueError where it lacks one of them."""
+        """Return the chunk's checkpoints, or those at ``steps``. Raises ValueError if one is missing."""
         every = manifests.read(self.files.checkpoints)["checkpoints"]
         absent = sorted(set(steps or ()) - {entry["step"] for entry in every})
         if absent:
@@ -137,8 +140,8 @@ class Measuring:
     def write(self, measure: Measurement, *, steps: Collection[int] | None = None, **settings: Any) -> None:
         """Write the part: ``measure(weights, model, step)`` of every checkpoint of the chunk.
 
-        steps     these of the chunk's checkpoints; None: all
-        settings  the config sections that the measure reads, as plain data; recorded in the part
+        steps     steps of the chunk to measure; None: all
+        settings  config sections that the measure reads, as plain data, which the part records
         """
         manifest = manifests.read(self.files.checkpoints)
         model = build(self.settings.family.load(), manifest["model"])
@@ -162,13 +165,16 @@ class Measuring:
         write_dataset(dataset.assign_attrs(attributes(**facts)), self.files.output)
 
     def _needed_blocks(self) -> Path:
-        """The manifest of the tokens, for a measure that reads them."""
+        """Return the manifest of the tokens, for a measure that reads them."""
         assert self.files.blocks is not None
         return self.files.blocks
 
     def _inputs(self) -> dict[str, Any]:
-        """What is read beside the checkpoints: SHA-256 of the tokens, how many there are, and SHA-256 of the
-        teacher's last weights."""
+        """Return the inputs beside the checkpoints.
+
+        These are the SHA-256 of the tokens, the counts of held-out text, and the SHA-256 of the teacher's
+        last
+        weights."""
         inputs: dict[str, Any] = {}
         if self.files.blocks is not None and self.settings.side == "train":
             inputs["train_blocks"] = side_digest(self.files.blocks, "train")

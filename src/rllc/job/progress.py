@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 @contextmanager
 def training_bar(name: str, steps: int, tokens_per_step: int) -> Iterator[Callable[[int, float], None]]:
-    """Yields ``report(step, loss)``. The bar appears with the first step: a resumed run starts midway."""
+    """Context manager: yield ``report(step, loss)``. The bar starts at the first report: a run may resume."""
     bar: tqdm | None = None
 
     def report(step: int, loss: float) -> None:

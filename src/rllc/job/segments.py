@@ -1,9 +1,10 @@
-"""Training in segments: one job per chunk of checkpoints, each resuming where the one before it ended.
+"""Training in segments: one job per chunk of checkpoints. Each resumes where the one before it ended.
 
-Beside a segment's manifest lie its checkpoints, the training state of its last step, the loss of every update
-up to there, and, while it runs, the newest state kept against a kill. All carry the recipe they were made by
-(data, model, optimisation, seed, code) and are used again only under the same one: a segment that was killed
-goes on from its newest state, and one that gains a checkpoint trains no further than to that checkpoint.
+The folder of a segment's manifest holds its checkpoints, the training state of its last step, and the loss of
+every update so far. While the segment runs, the folder also holds its newest state, in case the job is
+killed. All of these record their recipe (data, model, optimisation, seed, code) and are reused only under the
+same recipe. A killed segment resumes from its newest state. A segment that gains a checkpoint trains only to
+that checkpoint.
 """
 
 import hashlib
@@ -36,12 +37,12 @@ def losses_file(folder: Path, step: int) -> Path:
 
 
 def missing_steps(folder: Path, steps: Iterable[int], recipe: str) -> list[int]:
-    """The steps whose checkpoint is not there, or was made by another recipe."""
+    """Return the steps whose checkpoint is missing or was made by another recipe."""
     return [step for step in steps if not _made_by(weights_file(folder, step), recipe)]
 
 
 def newest_state(folder: Path, recipe: str, *, at_most: int) -> dict[str, Any] | None:
-    """The latest sound training state under this recipe that is not past ``at_most``; None: start anew."""
+    """Return the latest intact training state of this recipe up to ``at_most``; None if there is none."""
     for step, file in sorted(_of_steps(folder, "state").items(), reverse=True):
         if step <= at_most and _made_by(file, recipe):
             try:
@@ -80,8 +81,8 @@ def train_segment(
     """Make the checkpoints of ``steps`` that are missing, then write the manifest of all of them.
 
     train       ``train(checkpoints=, state=)``: a generator of ``Checkpoint`` at these steps, from this state
-    model       its facts, which checkpoints record
-    keep_every  a killed segment resumes from at most this many steps ago
+    model       facts of the model, which checkpoints record
+    keep_every  largest number of steps that a killed segment repeats
     """
     folder, last = segment.checkpoints.parent, steps[-1]
     before = manifests.read(segment.previous)["checkpoints"][-1]["step"] if segment.previous else -1
@@ -131,7 +132,7 @@ def _made_by(file: Path, recipe: str) -> bool:
 
 
 def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
-    """Keep of this segment's states, and losses, only the newest and the last step's."""
+    """Delete this segment's states and losses except the newest ones and those of the last step."""
     for kind in ("state", "losses"):
         for step, file in _of_steps(folder, kind).items():
             if after < step <= max(keep) and step not in keep and _has_recipe(file):
@@ -139,7 +140,7 @@ def _drop_states(folder: Path, *, after: int, keep: set[int]) -> None:
 
 
 def _of_steps(folder: Path, kind: str) -> dict[int, Path]:
-    """Return step -> file of every training state, or losses. Files of other names are somebody else's."""
+    """Return step -> file of every training state, or of losses. Files of other names are left alone."""
     named = re.compile(rf"{kind}(\d{{7,}})[.]safetensors")
     found = {file: named.fullmatch(file.name) for file in folder.glob(f"{kind}*.safetensors")}
     return {int(match[1]): file for file, match in found.items() if match}

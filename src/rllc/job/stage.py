@@ -1,4 +1,4 @@
-"""How a script of the workflow is called: flags from the signature, code checked, errors in one line."""
+"""Call a script of the workflow: read flags by the signature, check the code, report errors in one line."""
 
 import argparse
 import dataclasses
@@ -19,19 +19,19 @@ from rllc.run.fingerprint import fingerprint
 
 log = logging.getLogger("rllc")
 SCRIPTS = Path("workflow/scripts")
-OURS = {"code", "settings"}  # flags that are read here
+OURS = {"code", "settings"}  # flags that this module reads
 
 
 def run(main: Callable[..., None]) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
-    Path, int and str as they are; ``list[Path]`` takes several values; ``Path | None`` and ``str | None`` may
-    be empty or left out. A parameter that is a dataclass takes a flag for each of its fields; but the flag
-    ``settings`` names the file that holds it (``rllc.job_settings.file``).
+    A flag of type Path, int or str takes one value. ``list[Path]`` takes several. ``Path | None`` and ``str |
+    None`` may be empty or left out. A parameter that is a dataclass takes a flag for each field. The flag
+    ``settings`` is an exception: it names the file of the settings (``rllc.job_settings.file``).
 
-    ``--code`` is the fingerprint that the job was planned with, of the script and of the functions that its
-    settings name: where the source has changed since, the job refuses to run, so no result is made by other
-    code than it is recorded under. A parameter ``code`` of ``main`` gets the fingerprint.
+    ``--code`` is the fingerprint from the plan, of the script and of the functions that its settings name. If
+    the source has changed since, the job refuses to run. So every result is made by the code that it records.
+    A parameter ``code`` of ``main`` gets the fingerprint.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
@@ -51,7 +51,7 @@ def run(main: Callable[..., None]) -> None:
         with freed_memory_kept(SMALLER):
             main(settings=settings, **arguments)
         took = time.monotonic() - started
-        print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # for the log alone: see rllc.run.command
+        print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # only for the log: see rllc.run.command
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
     except MemoryError as error:
@@ -66,7 +66,7 @@ def run(main: Callable[..., None]) -> None:
 
 
 def _on_a_gpu(error: RuntimeError) -> str:
-    """What torch says of a device's failure, its first line, and what to do."""
+    """Return the first line of torch's error about a device, and what to do."""
     reason = (str(error).splitlines() or [""])[0]
     if "out of memory" in reason.lower():
         return (
@@ -99,7 +99,7 @@ def _flags(name: str, hint: Any) -> dict[str, Any]:
 
 
 def _parser(script: Path, main: Callable[..., None], hints: dict[str, Any]) -> argparse.ArgumentParser:
-    """Return what reads the flags of a script."""
+    """Return the parser of a script's flags."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(script.name, description=inspect.getdoc(main), formatter_class=form)
     parser.add_argument("--code", help="fingerprint that the job was planned with; left out: not checked")

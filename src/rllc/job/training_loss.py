@@ -1,4 +1,4 @@
-"""The training loss of an experiment: of every update, not of its checkpoints alone. No torch."""
+"""The training loss of an experiment at every update, not only at checkpoints. Imports no torch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,17 +18,19 @@ WHAT = (
 def training_losses(manifest: Path) -> np.ndarray:
     """Return the minibatch loss of every update up to the last step of a segment: float32 [step].
 
-    Raises ValueError where the manifest names none, as that of imported checkpoints, and UnreadableResult
-    where the file is not what the manifest says.
+    Raises ValueError if the manifest names no losses, as for imported checkpoints. Raises UnreadableResult if
+    the file differs from the manifest.
     """
     entry = manifests.read(manifest).get("training_loss")
     if entry is None:
-        raise ValueError(f"{manifest} has no training loss: expected checkpoints that were trained here")
+        raise ValueError(
+            f"{manifest} has no training loss: expected checkpoints of a training, not imported ones"
+        )
     return load(manifests.verified(manifest, entry).read_bytes())["losses"]
 
 
 def by_step(last: Mapping[int, Path], *, unit: str) -> xr.Dataset:
-    """Return ``loss`` (seed, step), float32: of each update its minibatch loss, after ``step`` updates.
+    """Return ``loss`` (seed, step), float32: the minibatch loss of the update that follows ``step``.
 
     last  seed -> manifest of the last segment of its training
     unit  of the losses of the task

@@ -1,4 +1,4 @@
-"""Trainings, and checkpoints that others trained."""
+"""Settings of trainings and of imports of checkpoints."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,17 @@ from rllc.job_settings.functions import NamedFunction
 class Train:
     """One segment of a training.
 
-    experiment  its name
+    experiment  name of the experiment
     family      function that builds the model from the facts ``model``
     generator   function that makes minibatches; None: they are read from blocks
     initial     keywords of the family's initial weights
     training    keywords of ``rllc.models.training.train``
     batch_size  contexts per step
     chunk       steps whose checkpoints are kept
-    length      steps of the training; where its rate is constant the last of the chunk, so that a longer
-                training runs no earlier segment again
+    length      steps of the training; with a constant learning rate the last step of the chunk, so that a
+                longer training runs no earlier segment again
     context     tokens of a context
-    stream      of the seed
+    stream      random stream of the seed
     """
 
     experiment: str
@@ -41,7 +41,7 @@ class Train:
 
 @dataclass(frozen=True)
 class TrainingLoss:
-    """Seed -> the manifest of its last chunk of checkpoints, and the unit of the losses."""
+    """Manifests of the last chunk of checkpoints, by seed, and the unit of the losses."""
 
     checkpoints: dict[int, Path]
     unit: str
@@ -49,7 +49,7 @@ class TrainingLoss:
 
 @dataclass(frozen=True)
 class ImportCheckpoints:
-    """One chunk of the steps in a folder of state dicts, and the facts of their model."""
+    """One chunk of steps from a folder of state dicts, and the facts of their model."""
 
     folder: Path
     model: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Datasets: of parts, and of other datasets."""
+"""Settings of jobs that make datasets from parts or from other datasets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +9,15 @@ from rllc.job_settings.functions import NamedFunction
 
 @dataclass(frozen=True)
 class Gather:
-    """One dataset of its parts.
+    """One dataset, gathered from its parts.
 
-    parts      all of them, or those that are finished
+    parts      all parts, or the finished ones
     labels     distribution -> its name in figures, in config order
-    variables  name -> long name, unit, dims and when it is there; none: they stay as they are
-    traces     keep the losses of every draw alone
+    variables  name -> long name, unit, dims, and when it exists; empty: variables keep their attributes
+    traces     keep only the losses of every draw
     finish     function that returns variables to add to the whole dataset; None: nothing is added
     keywords   config section -> keyword arguments of ``finish``
-    whole      labels of the whole dataset, where parts may be missing; empty: all parts are there
+    whole      labels of the whole dataset if parts may be missing; empty: no part is missing
     """
 
     parts: list[Path]
@@ -33,10 +33,10 @@ class Gather:
 class Analyse:
     """A dataset made from other datasets of its experiment.
 
-    analysis   function that makes it
+    analysis   function that makes the dataset
     datasets   name -> file of each dataset that it reads
     keywords   keyword arguments of the analysis
-    attribute  name under which results record them
+    attribute  name under which results record the keywords
     words      long name and unit of the variables that the analysis does not describe itself
     """
 
@@ -50,10 +50,10 @@ class Analyse:
 
 @dataclass(frozen=True)
 class Judge:
-    """The claims of works, and of the user's own files, on experiments.
+    """The claims of published works, and of the user's own files, on experiments.
 
-    works        by name
-    own          files of claims
+    works        names of the works
+    own          the user's files of claims
     experiments  name -> keywords of ``rllc.claims.Experiment``
     datasets     experiment -> its datasets
     """

@@ -1,4 +1,4 @@
-"""Figures, pages and animations."""
+"""Settings of figures, pages and animations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from rllc.job_settings.functions import NamedFunction
 
 @dataclass(frozen=True)
 class Draw:
-    """A figure or a page: the function that makes it, the files of its datasets, and its options."""
+    """A figure or page: the function that draws it, the files of its datasets, and its options."""
 
     function: NamedFunction
     datasets: dict[str, Path]
@@ -18,6 +18,6 @@ class Draw:
 
 @dataclass(frozen=True)
 class Animate(Draw):
-    """An animation: as a figure, and its frames per second."""
+    """An animation: the settings of a figure, and frames per second."""
 
     rate: float

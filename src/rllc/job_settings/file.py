@@ -1,4 +1,4 @@
-"""Settings of a job as a file: JSON, so that two of them can be compared by ``diff``."""
+"""Settings of a job as a JSON file, so that ``diff`` can compare two of them."""
 
 import hashlib
 import json
@@ -19,7 +19,8 @@ def as_text(settings: object) -> str:
 def digest(settings: object) -> str:
     """Return a hash of the settings, 32 hexadecimal digits, which names their file.
 
-    Every job of a plan needs it. JSON without line breaks is made in C, and takes a third of the time.
+    Every job of a plan needs a hash. JSON without line breaks takes a third of the time, since C code writes
+    it.
     """
     return hashlib.sha256(json.dumps(settings, default=_plain).encode()).hexdigest()[:32]
 
@@ -27,11 +28,11 @@ def digest(settings: object) -> str:
 def read_settings(file: Path, kind: type[T]) -> T:
     """Return the settings that a file holds, checked by the annotations of their class.
 
-    Raises ValueError where the file was written for other code, or is damaged.
+    Raises ValueError if the file was written for other code, or is damaged.
     """
     try:
         return TypeAdapter(kind).validate_python(json.loads(file.read_text(encoding="utf-8")))
-    except ValueError as error:  # of json, and of pydantic
+    except ValueError as error:  # both json and pydantic raise it
         raise ValueError(
             f"{file} holds no {kind.__name__}: the source changed after this job was planned, or the file is "
             f"damaged. Run snakemake again, which writes the file anew ({error})"

@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class NamedFunction(str):
-    """A function of this package by its path, ``rllc.figures.stages:draw``."""
+    """The path of a function of this package, as ``rllc.figures.stages:draw``."""
 
     @property
     def module(self) -> str:
@@ -22,10 +22,10 @@ class NamedFunction(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read it as the text that it is."""
+        """Return the schema of a text: the path is read as it is."""
         return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
 
 
 def named_in(settings: object) -> Iterator[NamedFunction]:
-    """Yield the functions that the fields of an instance of a dataclass name."""
+    """Yield the functions that the fields of a dataclass instance name."""
     yield from (value for value in vars(settings).values() if isinstance(value, NamedFunction))

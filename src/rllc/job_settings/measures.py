@@ -1,4 +1,4 @@
-"""Measures of the checkpoints of a chunk."""
+"""Settings of jobs that measure the checkpoints of a chunk."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,9 @@ class Measure:
     family        function that builds the model, and the teacher
     kernel        function that measures
     keywords      keyword arguments of the kernel
-    attribute     name under which results record them
-    steps         the checkpoints of the chunk that it takes
-    side          of the tokens that it reads: held_out, or train, the contexts that are trained on
+    attribute     name under which results record the keywords
+    steps         steps of the chunk that are measured
+    side          side of the tokens: held_out, or train (the contexts that are trained on)
     stream        random stream of the measure; per checkpoint, ``Measuring.seed(step)``
     batch_stream  random stream of the minibatches: the same for all seeds and steps
     """

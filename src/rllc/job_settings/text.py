@@ -1,4 +1,4 @@
-"""Text and generated data, to blocks of tokens."""
+"""Settings of jobs that turn text or generated data into blocks of tokens."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ class ReadCorpus:
     kind      name of the reader: installed, files or hub
     keywords  keyword arguments of the reader
     held_out  share of documents
-    versions  of the packages that the text is a function of
+    versions  versions of the packages that determine the text
     """
 
     kind: str
@@ -25,7 +25,7 @@ class ReadCorpus:
 
 @dataclass(frozen=True)
 class MixCorpora:
-    """A mixture: distribution -> its corpus, and its share of characters, both in one order."""
+    """A mixture: distribution -> corpus, and distribution -> share of characters, in the same order."""
 
     corpora: dict[str, Path]
     weights: dict[str, float]
@@ -34,7 +34,7 @@ class MixCorpora:
 
 @dataclass(frozen=True)
 class MakeTokenizer:
-    """A tokenizer: the name of one that there is, or None, and the size of one that is trained."""
+    """A tokenizer: the name of an existing one, or None and the size of the one to train."""
 
     pretrained: str | None
     vocabulary: int
@@ -46,7 +46,7 @@ class MakeBlocks:
 
     context          tokens of a block
     vocabulary       tokens that the model knows
-    train_blocks, held_out_blocks  at most so many of each side
+    train_blocks, held_out_blocks  largest number of blocks of each side
     """
 
     context: int
@@ -62,7 +62,7 @@ class GenerateBlocks:
 
     generator  function that makes the data
     keywords   keyword arguments of the generator
-    train      blocks; None: a training makes its minibatches itself
+    train      number of training blocks; None: a training generates its minibatches itself
     """
 
     generator: NamedFunction
@@ -74,7 +74,7 @@ class GenerateBlocks:
 
 @dataclass(frozen=True)
 class SummariseCorpora:
-    """All texts, in config order: name in figures, corpus, tokenizer and blocks of each."""
+    """All texts in config order, each with its name in figures, corpus, tokenizer and blocks."""
 
     labels: dict[str, str]
     corpora: dict[str, Path]

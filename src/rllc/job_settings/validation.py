@@ -1,4 +1,4 @@
-"""The estimator on models whose answer is known."""
+"""Settings of the validation: the estimator on models with a known answer."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,6 @@
-"""Write a file of the workflow's own, as a note or a plan, whole or not at all.
+"""Atomic writes of the workflow's small files, such as notes and plans.
 
-Jobs write results by ``rllc.store.atomic_write``, which this process may not import.
+Jobs write results with ``rllc.store.atomic_write``, which this process may not import.
 """
 
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def atomic_write(file: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name beside it, then give it its own; folders are made.
+    """Write a file atomically: write a temporary file beside it, then rename it. Missing folders are made.
 
-    The bytes reach the disk before the name does. Two processes may write the same file at once.
+    The bytes reach the disk before the rename. Two processes may write the same file at once.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{uuid.uuid4().hex}")

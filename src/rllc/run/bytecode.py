@@ -1,8 +1,8 @@
 """Compiled files of this package that Python checks by content.
 
-Python keeps what it compiled in ``__pycache__`` and trusts it where the source has the size and the time (in
-seconds) that it had. An archive that unpacks with fixed times can replace a source by another with both. The
-fingerprint of a job, which is of the source, would then be of other code than the one that runs.
+Python keeps compiled files in ``__pycache__`` and trusts them while the source keeps its size and its time
+(in seconds). An archive that unpacks with fixed times can replace a source file without changing either. The
+fingerprint of a job is computed from the source, so it would then describe code that does not run.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ BY_CONTENT = b"\x03\x00\x00\x00"  # flags of a compiled file: its source is hash
 
 
 def check_by_content(folder: Path) -> None:
-    """Compile again every file below ``folder`` that Python would trust by its time; once done, it stays so.
+    """Recompile every file below ``folder`` that Python would trust by its time. One call is enough.
 
-    Where ``__pycache__`` cannot be written, nothing is done: Python writes none there either. Where Python is
-    told to write none (PYTHONDONTWRITEBYTECODE), only files that are there already are compiled again.
+    If ``__pycache__`` is not writable, nothing is done: Python writes no compiled files there either. If
+    PYTHONDONTWRITEBYTECODE is set, only existing compiled files are replaced.
     """
     for source in sorted(folder.rglob("*.py")):
         compiled = Path(cache_from_source(str(source)))

@@ -1,8 +1,8 @@
-"""The user's own files that a config names are there and are what it says, before anything is planned.
+"""Check the user's own files that a config names, before anything is planned.
 
-Snakemake asks for the inputs of a job only where it considers running it, so a mistyped glob would
-otherwise leave an old result standing as if it were the new one; and a model that is not the one imported
-would be found out minutes later.
+Snakemake asks for the inputs of a job only if it considers running the job. With a mistyped glob, an old
+result would therefore pass for the new one. A model that differs from the imported one would show only
+minutes later.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ PADDED = 0.75  # an embedding may have more rows than there are tokens, up to a 
 
 
 def missing_files(study: Study) -> list[str]:
-    """What is wrong with the files of used distributions and tokenizers, and with imported checkpoints.
+    """Return the problems of files that used distributions, tokenizers and imported checkpoints need.
 
-    Also where the folder that all paths start at has a name that Snakemake cannot write.
+    A working directory whose name is not UTF-8 is a problem too: Snakemake cannot write it.
     """
     here = str(Path.cwd())
     problems = [] if is_utf8(here) else [f"the working directory {here!r} is not UTF-8: rename it"]
@@ -35,7 +35,7 @@ def missing_files(study: Study) -> list[str]:
 
 
 def _of_claims(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the user's own files of claims, which are imported for that."""
+    """Yield the problems of the user's own files of claims. Each file is imported for the check."""
     own = claims.files(study)
     if not own:
         return
@@ -74,7 +74,7 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
 
 
 def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
-    """Folders, their steps (of all seeds the same), and fields of config.json against the study's model."""
+    """Yield the problems of imported checkpoints: folders, steps that differ by seed, and the wrong model."""
     checkpoints = experiment.checkpoints
     assert checkpoints.source == "import"
     first = experiment.seeds[0]

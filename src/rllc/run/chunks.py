@@ -1,8 +1,8 @@
-"""Chunks of checkpoints whose jobs take about a given time, for a user to paste into a config.
+"""Propose chunks of checkpoints whose jobs take about a given time, for a user to paste into a config.
 
-``make chunks CONFIG=config/paper.yaml MINUTES=30``. A chunk is as long as its longest job: a measuring job
-grows with the number of its checkpoints, a segment of a training with the steps between them. Chunks stay
-values in the config, so a checkpoint that is added later moves no other to another job.
+``make chunks CONFIG=config/paper.yaml MINUTES=30``. The longest job of a chunk decides its length. The time
+of a measuring job grows with the number of checkpoints, that of a training segment with the steps between
+them. Chunks are values in the config, so a checkpoint that is added later moves no other to another job.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from rllc.study.study import Experiment, Study
 
 
 def balanced(count: int, longest: Callable[[int, int], float], limit: float) -> list[int]:
-    """First indices of as few runs of ``range(count)`` as keep to a limit, and of these the most even.
+    """Return the first index of each run when ``range(count)`` is cut into as few runs as the limit allows.
 
-    longest  ``longest(first, last)``: what a run costs, both included; a longer run never costs less
-    limit    of a run; one entry alone may be beyond it
+    longest  ``longest(first, last)``: cost of a run, both ends included; a longer run never costs less
+    limit    largest cost of a run; a single entry may exceed it
 
-    The most even: with the smallest sum of squared costs.
+    Among the cuts with the fewest runs, the one with the smallest sum of squared costs is taken.
     """
     best: list[tuple[int, float, list[int]]] = [(0, 0.0, [])]  # of the first 0, 1, ... entries
     for last in range(count):
@@ -42,7 +42,7 @@ def balanced(count: int, longest: Callable[[int, int], float], limit: float) -> 
 
 
 def jobs(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rule and dataset of the jobs that each chunk has; a measure that lists its steps has none in some."""
+    """Yield rule and dataset of the jobs of a chunk. A measure that lists its steps skips some chunks."""
     if experiment.checkpoints.source == "train":
         yield "train", {}
     for name, dataset in measured(experiment).items():
@@ -51,7 +51,7 @@ def jobs(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
-    """Minutes and rule of the longest job of an experiment's chunk, by its first step."""
+    """Return minutes and rule of the longest job of a chunk, which its first step names."""
     wildcards = {"experiment": name, "start": chunk}
     costs = (
         (seconds(forecast.of(study, rule, SimpleNamespace(**wildcards, **more)), study, rule) / 60, rule)
@@ -61,7 +61,7 @@ def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:
 
 
 def proposed(study: Study, name: str, minutes: float) -> list[int]:
-    """``checkpoints.chunks`` of an experiment with jobs of at most about so many minutes."""
+    """Return ``checkpoints.chunks`` of an experiment such that jobs take at most about ``minutes``."""
     every = steps.steps(study.experiments[name])
 
     @cache
@@ -73,7 +73,7 @@ def proposed(study: Study, name: str, minutes: float) -> list[int]:
 
 
 def with_chunks(study: Study, name: str, edges: list[int]) -> Study:
-    """The study with other chunks in one experiment."""
+    """Return the study with other chunks in one experiment."""
     experiment = study.experiments[name]
     checkpoints = experiment.checkpoints.model_copy(update={"chunks": edges})
     changed = experiment.model_copy(update={"checkpoints": checkpoints})
@@ -81,7 +81,7 @@ def with_chunks(study: Study, name: str, edges: list[int]) -> Study:
 
 
 def overlay(study: Study, minutes: float) -> str:
-    """YAML of all experiments' chunks, each with what it has now and what this would make of it."""
+    """Return YAML with the proposed chunks of every experiment. Comments compare them with those of now."""
     lines = ["experiments:"]
     for name in study.experiments:
         edges = proposed(study, name, minutes)

@@ -1,15 +1,15 @@
-"""The shell text of a rule: one script, its flags, its log."""
+"""The shell command of a rule: one script, its flags, its log."""
 
 
 def command(script: str, *, watch: bool = False, **flags: str) -> str:
     """``python workflow/scripts/<script>.py --<name> {<kind>.<name>:q} ... > {log:q} 2>&1``.
 
-    Every script is given ``params.code``, the fingerprint that it was planned with, and ``params.settings``,
-    the file of its settings (``rllc.run.settings_files``). Where it fails, the end of its log (the error, in
-    one line) is shown on the terminal.
+    Every script gets ``params.code``, the fingerprint that it was planned with, and ``params.settings``, the
+    file of its settings (``rllc.run.settings_files``). If it fails, the terminal shows the end of its log:
+    the error, in one line.
 
-    watch  also show on the terminal what the job writes to stderr (a progress bar), not what it prints
-    flags  what else it is given, the names of each kind with spaces between: ``input="blocks teacher"``,
+    watch  show stderr of the job (a progress bar) on the terminal too, but not stdout
+    flags  names of further flags by kind, separated by spaces: ``input="blocks teacher"``,
            ``wildcards="seed"``, ``output="dataset"``. Every value is quoted for the shell.
     """
     flags["params"] = f"code settings {flags.get('params', '')}"

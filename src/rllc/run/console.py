@@ -1,4 +1,4 @@
-"""What the terminal shows of a run: a line where a job starts, one where it ends, and why one failed.
+"""Terminal output of a run: a line when a job starts, a line when it ends, and the reason of a failure.
 
 Snakemake's own log in ``.snakemake/log`` holds everything.
 """
@@ -15,27 +15,28 @@ EXIT = re.compile(
     r"RuleException:\nCalledProcessError in file .*\nCommand '.*' (returned non-zero|died with)", re.DOTALL
 )
 FIRST = re.compile(r"(Reason: Missing output files: [^;\n]*); Input files updated by another job: .*")
-# Thousands of files of a job that failed.
+# A job that failed may list thousands of files.
 LONG_LIST = re.compile(r"^( +(?:input|output): .{300}).{700}.*$", re.MULTILINE)
 LISTED = re.compile(r"^    (message: None|jobid: \d+|input: .*|output: .*)\n", re.MULTILINE)
 HEAD = re.compile(r"^(\[.*\]\n)?Error in rule \w+:")
 NUMBERED = re.compile(r"(Job|Trying to restart job) (\d+)\b")
 SUBMITTED = re.compile(r"Job \d+ (\(.*\)) has been submitted with ")
-# Of no use to who runs a study; or, the second, advice that would leave results that other code made.
+# Lines that do not help the user. The advice in the second one would keep results that other code made.
 UNSAID = re.compile(
     r"Select jobs to execute|Some jobs were triggered by provenance|Rules with provenance|Execute \d+ jobs"
 )
-# Of no use where a run begins: the forecast says how many jobs there are and what they cost.
+# Not needed at the start of a run: the forecast gives the number of jobs and their cost.
 UNSAID_IN_A_RUN = re.compile(r"Using shell: |Rules claiming more threads|Conda environments: ignored")
 EVENTS_UNSAID_IN_A_RUN = {LogEvent.WORKFLOW_STARTED, LogEvent.RUN_INFO}
 
 
 class Short(logging.Formatter):
-    """Another formatter's text without targets, which list every file again, and commands of failed jobs.
+    """Formatter that shortens the text of another one.
 
-    New inputs of what is made for the first time are no reason.
+    It leaves out targets, which list every file again, and the commands of failed jobs. For outputs that are
+    missing, it leaves out updated inputs as a second reason.
 
-    commands  whether commands stay
+    commands  whether to keep the commands
     """
 
     def __init__(self, formatter: logging.Formatter, *, commands: bool):
@@ -55,14 +56,14 @@ class Short(logging.Formatter):
 
 
 class Brief(Short):
-    """Two lines for each job of a run; of everything else the short text."""
+    """Formatter with two lines for each job of a run, and the short text of everything else."""
 
     def __init__(self, formatter: logging.Formatter, *, commands: bool):
         super().__init__(formatter, commands=commands)
         self._jobs: dict[int, str] = {}  # Snakemake's number of a job -> what it does
         self._finished: list[int] = []  # since the last count of finished jobs
         self.progress: Callable[[int], str] | None = None
-        self.submits = False  # whether jobs are sent to a cluster, which is said once it has taken them
+        self.submits = False  # whether jobs go to a cluster: their line appears once Slurm has accepted them
 
     def format(self, record: logging.LogRecord) -> str:
         texts: dict[object, Callable[[logging.LogRecord], str]] = {
@@ -112,7 +113,7 @@ class Brief(Short):
 
 
 class ToGo:
-    """What the jobs that are not finished will take, by what was forecast and by how the others went.
+    """Remaining time of a run, from the forecast and from the pace of the finished jobs.
 
     seconds  Snakemake's number of each job that makes something -> CPU seconds that were forecast
     """
@@ -123,7 +124,7 @@ class ToGo:
         self._begun = time.monotonic()
 
     def __call__(self, finished: int) -> str:
-        """How many jobs are done, now that this one is, and how long the others take; "" of a target."""
+        """Return how many jobs are done and how long the others take; "" if this one is a target."""
         if finished not in self._seconds:
             return ""
         self._left.pop(finished, None)
@@ -137,17 +138,17 @@ class ToGo:
         return f"{said}, {_about(left * (time.monotonic() - self._begun) / done)} left"
 
     def spare(self, jobs: Iterable[int]) -> None:
-        """Leave out jobs that turned out not to be needed."""
+        """Stop counting jobs that turned out not to be needed."""
         for job in jobs:
             self._seconds.pop(job, None)
             self._left.pop(job, None)
 
 
 def make_readable(logger: logging.Logger, *, brief: bool, commands: bool) -> None:
-    """Have the terminal say less; Snakemake's own log holds everything.
+    """Shorten the terminal output. Snakemake's own log holds everything.
 
-    brief     whether jobs have two lines each; otherwise every job is shown with the reason why it runs
-    commands  whether the commands of jobs were asked for
+    brief     whether each job gets two lines; otherwise every job is shown with the reason why it runs
+    commands  whether the user asked for the commands of jobs
     """
     for handler, formatter in _terminal(logger):
         kind = Brief if brief else Short
@@ -158,9 +159,9 @@ def make_readable(logger: logging.Logger, *, brief: bool, commands: bool) -> Non
 
 
 def say_how_long(logger: logging.Logger, progress: Callable[[int], str], *, submits: bool) -> None:
-    """Have the terminal say ``progress(number)`` where a job has finished.
+    """Print ``progress(number)`` on the terminal when a job finishes.
 
-    submits  whether jobs are sent to a cluster
+    submits  whether jobs go to a cluster
     """
     for _, formatter in _terminal(logger):
         if isinstance(formatter, Brief):
@@ -168,7 +169,7 @@ def say_how_long(logger: logging.Logger, progress: Callable[[int], str], *, subm
 
 
 def _terminal(logger: logging.Logger) -> list[tuple[logging.Handler, logging.Formatter]]:
-    """Handlers that write to the terminal, and their formatters."""
+    """Return the handlers that write to the terminal, and their formatters."""
     return [
         (each, each.formatter)
         for each in logger.handlers
@@ -187,7 +188,7 @@ def _said_in_a_run(record: logging.LogRecord) -> bool:
 
 
 def _without_empty_line(handler: logging.Handler) -> bool:
-    """Snakemake's handler writes an empty line before a job that starts, unless one started just before."""
+    """Stop Snakemake's handler from writing an empty line before a job. Return whether it would have."""
     # Only Snakemake's own handler has it.
     handler.last_msg_was_job_info = True  # pyright: ignore[reportAttributeAccessIssue]
     return True
@@ -198,7 +199,7 @@ def _clock(record: logging.LogRecord) -> str:
 
 
 def _about(seconds: float, kind: str = "") -> str:
-    """``about 12 minutes``; ``kind``: CPU minutes."""
+    """Return a rounded time, as ``about 12 minutes``. ``kind`` goes before the unit: CPU minutes."""
     minutes = round(seconds / 60)
     if seconds < 60:
         return f"less than a {kind}minute"

@@ -1,8 +1,8 @@
-"""What is in the user's own files: text, imported checkpoints, tokenizers.
+"""Digests of the user's own files: text, imported checkpoints, tokenizers.
 
-Snakemake makes a result again where an input is newer than it. What replaces a file may be older (`mv`,
-`cp -p`, `rsync -a`, an archive unpacked). So the rules that read a user's files carry a digest of their
-contents instead, and a fresh checkout or a `touch` starts nothing.
+Snakemake makes a result again if an input is newer. A file may be replaced by an older one (`mv`, `cp -p`,
+`rsync -a`, an unpacked archive). So the rules that read a user's files carry a digest of the contents
+instead. A fresh checkout or a `touch` then starts nothing.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ SETTLED = 2_000_000_000  # nanoseconds: a file that changed more recently may ch
 
 
 class Contents:
-    """Digests of files, kept from plan to plan: a file is read again where its status says it was touched.
+    """Digests of files, kept from plan to plan. A file is read again only if its status has changed.
 
     No tool can set the time of the last change of status (ctime), so no replacement goes unseen.
     """
@@ -32,14 +32,14 @@ class Contents:
         self._kept = True
 
     def digest(self, paths: Iterable[str | Path]) -> str:
-        """One short hash of the contents of files, in the order given, whatever their names and times."""
+        """Return one short hash of the contents of files, in this order. Names and times do not count."""
         each = [self._of(Path(path)) for path in paths]
         if not self._kept:
             self._keep()
         return hashlib.sha256(" ".join(each).encode()).hexdigest()[:16]
 
     def _of(self, file: Path) -> str:
-        if not file.is_file():  # what needs it says so
+        if not file.is_file():  # a missing file is reported by the job that reads it
             return "missing"
         name, status = str(file.absolute()), file.stat()
         facts = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
@@ -52,7 +52,7 @@ class Contents:
         return digest
 
     def _keep(self) -> None:
-        """Write what is known, for the next plan; where it cannot be written, that plan takes longer."""
+        """Write the known digests for the next plan. If the folder is read-only, that plan takes longer."""
         self._kept = True
         with contextlib.suppress(OSError):
             atomic_write(self._cache, json.dumps(self._known))

@@ -13,9 +13,9 @@ from typing import Any
 
 @contextlib.contextmanager
 def dag(overlays: Sequence[str | Path], targets: Collection[str] = ()) -> Iterator[Any]:
-    """Snakemake's DAG of ``targets`` (none: the whole study) in the working directory, once it is planned.
+    """Context manager: yield Snakemake's planned DAG of ``targets`` (none: the whole study) in this folder.
 
-    What an earlier run left half done needs to run, and so does what another run is at work on.
+    Jobs that an earlier run left half done need to run. So do jobs that another run is working on.
     """
     from snakemake import api
     from snakemake.settings.enums import Quietness
@@ -38,10 +38,10 @@ def dag(overlays: Sequence[str | Path], targets: Collection[str] = ()) -> Iterat
 
 
 def current(config: dict[str, Any]) -> set[str]:
-    """The results of a study that are there and that Snakemake would not make again under this config.
+    """Return the existing results of a study that Snakemake would not make again under this config.
 
-    Asked of a process of its own, since a plan cannot be asked for while another is made. Raises ValueError
-    with what that process said where there is no plan.
+    A second process makes the plan, because Snakemake cannot make two in one process. Raises ValueError with
+    the error text of that process if it makes no plan.
     """
     with tempfile.TemporaryDirectory() as folder:
         overlay = Path(folder) / "config.json"
@@ -49,12 +49,14 @@ def current(config: dict[str, Any]) -> set[str]:
         asked = [sys.executable, "-m", "rllc.run.dag", str(overlay)]
         done = subprocess.run(asked, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"what is finished cannot be found out: {done.stderr.strip()}")
+        raise ValueError(
+            f"Snakemake made no plan, so the finished results are unknown: {done.stderr.strip()}"
+        )
     return set(json.loads(done.stdout))
 
 
 def main() -> None:
-    """Print the files that no job would make again, as JSON."""
+    """Print the files that no job would make again as JSON."""
     said = io.StringIO()
     try:
         with (

@@ -1,8 +1,8 @@
-"""Equal bytes start nothing: what depends on a text that was made again is judged again.
+"""Early cutoff: a text that is made again with the same bytes starts no further jobs.
 
 Snakemake compares the contents of small inputs (the manifests of texts are small), but only between runs.
-Within a run, all that depends on a job runs after it. So where a text is made again, by other code or another
-Python, and is the same to the byte, a whole study would follow.
+Within a run, every job that depends on another runs after it. If other code or another Python makes a text
+again, and its bytes are the same, the whole study would otherwise run.
 """
 
 from collections.abc import Callable, Collection
@@ -10,21 +10,20 @@ from typing import Any
 
 
 def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda jobs: None) -> None:
-    """Have Snakemake, in this process, judge again what depends on a job of these rules once it has ended.
+    """Make Snakemake, in this process, re-check the dependents of jobs of these rules when such a job ends.
 
-    Only jobs that make an output again count: on a first run there is nothing to spare.
+    Only jobs that make an output again count: on a first run no job can be saved.
 
-    spared  is called with the jobs that are not needed any more, where there are any
+    spared  called with the jobs that are no longer needed, if there are any
     """
     from snakemake.dag import DAG
 
     finish = DAG.finish
-    made_again: dict[
-        Any, set[Any]
-    ] = {}  # of each plan, the jobs of these rules whose output was there before
+    made_again: dict[Any, set[Any]] = {}  # plan -> its jobs whose output existed before
 
     async def finish_and_judge_again(self: Any, job: Any, update_checkpoint_dependencies: bool = True) -> Any:
-        # By the reasons that jobs started with: the output of one that runs is away, and counts as missing.
+        # Use the reasons that jobs started with: while a job runs, its output is absent and counts as
+        # missing.
         if self not in made_again:
             of_rules = (one for one in self.jobs if one.rule.name in rules)
             made_again[self] = {one for one in of_rules if not self.reason(one).missing_output}
@@ -39,7 +38,7 @@ def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda
             if self.needrun(one) and not self.finished(one) and one not in running and one.output
         ]
         await _keep_changed_inputs(self, waiting)
-        retried = self._ready_jobs & self._running  # failed, and to be tried again: Snakemake would lose them
+        retried = self._ready_jobs & self._running  # failed jobs to retry: Snakemake would lose them
         await self.postprocess()
         self._ready_jobs |= retried
         if dropped := [one for one in waiting if not self.needrun(one)]:
@@ -50,9 +49,9 @@ def install(rules: Collection[str], spared: Callable[[list[Any]], None] = lambda
 
 
 async def _keep_changed_inputs(dag: Any, waiting: list[Any]) -> None:
-    """Of the reason "input made by another job" leave, for each job, the inputs that are made and changed.
+    """Drop unchanged inputs from the reason "input made by another job" of each waiting job.
 
-    Every other reason stays. Snakemake adds the inputs that are still to be made.
+    Every other reason stays. Snakemake adds the inputs that are not made yet.
     """
     for job in waiting:
         reason = dag.reason(job)

@@ -1,4 +1,4 @@
-"""The environment variables of every job, set once, where the workflow is parsed."""
+"""The environment variables of every job, set once while the workflow is parsed."""
 
 import os
 import re
@@ -9,10 +9,10 @@ from rllc.run.plan import FOLDER
 from rllc.run.writable import closed
 
 SECRET = r"(TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY)$"
-# Where threads run and how many there may be: bound threads share one core with those of all other jobs, and
-# with fewer threads than the config says a sum is taken in other pieces. PYTHONOPTIMIZE drops assertions and
-# docstrings. NVIDIA's and torch's switches overrule the config's `precision`. What picks a processor's
-# instructions (ATEN_CPU_CAPABILITY, MKL_CBWR) is set on purpose.
+# Variables that would change results or speed. Bound threads share one core with those of all other jobs.
+# Fewer threads than the config says change the order of sums. PYTHONOPTIMIZE drops assertions and docstrings.
+# NVIDIA's and torch's switches override the config's `precision`. Not listed: ATEN_CPU_CAPABILITY and
+# MKL_CBWR, which choose a processor's instructions. A user sets those on purpose.
 DROPPED = re.compile(
     r"(OMP|GOMP|KMP)_|MKL_(DYNAMIC|DOMAIN_NUM_THREADS)$|PYTHON(OPTIMIZE|INSPECT)$"
     r"|NVIDIA_TF32_OVERRIDE$|TORCH_ALLOW_TF32_CUBLAS_OVERRIDE$"
@@ -22,9 +22,9 @@ DROPPED = re.compile(
 def prepare(root: Path, *, threads: int) -> None:
     """Give jobs this environment's Python, this checkout's package, and a fixed number of threads.
 
-    Results depend on the number of threads, so it is config and never what ``--cores`` happens to leave.
-    Large temporaries stay with the allocator instead of going back to the system after every draw, which
-    saves 8 to 20 % of a training's CPU time.
+    Results depend on the number of threads, so the config sets it and ``--cores`` does not. Large temporaries
+    stay with the allocator instead of going back to the system after every draw. This saves 8 to 20 % of a
+    training's CPU time.
     """
     path = os.environ.get("PATH", "")
     first = str(Path(sys.executable).parent)
@@ -32,11 +32,11 @@ def prepare(root: Path, *, threads: int) -> None:
         "PATH": path if path.split(os.pathsep)[0] == first else f"{first}{os.pathsep}{path}",
         "PYTHONPATH": str(root / "src"),
         "TOKENIZERS_PARALLELISM": "false",
-        "RUST_BACKTRACE": "0",  # of tokenizers without memory; what it says first is to be the end of the log
+        "RUST_BACKTRACE": "0",  # of a tokenizer out of memory: its first line should end the log
         "NUMBA_DISABLE_JIT": "1",  # clustering a few dozen curves takes less time than compiling its loops
         "MALLOC_MMAP_THRESHOLD_": str(2**25),
         "MALLOC_TRIM_THRESHOLD_": str(10**9),
-        "HDF5_USE_FILE_LOCKING": "FALSE",  # some shared file systems have no locks; no file has two writers
+        "HDF5_USE_FILE_LOCKING": "FALSE",  # some shared file systems lack locks; no file has two writers
         "MPLBACKEND": "agg",
         "OMP_PROC_BIND": "false",
     }
@@ -47,9 +47,9 @@ def prepare(root: Path, *, threads: int) -> None:
 
 
 def _caches(folder: Path) -> dict[str, str]:
-    """Return where libraries keep their caches in place of a home that cannot be written to.
+    """Return cache folders (variable -> path) for libraries when the home folder is read-only.
 
-    A cache of the hub that is there can be read, and stays in use. Each variable that the user set does too.
+    An existing cache of the hub can be read and stays in use. Variables that the user set stay too.
     """
     try:
         home = Path.home()

@@ -1,4 +1,4 @@
-"""What code a rule runs, as one short hash.
+"""One short hash of the code that a rule runs.
 
 Snakemake does not look into the modules that a script imports. Every rule therefore carries the hash
 of its script and of everything the script imports from this package, each file reduced to its syntax
@@ -18,7 +18,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 PACKAGE = "rllc"
-# Packages that are imported by another name than the lock has.
+# Packages whose name in the lock differs from the name in imports.
 ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
@@ -28,8 +28,8 @@ FOUND = "__path__"  # read by packages that find their modules
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
     """Return the hash of ``script`` and of its import closure inside the package, as its files are now.
 
-    modules  modules that the script imports by name at run time (``rllc.figures.stages``); a static
-             reading cannot see them
+    modules  modules that the script imports by name at run time (``rllc.figures.stages``), which its source
+             does not show
     root     the repository
     """
     return Source(root).fingerprint(script, *modules)
@@ -41,9 +41,9 @@ def closure(script: str | Path, *modules: str, root: str | Path = ".") -> set[st
 
 
 class Source:
-    """The source under ``root``, each file as it is when it is first asked for.
+    """Cache of the source under ``root``. Each file is read once, at its first use.
 
-    A plan asks for a hundred fingerprints, which have most of their files in common.
+    A plan needs a hundred fingerprints, which have most of their files in common.
     """
 
     def __init__(self, root: str | Path):

@@ -1,4 +1,4 @@
-"""What is about to run, before it does: jobs, CPU and GPU hours, disk; per rule and in one line."""
+"""Forecast of a run: jobs, CPU and GPU hours, disk; per rule and in one line."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -19,7 +19,7 @@ GATHER = Cost(cpu_seconds=0.5)
 
 @lru_cache(maxsize=8)
 def _planned(study: Study, name: str) -> tuple[dict[str, Dataset], dict[int, list[int]]]:
-    """Datasets and chunks of an experiment, worked out once: Snakemake asks for the cost of every job."""
+    """Return datasets and chunks of an experiment. Cached, since Snakemake asks for the cost of every job."""
     experiment = study.experiments[name]
     return measured(experiment), chunks(experiment)
 
@@ -47,12 +47,12 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
 
 
 def of(study: Study, rule: str, wildcards: Any) -> Cost:
-    """Estimated cost of one job."""
+    """Return the estimated cost of one job."""
     return COSTS[rule](study, wildcards) if rule in COSTS else SMALL
 
 
 class Row(NamedTuple):
-    """All jobs of one rule."""
+    """Number and cost of all jobs of one rule."""
 
     jobs: int
     cpu_hours: float
@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
 
 def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
-    """Rule -> its jobs and what they cost; the costliest first."""
+    """Return rule -> its jobs and their cost, the most expensive rule first."""
     rows: dict[str, Row] = {}
     for rule, wildcards in jobs:
         one = of(study, rule, wildcards)
@@ -76,7 +76,7 @@ def by_rule(study: Study, jobs: Iterable[tuple[str, Any]]) -> dict[str, Row]:
 
 
 def table(rows: dict[str, Row]) -> str:
-    """The jobs of every rule: number, hours, longest job, disk."""
+    """Return a table of the jobs of every rule: number, hours, longest job, disk."""
     head = f"{'rule':<24}{'jobs':>7}{'CPU h':>10}{'GPU h':>10}{'longest':>10}{'disk':>11}"
     lines = [
         f"{rule:<24}{row.jobs:>7}{row.cpu_hours:>10.2f}{row.gpu_hours:>10.2f}{_time(row.longest):>10}"
@@ -87,7 +87,7 @@ def table(rows: dict[str, Row]) -> str:
 
 
 def forecast(study: Study, jobs: Iterable[tuple[str, Any]]) -> str:
-    """``N jobs to run: about H CPU hours, G GPU hours and D MB of disk, under results/.``"""
+    """Return ``N jobs to run: about H CPU hours, G GPU hours and D MB of disk, under results/.``"""
     rows = by_rule(study, jobs).values()
     count, cpu, gpu = (sum(row[field] for row in rows) for field in range(3))
     minutes = round(60 * cpu)

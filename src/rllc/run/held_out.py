@@ -1,4 +1,4 @@
-"""Whether there is enough held-out text for what its chains draw, once it has been cut into contexts."""
+"""Check that there is enough held-out text for the chains, once it has been cut into contexts."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from rllc.study.study import Study
 
 
 def scarce(study: Study) -> list[str]:
-    """A warning for each text with fewer different held-out contexts than one chain draws of it."""
+    """Return a warning for each text with fewer different held-out contexts than one chain draws."""
     warnings = []
     for (tokenizer, name), (drawn, by) in _drawn(study).items():
         file = Path(Layout(study.results).blocks().format(tokenizer=tokenizer, distribution=name))
@@ -17,7 +17,7 @@ def scarce(study: Study) -> list[str]:
             held = json.loads(file.read_text(encoding="utf-8"))["held_out"]
             there, documents = held["distinct"], held["documents"]
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # not made yet, or made by other code and so made again
+            continue  # not made yet, or made by other code, so it will be made again
         if there < drawn:
             warnings.append(
                 f"distributions.{name}: documents held out and used {documents:,}, different contexts "
@@ -28,7 +28,7 @@ def scarce(study: Study) -> list[str]:
 
 
 def _drawn(study: Study) -> dict[tuple[str, str], tuple[int, str]]:
-    """(tokenizer, text) -> the most contexts that a chain draws of it, and of which dataset."""
+    """Return (tokenizer, text) -> the most contexts that a chain draws of it, and the chain's dataset."""
     most: dict[tuple[str, str], tuple[int, str]] = {}
     for name, experiment in study.experiments.items():
         for dataset, made in measured(experiment).items():

@@ -1,4 +1,4 @@
-"""The lock: exact versions of what is installed, and the conda environment file made from it.
+"""The lock: exact versions of the installed packages, and the conda environment file made from it.
 
 ``make lock`` installs the newest versions that envs/requirements.in allows and then calls this module.
 """
@@ -19,19 +19,19 @@ WITHOUT_DEPENDENCIES = {"curvlinops-for-pytorch", "backpack-for-pytorch", "torch
 
 
 def installed(*, without: set[str]) -> list[str]:
-    """``name==version`` of what is in this environment, without local build tags, sorted."""
+    """Return ``name==version`` of every package in this environment, without local build tags, sorted."""
     found = {d.metadata["Name"]: re.sub(r"\+.*", "", d.version) for d in distributions()}
     names = sorted((name for name in found if name not in without), key=str.lower)
     return [f"{name}=={found[name]}" for name in names]
 
 
 def pins(lock: str) -> list[str]:
-    """The pins of a lock file's text."""
+    """Return the pins in the text of a lock file."""
     return [line for line in lock.splitlines() if re.match(r"[A-Za-z0-9]", line)]
 
 
 def conda(lock: str) -> str:
-    """A conda environment with the same Python packages."""
+    """Return the text of a conda environment with the same Python packages."""
     lines = "\n".join(f"      - {pin}" for pin in pins(lock))
     return (
         "# Generated from requirements.lock by `make lock`: conda env create -f envs/environment.yaml\n"

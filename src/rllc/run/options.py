@@ -1,4 +1,4 @@
-"""Snakemake's command line: lists that are given twice, of which it takes the last alone; targets."""
+"""Snakemake's command line: its targets, and lists given twice, where Snakemake takes only the last."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ NAMING = ("targets", "forcerun", "until", "omit_from", "prioritize")  # what nam
 
 
 class _Given(argparse.Namespace):
-    """Keeps every value that an option is given, in order, the default first."""
+    """Namespace that keeps every value of an option, in order, the default first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,9 +21,9 @@ class _Given(argparse.Namespace):
 
 
 class Options(NamedTuple):
-    """What was asked for.
+    """Targets of a command line, and its repeated lists.
 
-    repeated  what is wrong, a sentence for each list that is given more than once
+    repeated  an error sentence for each list that is given more than once
     targets   rules and files: those to make, and those that other options name
     """
 
@@ -32,9 +32,9 @@ class Options(NamedTuple):
 
 
 def options(command: Sequence[str]) -> Options:
-    """Return what a command line asks Snakemake for.
+    """Return the targets and the repeated lists of a command line.
 
-    command  ``sys.argv``; that of another program, which uses Snakemake's API, asks for nothing here
+    command  ``sys.argv``; a program that uses Snakemake's API has neither
     """
     program = Path(command[0])
     if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):

@@ -2,9 +2,9 @@
 
 Snakemake records how a result was made when its main process sees the job end. Jobs of a cluster outlive a
 main process that is killed. Their results would have no record, and Snakemake accepts such files under any
-settings. So a run on a cluster notes, before its first job, the record that each output is going to have, and
-the state of the file that is there before. A file in another state was made by that run. Where Snakemake has
-no record of it, the noted one counts: it is compared with the settings of now. The next run hands these
+settings. So before its first job, a run on a cluster notes the record that each output will have, and the
+state of the file before the run. If the state has changed later, that run made the file. If Snakemake has no
+record of the file, the noted record is compared with the present settings. The next run hands the noted
 records over to Snakemake.
 """
 
@@ -27,11 +27,11 @@ _ours: list[Path] = []  # the note of this process
 
 
 class UnreadableNote(ValueError):
-    """A note is cut short or is none."""
+    """A note that is cut short, or a file that is not a note."""
 
 
 def note(jobs: Iterable[Any], persistence: Any) -> None:
-    """Write the records that the outputs of jobs are going to have."""
+    """Write the records that the outputs of jobs will have."""
     from snakemake.persistence import RECORD_FORMAT_VERSION
 
     notes: Notes = {}
@@ -53,7 +53,7 @@ def ours() -> bool:
 
 
 def expected() -> dict[str, dict[str, Any]]:
-    """Return output -> its record, of the files that runs which did not come to their end have made."""
+    """Return output -> its record, for the files that unfinished runs have made."""
     records: dict[str, dict[str, Any]] = {}
     for file in _files():
         made = {output: entry for output, entry in _read(file).items() if _was_made(output, entry)}
@@ -62,9 +62,9 @@ def expected() -> dict[str, dict[str, Any]]:
 
 
 def serve() -> None:
-    """Have Snakemake, in this process, read an expected record where its own is of no file that is there.
+    """Make Snakemake, in this process, read the expected record of a file that it has no record of.
 
-    Raise UnreadableNote, which names the file.
+    Raises UnreadableNote, which names the file.
     """
     records = expected()
     if not records:
@@ -83,9 +83,9 @@ def serve() -> None:
 
 
 def hand_over(persistence: Any) -> None:
-    """Write the expected record of every file that was made and has none of its own.
+    """Write the expected record of every file that was made and has no record in Snakemake.
 
-    Notes of files that are still to be made stay: a job that nothing knows of may make them.
+    Notes of files that do not exist yet stay: a job that this run does not know may still make them.
     """
     from snakemake.persistence import MetadataRecord
 
@@ -107,7 +107,7 @@ def hand_over(persistence: Any) -> None:
 
 
 def is_of(record: Any, file: Path) -> bool:
-    """Return whether Snakemake's record is of the file that is there, and of no earlier one in its place.
+    """Return whether Snakemake's record describes the present file, and not an earlier one of the same name.
 
     A record holds the time of the file's last change.
     """
@@ -127,7 +127,7 @@ def _was_made(output: str, entry: dict[str, Any]) -> bool:
 
 
 def _state(file: Path) -> list[int] | None:
-    """Return what tells one file from another in its place; None where there is none."""
+    """Return the state that tells a file from a later one of the same name; None if the file is missing."""
     try:
         status = file.stat()
     except OSError:

@@ -1,9 +1,9 @@
-"""What a run was planned with, kept for its jobs: on a cluster they start hours later.
+"""The plan of a run, kept for its jobs: on a cluster they start hours later.
 
-A job of a cluster reads the Snakefile, the config and the source anew. So the main process writes the config
-and the fingerprints that it planned with into one small file and names it in the environment, which every
-job inherits. A job reads its config from there, whatever the overlay says by then, and is told the
-fingerprint from there, so that `rllc.job.stage` refuses where the source has changed.
+A job of a cluster reads the Snakefile, the config and the source again. So the main process writes its config
+and fingerprints into one small file. It names the file in the environment, which every job inherits. A job
+takes its config from the file, even if the overlay has changed. It also takes its fingerprint from there, so
+`rllc.job.stage` refuses to run if the source has changed.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from rllc.run.fingerprint import fingerprint
 
 VARIABLE = "RLLC_PLAN"
 FOLDER = Path(".snakemake/rllc")
-# What turns a config into the command lines of jobs.
+# Modules that turn a config into the command lines of jobs.
 MODULES = (
     "rllc.run.command",
     "rllc.run.settings_files",
@@ -33,11 +33,11 @@ MODULES = (
 
 
 class Changed(ValueError):
-    """The source is not what the job was planned with."""
+    """The source has changed since the job was planned."""
 
 
 def keep(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> Path:
-    """Write what a run was planned with, and name the file in the environment. Equal plans share a file."""
+    """Write the plan of a run, and name its file in the environment. Equal plans share a file."""
     text = _text(config, codes, root)
     file = FOLDER.resolve() / name(config, codes, root=root)
     if not file.is_file():
@@ -47,7 +47,7 @@ def keep(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> Path:
 
 
 def name(config: dict[str, Any], codes: dict[str, str], *, root: Path) -> str:
-    """Name of the file that ``keep`` would write."""
+    """Return the name of the file that ``keep`` would write."""
     return f"plan-{hashlib.sha256(_text(config, codes, root).encode()).hexdigest()[:16]}.json"
 
 
@@ -57,9 +57,9 @@ def _text(config: dict[str, Any], codes: dict[str, str], root: Path) -> str:
 
 
 def kept(*, root: Path) -> dict[str, Any] | None:
-    """What the run that this job belongs to was planned with; None where the job was not told.
+    """Return the plan of the run that this job belongs to; None if the environment names none.
 
-    Raises Changed where the rules, or what makes command lines of the config, have changed since.
+    Raises Changed if the rules, or the modules that make command lines from the config, have changed since.
     """
     file = Path(os.environ.get(VARIABLE, ""))
     if not file.is_file():
@@ -74,7 +74,7 @@ def kept(*, root: Path) -> dict[str, Any] | None:
 
 
 def rules_digest(root: Path) -> str:
-    """Hash of the Snakefile and the rules without comments and blank lines, and of the planning modules."""
+    """Return a hash of the Snakefile and the rules, without comments, and of the planning modules."""
     files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
     lines = [line for file in files for line in _code_lines(file.read_text(encoding="utf-8"))]
     modules = fingerprint("src/rllc/run/command.py", *MODULES, root=root)

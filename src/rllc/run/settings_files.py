@@ -15,9 +15,9 @@ from rllc.run.plan import FOLDER
 
 
 class SettingsFiles:
-    """The settings of one process' jobs.
+    """The settings files of the jobs of one process.
 
-    writes  whether files are written as soon as they are named: a job does, the main process does not
+    writes  whether files are written as soon as they are named: True in a job, False in the main process
     """
 
     def __init__(self, *, writes: bool):
@@ -33,7 +33,7 @@ class SettingsFiles:
         return file
 
     def write(self, files: Iterable[str]) -> None:
-        """Write those of the files that are not there, or are not whole."""
+        """Write the files that are missing or incomplete."""
         for file in sorted(set(files)):
             path, text = Path(file), as_text(self._settings[file])
             if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:

@@ -1,7 +1,7 @@
-"""How far a study is: per experiment and stage what is done, running, queued, failed and missing.
+"""Progress of a study: per experiment and stage, how many jobs are done, running, queued, failed and missing.
 
-A job is done where Snakemake would not run it again. Slurm says which of the others run or wait; of the
-rest, one whose log does not end as a finished job's does has failed.
+A job is done if Snakemake would not run it again. Slurm says which of the others run or wait. A job of the
+rest has failed if its log does not end like that of a finished job.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 STATES = ("done", "running", "queued", "failed", "missing")
 QUEUED = ("pending", "configuring", "requeued")
-FINISHED = "done in "  # how the log of a script that came to its end ends
+FINISHED = "done in "  # last line of the log of a finished script
 SHARED = "shared"  # jobs of no experiment
 LISTED = 20
 
@@ -19,9 +19,9 @@ LISTED = 20
 class PlannedJob(NamedTuple):
     """One job of the study.
 
-    comment  what Slurm is told of it
+    comment  the job's comment in Slurm
     needed   whether Snakemake would run it
-    started  whether it was marked as started and not as ended, here and not on Slurm
+    started  whether it was marked as started but not as ended, on this machine rather than on Slurm
     """
 
     rule: str
@@ -34,7 +34,7 @@ class PlannedJob(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A job's state, Slurm's number where there is one, and the log to read."""
+    """A job's state, its Slurm number if it has one, and the log to read."""
 
     job: PlannedJob
     state: str
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
 
 
 def comment(rule: str, wildcards: Sequence[str]) -> str:
-    """What the Slurm plugin writes as a job's comment."""
+    """Return the comment that the Slurm plugin gives a job."""
     values = "_".join(wildcards).replace("/", "_")
     return f"rule_{rule}_wildcards_{values}" if values else f"rule_{rule}"
 
@@ -51,11 +51,11 @@ def comment(rule: str, wildcards: Sequence[str]) -> str:
 def stand(
     job: PlannedJob, on_slurm: dict[str, tuple[str, str]], slurm_logs: Path, *, locked: bool
 ) -> Standing:
-    """Where a job stands.
+    """Return the state of a job.
 
     on_slurm    comment -> (number, state) of the jobs that Slurm has
     slurm_logs  the plugin's folder of logs
-    locked      whether a run is at work in this folder
+    locked      whether a run is active in this folder
     """
     if not job.needed:
         return Standing(job, "done", "", "")
@@ -74,7 +74,7 @@ def stand(
 
 
 def report(standings: Iterable[Standing]) -> str:
-    """A table of counts per experiment and stage, then running, queued and failed jobs with their logs."""
+    """Return counts per experiment and stage as a table, then running, queued and failed jobs with logs."""
     standings = list(standings)
     counts: dict[tuple[str, str], Counter[str]] = {}
     for standing in standings:

@@ -1,4 +1,4 @@
-"""A target that no rule makes: the names that are near, and the overlay that would make it."""
+"""Targets that no rule makes: suggest similar names, and the overlay that would make the target."""
 
 import difflib
 import os
@@ -23,11 +23,11 @@ def refused(
     measured: Mapping[str, Collection[str]],
     given: Iterable[Path],
 ) -> list[str]:
-    """Return why targets cannot be made, a sentence for each that cannot.
+    """Return an error sentence for each target that cannot be made.
 
-    named     what was asked for
+    named     the targets of the command line
     rules     Snakemake's rules
-    files     that somebody would ask for, by name
+    files     files that a user would ask for, by name
     results   the folder of this study
     measured  experiment -> its datasets
     given     config files
@@ -49,10 +49,10 @@ def refused(
 def problem(
     target: str, results: str, files: Iterable[str], overlays: Iterable[Path], known: Collection[str]
 ) -> str:
-    """Return why a target cannot be made, and what may have been meant.
+    """Return why a target cannot be made, with a suggestion.
 
     results   the folder of this study
-    files     names of rules and files that can be asked for
+    files     names of rules and files that exist as targets
     overlays  config files that were not given
     known     experiments of this study
     """
@@ -69,7 +69,7 @@ def problem(
 
 
 def near(target: str, known: Iterable[str]) -> list[str]:
-    """The known names nearest to one, the nearest first: by the name of the file, then by its folder."""
+    """Return the known names that are most like a target, best first: by file name, then by folder."""
     wanted = Path(target)
 
     def likeness(name: str) -> tuple[float, float]:
@@ -108,9 +108,9 @@ def not_measured(target: str, results: str, measured: Mapping[str, Collection[st
 
 
 def _makes(overlay: Path, target: Path, results: str, known: Collection[str]) -> bool:
-    """Whether an overlay names a result as this, or a folder of results that this lies in.
+    """Return whether an overlay makes this target, or a folder that contains it.
 
-    known  experiments whose names say nothing: the study without the overlay has them
+    known  experiments of the study without the overlay: their names do not point to the overlay
     """
     try:
         config = defaults.LOADER(overlay.read_text(encoding="utf-8")).get_single_data()

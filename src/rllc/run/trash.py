@@ -1,4 +1,4 @@
-"""A folder beside the results for what stood in their way. Nothing is ever deleted."""
+"""A folder for files that were in the way of results. Nothing is ever deleted."""
 
 import shutil
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 NAME = ".trash"
-NAMED = 5  # files whose names are said
+NAMED = 5  # at most so many files are named in a message
 
 
 def move(files: Iterable[Path], results: Path) -> str | None:
@@ -28,7 +28,7 @@ def move(files: Iterable[Path], results: Path) -> str | None:
 
 
 def _new_folder(trash: Path) -> Path:
-    """Make a folder named by the time of now."""
+    """Make a folder named by the current time."""
     date = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     for number in range(1, 1000):
         folder = trash / (date if number == 1 else f"{date}.{number}")

@@ -1,7 +1,7 @@
-"""Outputs that cannot be used: Snakemake plans as if they were absent, a dry run and a real one alike.
+"""Unusable outputs: Snakemake plans as if they were absent, in a dry run and in a real one.
 
-Nothing is touched while a plan is made. Snakemake itself asks whether a file exists, so only files that a
-rule makes are looked at, and only those that the plan needs.
+Planning changes no file. The check runs when Snakemake asks whether a file exists, so it covers only files
+that a rule makes and the plan needs.
 """
 
 import os
@@ -13,7 +13,7 @@ from rllc.run.validate_outputs import problem
 
 
 class Unusable:
-    """Judgements of outputs, each made once for a state of the file."""
+    """Checks of outputs, one for each state of a file."""
 
     def __init__(self, results: Path):
         self._results = results.absolute()
@@ -32,9 +32,9 @@ class Unusable:
         return self._judged[name][1]
 
     def in_the_way(self, outputs: Iterable[str], recorded: Collection[str]) -> dict[Path, str]:
-        """Return each output that is there and is no result of this workflow, with the reason.
+        """Return output -> reason for each existing file that is not a result of this workflow.
 
-        It cannot be used, or Snakemake has no record of it. Snakemake would delete it before its job.
+        It is unusable, or Snakemake has no record of it. Snakemake would delete it before its job.
         """
         found = {}
         for output in outputs:
@@ -47,9 +47,9 @@ class Unusable:
         return found
 
     def hide(self) -> None:
-        """Have Snakemake, in this process, plan as if unusable outputs did not exist.
+        """Make Snakemake, in this process, plan as if unusable outputs did not exist.
 
-        Inputs of the user are flagged ``ancient`` in this workflow. They are never judged.
+        Inputs of the user are flagged ``ancient`` in this workflow. They are never checked.
         """
         from snakemake.io import _IOFile
 

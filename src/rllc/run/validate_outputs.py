@@ -1,7 +1,8 @@
-"""Whether an output can be used, by a few of its bytes: before a run, whatever its size.
+"""Check before a run that outputs are usable, from a few bytes of each file.
 
-Only what a rule makes is ever judged. A file can be cut short (a full disk, a killed copy), or something
-else may have written it. Each job compares the SHA-256 of what it reads. Here only sizes and ends are.
+Only files that a rule makes are checked. A file can be cut short (a full disk, a killed copy), or another
+program may have written it. Each job compares the SHA-256 of its inputs. Here only sizes and ends are
+compared.
 """
 
 import json
@@ -25,7 +26,7 @@ TOKENIZERS = "tokenizers"  # the folder whose .json files are tokenizers; all ot
 
 
 def problem(file: Path) -> str | None:
-    """Return why an output cannot be used, or None. Raise FileNotFoundError where there is none."""
+    """Return why an output cannot be used, or None if it can. Raises FileNotFoundError if it is missing."""
     if not stat.S_ISREG(file.stat().st_mode):
         return f"{file} is a folder or a device, and a file is made there"
     try:

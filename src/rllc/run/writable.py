@@ -1,4 +1,4 @@
-"""Where results go can be written to: asked before the first job, which could only fail."""
+"""Check before the first job that the folders of results are writable."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from rllc.study.layout import no_folder
 
 
 def closed(files: Iterable[str | Path]) -> Path | None:
-    """Return the first folder, or what is in its place, where one of these files cannot be made."""
+    """Return the first folder, or file in its place, that cannot take one of these files; else None."""
     for folder in sorted({Path(file).parent for file in files}):
         # `lexists`: a link that leads nowhere is in the way, and a closed folder hides what is in it.
         there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
@@ -18,7 +18,7 @@ def closed(files: Iterable[str | Path]) -> Path | None:
 
 
 def unwritable(files: Iterable[str | Path]) -> str | None:
-    """Return what is in the way of making these files, and what to do; None where nothing is."""
+    """Return an error sentence if one of these files cannot be made, else None."""
     there = closed(files)
     if there is None:
         return None

@@ -1,1 +1,1 @@
-"""Runs on a Slurm cluster: submission, states of jobs, why they failed, and who may write an output."""
+"""Runs on a Slurm cluster: submission, states of jobs, reasons of failures, and locks of outputs."""

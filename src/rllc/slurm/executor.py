@@ -1,10 +1,13 @@
-"""The Slurm plugin's executor, mended: an outage makes no run wait in vain.
+"""An executor of the Slurm plugin that survives outages of Slurm.
 
-The plugin (2.8.0) forgets every job under way where `squeue` fails five times in a row, which takes 45 ms,
-asks a database that is not there where `scontrol` fails once, and waits for ever for a job that Slurm no
-longer knows. Settings of the profile cure the first alone, and a program in `squeue`'s place sees neither
-outputs nor logs; so what asks for the states of jobs is replaced here, submission is surrounded
-(``rllc.slurm.submission``), and the rest is the plugin's. ``mend`` refuses other versions of it.
+The plugin (2.8.0) has three faults:
+- If `squeue` fails five times in a row, which takes 45 ms, the plugin forgets every running job.
+- If `scontrol` fails once, the plugin asks a database that may not exist.
+- If Slurm no longer knows a job, the plugin waits for it for ever.
+
+Settings of the profile cure only the first. A program in `squeue`'s place sees neither outputs nor logs. So
+this module replaces the status check, ``rllc.slurm.submission`` wraps the submission, and the rest is the
+plugin's. ``mend`` refuses other versions of the plugin.
 """
 
 import asyncio
@@ -24,10 +27,10 @@ from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, s
 from rllc.slurm.submission import Submission, comment, number
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
-LONGEST = 180  # seconds between two questions to Slurm, at most, as the plugin's
-REMINDER = 600  # seconds of an outage after which it is said again
+LONGEST = 180  # largest number of seconds between two status checks, as in the plugin
+REMINDER = 600  # seconds of an outage until the next message
 FAILED = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
-# Slurm puts the job back into the queue, or leaves it so: that shows after a while.
+# Slurm may put such a job back into the queue, which shows after a while.
 DOUBTFUL = {"NODE_FAIL", "PREEMPTED", "REVOKED"}
 # Reasons for which a job waits for the user or an administrator.
 HELD = re.compile(
@@ -36,22 +39,22 @@ HELD = re.compile(
 
 
 class Executor(Submission):
-    """Asks until Slurm answers, says so, and settles jobs that Slurm no longer knows by what they left."""
+    """Executor that waits for Slurm in an outage, and judges forgotten jobs by their outputs and logs."""
 
     def begin(self, source: StatusSource) -> None:
-        """What the plugin's executor lacks."""
+        """Set up the state that the plugin's executor lacks."""
         self.begin_submissions()
         self._source = source
-        self._outage: float | None = None  # when it began
+        self._outage: float | None = None  # when the outage began
         self._said = 0.0
-        self._read_only: set[Path] = set()  # folders of which that was said
-        self._held: set[str] = set()  # numbers of jobs of which that was said
-        self._doubted: dict[JobExecutorInterface, float] = {}  # -> since when nothing certain is known
+        self._read_only: set[Path] = set()  # unwritable folders already reported
+        self._held: set[str] = set()  # numbers of held jobs already reported
+        self._doubted: dict[JobExecutorInterface, float] = {}  # -> the time since when its state is uncertain
 
     async def check_active_jobs(
         self, active_jobs: Sequence[SubmittedJobInfo]
     ) -> AsyncGenerator[SubmittedJobInfo, None]:
-        """Report the jobs that have ended, yield the others: all, where Slurm does not answer."""
+        """Report the jobs that have ended and yield the others. If Slurm does not answer, yield all."""
         if not active_jobs:
             self.next_seconds_between_status_checks = self._interval
             return
@@ -74,20 +77,20 @@ class Executor(Submission):
         self.next_seconds_between_status_checks = self._interval if ended or self._doubted else longer
 
     async def sleep(self) -> None:
-        """As the plugin's, but a run that ends does not wait for its end."""
+        """Sleep as the plugin does, but stop when the run ends."""
         until = time.monotonic() + self.next_seconds_between_status_checks
         while self.wait and time.monotonic() < until:
             await asyncio.sleep(0.5)
 
     def _known(self, active_jobs: Sequence[SubmittedJobInfo]) -> dict[str, Job]:
-        """Number -> what Slurm knows of it, of those of these jobs that it knows."""
+        """Return number -> job, for those of these jobs that Slurm knows."""
         found: dict[str, Job] = {}
         for command in self._source.commands:
             told = states(command, self.run_uuid, self._since)
             for info in active_jobs:
                 job = told.get(number(info))
-                # A controller that lost its state counts anew: the number may be another job's by now. Some
-                # clusters write comments of their own.
+                # A controller that lost its state counts from the start: the number may belong to another
+                # job. Some clusters change the comments.
                 if job and (job.comment == comment(info.job) or not job.comment.startswith("rule_")):
                     found.setdefault(job.number, job)
             if len(found) == len(active_jobs):
@@ -95,7 +98,7 @@ class Executor(Submission):
         return found
 
     def _settled(self, info: SubmittedJobInfo, job: Job | None) -> bool:
-        """Whether a job has ended, for well or ill; that is reported."""
+        """Report a job that has ended, with or without success. Return whether it has ended."""
         assert info.aux is not None
         log = Path(info.aux["slurm_logfile"])
         if (job is None or job.state in ENDED) and not self._writable(info.job):
@@ -135,7 +138,7 @@ class Executor(Submission):
         else:
             ended = failure_reason.ended(log)
             cause = failure_reason.cause(job.state, ended)
-            cured = cause in (*failure_reason.ASKED, "CANCELLED")  # by asking for more, or by the user
+            cured = cause in (*failure_reason.ASKED, "CANCELLED")  # a retry with more resources can help
             said = failure_reason.sentence(
                 job.number, info.job.name, cause, job.reason, info.job.resources, ended
             )
@@ -144,7 +147,7 @@ class Executor(Submission):
         self.report_job_error(info, msg=said, aux_logs=[str(log)])
 
     def _writable(self, job: JobExecutorInterface) -> bool:
-        """Whether Snakemake can write beside a job's files: when a job has ended, it does, or dies."""
+        """Return whether Snakemake can write beside a job's files. It must when a job ends, or it dies."""
         folder = closed([*job.output, *job.log])
         if folder and folder not in self._read_only:
             self._read_only.add(folder)
@@ -152,7 +155,7 @@ class Executor(Submission):
         return folder is None
 
     def _say_held(self, job: Job) -> None:
-        """A job may wait for somebody, not for its turn."""
+        """Report a job that waits for the user or an administrator rather than for its turn."""
         if HELD.search(job.reason) and job.number not in self._held:
             self._held.add(job.number)
             self.logger.warning(
@@ -182,9 +185,10 @@ class Executor(Submission):
 
 
 def mend(executor: plugin.Executor, source: StatusSource) -> None:
-    """Make the executor of a run that is about to begin one of these.
+    """Turn the executor of a run that is about to begin into an ``Executor``.
 
-    Raises SlurmError where it is not of the plugin that this was written for, or where it makes arrays.
+    Raises SlurmError if the plugin has another version than ``Executor`` was written for, or makes job
+    arrays.
     """
     found = version(PACKAGE)
     if found != VERSION:

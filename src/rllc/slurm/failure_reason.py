@@ -1,24 +1,24 @@
-"""Why a job of the cluster failed, what to raise, and whether the same would succeed a little later."""
+"""Find out why a job of the cluster failed, which resource to raise, and whether a retry may succeed."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 END = 2**16  # bytes of a log that are searched
-# Of slurmstepd, of the kernel, of Python and torch, of libraries in Rust and C++; memory of a GPU is not what
-# `mem_mb` asks for.
+# Messages of slurmstepd, the kernel, Python, torch, and libraries in Rust and C++. `mem_mb` does not ask for
+# memory of a GPU, so its messages are left out.
 MEMORY = re.compile(
     r"oom.?kill|(?<!cuda )out of memory|(?<!OutOf)MemoryError|can(not|'t) allocate memory"
     r"|exceeded \w*\s*memory limit|memory allocation (of \d+ bytes |still )?failed|std::bad_alloc",
     re.IGNORECASE,
 )
 ASKED = {"memory": ("mem_mb", "MB"), "time": ("runtime", "minutes")}
-SILENT = "nothing is in its log"  # what a job's command says (command.py) where the disk is full
-FINISHED = "(100%) done"  # the last of what Snakemake says in the log of a job that made its files
+SILENT = "nothing is in its log"  # text of a job's command (command.py) if the disk is full
+FINISHED = "(100%) done"  # Snakemake's last words in the log of a job that made its files
 
 
 def ended(log: Path) -> str:
-    """The end of a job's log; empty where there is none."""
+    """Return the end of a job's log; "" if there is no log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - END))
@@ -28,16 +28,18 @@ def ended(log: Path) -> str:
 
 
 def cause(state: str, log: str) -> str:
-    """``memory``, ``time``, or the state in which Slurm says that the job ended."""
+    """Return the reason of a failure: ``memory``, ``time``, or the job's last state in Slurm."""
     if state == "OUT_OF_MEMORY" or (state != "TIMEOUT" and MEMORY.search(log)):
         return "memory"
     return "time" if state in ("TIMEOUT", "DEADLINE") else state
 
 
 def sentence(number: str, rule: str, cause: str, reason: str, resources: Any, log: str) -> str:
-    """What happened to a job, and what to do. ``resources``: what it had asked for.
+    """Return a sentence that says what happened to a job, and what to do.
 
-    Of a job whose own log is empty, what Slurm's has to say: Snakemake shows none after an empty one.
+    resources  those that the job asked for
+
+    If the job's own log is empty, the end of Slurm's log is added, since Snakemake does not show it then.
     """
     if cause in ASKED:
         resource, unit = ASKED[cause]
@@ -53,7 +55,8 @@ def sentence(number: str, rule: str, cause: str, reason: str, resources: Any, lo
     return f"Slurm job {number} ended as {cause}{why}{silent and '; '}{silent}. "
 
 
-# What sbatch or the file system says and may not say a little later. The rest is the profile's, and stays.
+# Messages of sbatch or the file system that may pass. All others come from the profile, so a retry fails
+# again.
 PASSING = re.compile(
     r"timed out|unable to contact|connection failure|connection refused|zero bytes were transmitted"
     r"|temporarily unable|unexpected message|backup controller|try again|partition not available"
@@ -64,5 +67,5 @@ PASSING = re.compile(
 
 
 def passing(error: str) -> bool:
-    """Whether a submission that failed so is worth another one, a little later."""
+    """Return whether a submission with this error is worth a retry a little later."""
     return PASSING.search(error) is not None

@@ -1,14 +1,16 @@
-"""No output has two writers: a job of the cluster claims its output before it touches anything.
+"""Locks of outputs: a job of the cluster locks its output before it starts, so no output has two writers.
 
-Slurm may take a job and report that it did not, keep a job that a killed run submitted, or forget one that
-still runs. So the main process writes for every submission a new word into ``current``, and a job begins
-only while its word is the one there: of several submissions, the last counts. Then it makes the link
-``holder.0``, which names it; where there is one, it waits while Slurm has the job that it names, and takes
-``holder.1`` afterwards, and so on. Making a symbolic link is atomic on every shared file system, NFS too, and
-nothing has to be removed by a job that is killed: Slurm says whether it lives. (A lock of the kernel would
-not do: `flock` is local to the node, or missing, on many of them.)
+Slurm may accept a job and report that it did not. It may keep a job of a killed run, or forget a running one.
+So the main process issues a new token for every submission and writes it into ``current``. A job starts only
+while its token is there, so the last of several submissions counts. Then the job makes the symbolic link
+``holder.0``, which names it. If the link exists, the job waits until Slurm no longer has the job named there,
+and then takes ``holder.1``, and so on.
 
-As a program, before the job: ``python -m rllc.slurm.output_lock FOLDER WORD``.
+Making a symbolic link is atomic on every shared file system, NFS too. A killed job need not remove anything:
+Slurm says whether it lives. A lock of the kernel (`flock`) is local to the node, or missing, on many
+clusters.
+
+As a program, before the job: ``python -m rllc.slurm.output_lock FOLDER TOKEN``.
 """
 
 import hashlib
@@ -28,35 +30,36 @@ CURRENT = "current"
 
 
 def folder(outputs: Iterable[object], root: Path = FOLDER) -> Path:
-    """Where the claims on these files lie, seen from the folder in which the run and its jobs work."""
+    """Return the folder of the lock on these files, relative to the working directory of the run."""
     names = "\n".join(sorted(map(str, outputs)))
     return root / hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
 def submit(claims: Path) -> str:
-    """The word of a new submission; jobs of earlier ones do not begin any more."""
+    """Issue a token for a new submission. Jobs that hold an older token refuse to start."""
     word = uuid.uuid4().hex
     atomic_write(claims / CURRENT, word)
     return word
 
 
 def drop(claims: Path) -> None:
-    """The files are made: no job that has not begun will."""
+    """Withdraw the token because the files are made: a job that has not started refuses to start."""
     shutil.rmtree(claims, ignore_errors=True)
 
 
 def withdraw(root: Path = FOLDER) -> None:
-    """The run ends: none of its jobs that has not begun will."""
+    """Withdraw all tokens because the run ends: a job that has not started refuses to start."""
     for current in root.glob(f"*/{CURRENT}"):
         current.unlink(missing_ok=True)
 
 
 def take(claims: Path, word: str, job: str, lives: Callable[[str], bool], *, pause: float = 10) -> bool:
-    """Claim the output for a job, once no other has it; False: another submission counts.
+    """Lock the output for a job, after any other holder has ended. Return False if the token is not current.
 
-    job    Slurm's number
-    lives  whether Slurm has a job of this number that has not ended
-    pause  seconds between two looks at a job that lives
+    word   the job's token
+    job    Slurm's number of the job
+    lives  returns whether Slurm has a job of this number that has not ended
+    pause  seconds between two checks of the present holder
     """
     turn = 0
     while _current(claims) == word:
@@ -66,9 +69,9 @@ def take(claims: Path, word: str, job: str, lives: Callable[[str], bool], *, pau
             return True
         except FileExistsError:
             rival = str(holder.readlink())
-        except FileNotFoundError:  # dropped meanwhile
+        except FileNotFoundError:  # withdrawn meanwhile
             continue
-        # The same number: this job, put back into the queue.
+        # The same number: Slurm requeued this job.
         if rival == job or not lives(rival):
             turn += 1
         else:
@@ -78,7 +81,7 @@ def take(claims: Path, word: str, job: str, lives: Callable[[str], bool], *, pau
 
 
 def lives(job: str, *, pause: float = 10) -> bool:
-    """Whether Slurm has this job and it has not ended; while Slurm does not answer, there is no answer."""
+    """Return whether Slurm has this job and it has not ended. Wait while Slurm does not answer."""
     while True:
         try:
             told = answer("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T").split()
@@ -99,7 +102,7 @@ def _current(claims: Path) -> str:
 
 
 def main() -> None:
-    """Exit with 0 where the job may begin."""
+    """Exit with 0 if the job may start."""
     claims, word = sys.argv[1:]
     if not take(Path(claims), word, os.environ["SLURM_JOB_ID"], lives):
         sys.exit("this job was submitted twice or its run has ended: another job makes its files, or none")

@@ -1,4 +1,4 @@
-"""Before jobs go to Slurm: can their state be had, and is an earlier run's work still under way?"""
+"""Checks before jobs go to Slurm: the source of their states, and jobs that an earlier run left."""
 
 import getpass
 import os
@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-LONGEST_WAIT = 180  # seconds between two status queries of the Slurm plugin, at most
+LONGEST_WAIT = 180  # largest number of seconds between two status queries of the Slurm plugin
 UNKNOWN = "unknown"
 UNSAFE = re.compile("""['"$`\\\\\n]""")
-TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/claims")  # of jobs that were submitted from a folder
+TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/claims")  # logs of the jobs submitted from a folder
 ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
     "REVOKED", "TIMEOUT",
@@ -21,19 +21,19 @@ ENDED = {
 
 
 class SlurmError(ValueError):
-    """Slurm cannot be used as it is, or should not be yet; the message says what to do."""
+    """Slurm cannot be used in its present state. The message says what to do."""
 
 
 class Unanswered(SlurmError):
-    """A command of Slurm failed: what was asked is not known."""
+    """A command of Slurm failed, so the answer is unknown."""
 
 
 class Job(NamedTuple):
-    """A job of ours that Slurm still has."""
+    """A job of this user that Slurm still has."""
 
     number: str
     state: str
-    comment: str  # `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it; "": not said
+    comment: str  # `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it; "": unknown
     reason: str = ""
 
     @property
@@ -42,14 +42,14 @@ class Job(NamedTuple):
 
 
 class StatusSource(NamedTuple):
-    """Where the states of jobs are had: these commands, the next where one does not know a job."""
+    """Commands that give the states of jobs. If one does not know a job, the next one is asked."""
 
     commands: tuple[str, ...]
     sentence: str
 
 
 def answer(*command: str) -> str:
-    """Standard output of a Slurm command. Raises Unanswered where there is none or it fails."""
+    """Return the standard output of a Slurm command. Raises Unanswered if it is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -60,7 +60,7 @@ def answer(*command: str) -> str:
 
 
 def ask(*command: str) -> str | None:
-    """Standard output of a Slurm command; None where there is no such command or it fails."""
+    """Return the standard output of a Slurm command; None if it is missing or fails."""
     try:
         return answer(*command)
     except Unanswered:
@@ -68,7 +68,7 @@ def ask(*command: str) -> str | None:
 
 
 def states(command: str, run: str, since: datetime) -> dict[str, Job]:
-    """Number -> what `squeue` or `sacct` knows of a run's jobs. Raises Unanswered.
+    """Return number -> job, for the jobs of a run that `squeue` or `sacct` knows. Raises Unanswered.
 
     run    the name that all its jobs carry
     since  a time before the first of them
@@ -77,7 +77,7 @@ def states(command: str, run: str, since: datetime) -> dict[str, Job]:
         rows = answer(
             "squeue", "--noheader", "--states=all", f"--name={run}", "--format=%i|%T|%r|%k"
         ).splitlines()
-    else:  # the database keeps comments on some clusters only
+    else:  # only some clusters keep comments in the database
         rows = answer(
             "sacct", "--allocations", "--noheader", "--parsable2", "--clusters=all", f"--name={run}",
             f"--starttime={since:%Y-%m-%dT%H:%M}", "--endtime=now", "--format=JobIDRaw,State,Reason",
@@ -91,12 +91,12 @@ def states(command: str, run: str, since: datetime) -> dict[str, Job]:
 
 
 def status_source(command: str | None, first_check: int) -> StatusSource:
-    """How the end of jobs will be learned of.
+    """Return the commands that will show when jobs end.
 
     command      the plugin's `slurm-status-command`
     first_check  its `slurm-init-seconds-before-status-checks`
 
-    Raises SlurmError where it would never be learned of: the run would wait for ever.
+    Raises SlurmError if no command would show it: the run would wait for ever.
     """
     try:
         settings = answer("scontrol", "show", "config")
@@ -138,10 +138,10 @@ def status_source(command: str | None, first_check: int) -> StatusSource:
 
 
 def refuse_names(names: Iterable[object]) -> None:
-    """Raise SlurmError where a shell would read more than a name in one of these paths.
+    """Raise SlurmError if one of these paths holds characters that a shell interprets.
 
-    Snakemake gives a job's own call the paths of the folder and of the overlays, quoted as Python quotes
-    text, not as a shell does. Spaces and semicolons are safe so; quotes, ``$`` and backticks are not.
+    Snakemake writes the paths of the folder and of the overlays into the command of a job, quoted as Python
+    quotes text. Spaces and semicolons are safe there. Quotes, ``$`` and backticks are not.
     """
     for name in names:
         found = sorted(set(UNSAFE.findall(str(name))))
@@ -153,9 +153,9 @@ def refuse_names(names: Iterable[object]) -> None:
 
 
 def jobs_here(folder: Path) -> list[Job]:
-    """Jobs of this user that Snakemake submitted from this folder and that have not ended.
+    """Return the jobs of this user that Snakemake submitted from this folder and that have not ended.
 
-    Raises Unanswered where Slurm does not say, unless no job was ever submitted from here.
+    Raises Unanswered if Slurm does not answer, unless no job was ever submitted from here.
     """
     if shutil.which("squeue") is None:
         return []
@@ -175,7 +175,7 @@ def jobs_here(folder: Path) -> list[Job]:
 
 
 def refuse_orphans(folder: Path) -> None:
-    """Raise SlurmError where jobs of an earlier run may still be there: two would write the same files."""
+    """Raise SlurmError if jobs of an earlier run may still exist: two jobs would write the same files."""
     try:
         jobs = jobs_here(folder)
     except Unanswered as error:
@@ -195,10 +195,10 @@ def refuse_orphans(folder: Path) -> None:
 
 
 def cancel(folder: Path) -> list[str]:
-    """Cancel those of a run's jobs that Snakemake left; what was done, in a sentence.
+    """Cancel the jobs of a run that Snakemake left, and say in a sentence which.
 
-    A Ctrl-C that comes while Snakemake asks Slurm how its jobs are cancels none of them, and never one that
-    is just being submitted. Raises SlurmError where some may be left.
+    If Ctrl-C comes while Snakemake queries Slurm, Snakemake cancels no job. It never cancels a job that is
+    just being submitted. Raises SlurmError if some jobs may be left.
     """
     try:
         numbers = [job.number for job in jobs_here(folder) if job.state != "completing"]

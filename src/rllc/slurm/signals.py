@@ -1,7 +1,7 @@
-"""A main process that is told to end, by whatever signal, ends as on Ctrl-C.
+"""Signals: SIGTERM and SIGHUP end the main process in the same way as Ctrl-C.
 
-Snakemake takes SIGTERM for a wish to wait for all that runs, and dies of SIGHUP; sites send both to what
-runs long on a login node, and SIGKILL a little later.
+On SIGTERM, Snakemake waits for all running jobs. On SIGHUP, it dies. Sites send both to long processes on a
+login node, and SIGKILL a little later.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ import psutil
 
 
 def heed_signals() -> None:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, once; what `nohup` or a shell keeps away stays away."""
+    """Make SIGTERM and SIGHUP end a run once, as Ctrl-C does. Signals that `nohup` ignores stay ignored."""
     told = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heeded = {number for number in told if signal.getsignal(number) != signal.SIG_IGN}
     heard = threading.Event()
 
     def interrupt(number: int, _: object) -> None:
-        # A session that ends sends several. A second Ctrl-C is meant.
+        # The end of a session sends several signals. A second Ctrl-C is deliberate.
         if number == signal.SIGINT or not heard.is_set():
             heard.set()
             raise KeyboardInterrupt
@@ -35,7 +35,7 @@ def heed_signals() -> None:
 
 
 def _wake(main: int, reader: int, heeded: Collection[int], heard: threading.Event) -> None:
-    """Wake the main thread for a signal that another one was given: it would wait for its lock for ever."""
+    """Wake the main thread if another thread got the signal: it would wait for its lock for ever."""
     while not heard.is_set():
         (number,) = os.read(reader, 1)
         while number in heeded and not heard.wait(0.2):
@@ -43,11 +43,11 @@ def _wake(main: int, reader: int, heeded: Collection[int], heard: threading.Even
 
 
 def interrupt_children(seconds: float = 5) -> None:
-    """As a terminal does on Ctrl-C, but those that ignore it are terminated."""
+    """Interrupt all child processes, as a terminal does on Ctrl-C, and terminate those that ignore it."""
     children = psutil.Process().children(recursive=True)
     _send(signal.SIGINT, children)
     until = time.monotonic() + seconds
-    # No wait for their exit codes: these are for who started them.
+    # Do not collect exit codes here: the code that started the processes needs them.
     while any(map(_runs, children)) and time.monotonic() < until:
         time.sleep(0.1)
     _send(signal.SIGTERM, filter(_runs, children))

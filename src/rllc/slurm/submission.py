@@ -1,7 +1,7 @@
-"""Submission to Slurm that neither gives up at once nor submits a job twice.
+"""Submission to Slurm with retries, which never lets a job run twice.
 
-The plugin (2.8.0) takes an `sbatch` that reports a timeout for one that submitted nothing, and submits anew
-at once what failed, so that a minute without a partition or a file system uses up every attempt.
+If `sbatch` reports a timeout, the plugin (2.8.0) assumes that nothing was submitted. It also retries a failed
+submission at once, so a minute without a partition or a file system uses up every attempt.
 """
 
 import contextlib
@@ -24,23 +24,23 @@ from rllc.slurm import failure_reason, output_lock
 from rllc.slurm.queue import Unanswered, states
 from rllc.slurm.signals import interrupt_children
 
-PATIENCE = 24 * 3600  # seconds for which a submission is tried again
-LONGEST = 600  # seconds between two tries, at most
+PATIENCE = 24 * 3600  # seconds during which a submission is retried
+LONGEST = 600  # largest number of seconds between two tries
 
 
 class Submission(plugin.Executor):
-    """The plugin's executor; each job claims its output, and what may pass is waited for."""
+    """The plugin's executor, with locks of outputs and with retries after errors that may pass."""
 
-    # Snakemake's interfaces leave out what is used here: `executor_settings` and `warning`.
+    # Snakemake's interfaces do not declare two names used here: `executor_settings` and `warning`.
     workflow: Any
     logger: logging.Logger
 
     def begin_submissions(self) -> None:
-        """What the plugin's executor lacks."""
+        """Set up the state that the plugin's executor lacks."""
         self._since = datetime.now()
         self._interval: int = self.workflow.executor_settings.init_seconds_before_status_checks
         self._submitted: set[str] = set()  # numbers
-        self._refused: dict[JobExecutorInterface, float] = {}  # -> since when sbatch refuses it
+        self._refused: dict[JobExecutorInterface, float] = {}  # -> the time of sbatch's first refusal
         self._pauses: dict[JobExecutorInterface, float] = {}  # -> seconds before it is submitted again
         self._timers: list[threading.Timer] = []
 
@@ -48,13 +48,13 @@ class Submission(plugin.Executor):
     def get_job_exec_prefix(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, job: JobExecutorInterface
     ) -> str:
-        """What a job does first: it claims its output, or does not begin."""
+        """Return the command before a job, which locks the job's output or stops the job."""
         claims = output_lock.folder(job.output)
         word = output_lock.submit(claims)
         return shlex.join([self.get_python_executable(), "-m", output_lock.__name__, str(claims), word])
 
     def _submit_job(self, job: JobExecutorInterface) -> None:
-        """At once, or after a pause where it failed for a cause that may pass."""
+        """Submit a job: at once, or after a pause if it failed for a cause that may pass."""
         self.run_job_pre(job)
         pause = self._pauses.pop(job, 0)
         if pause:
@@ -69,7 +69,7 @@ class Submission(plugin.Executor):
         super()._report_job_submission_threadsafe(job_info)
 
     def _report_job_error_threadsafe(self, job_info: SubmittedJobInfo, msg: str) -> None:
-        """A submission failed. One whose cause may pass is no attempt of the job."""
+        """Handle a failed submission. It does not count as an attempt of the job if the cause may pass."""
         job = job_info.job
         waited = time.monotonic() - self._refused.setdefault(job, time.monotonic())
         said = re.search("The error message was '(.*?)'[.]\n", msg, re.DOTALL)
@@ -86,13 +86,13 @@ class Submission(plugin.Executor):
         self._later(pause, self._submit_again, job)
 
     def _submit_again(self, job: JobExecutorInterface) -> None:
-        """Unless Slurm took the job when it reported that it did not."""
+        """Submit a job again, unless Slurm accepted it while it reported an error."""
         try:
             told = states("squeue", self.run_uuid, self._since).values()
         except Unanswered:
             self._later(self._interval, self._submit_again, job)
             return
-        except Exception as error:  # in this thread nobody else would see it, and the run would wait
+        except Exception as error:  # an error in this thread would be lost, and the run would wait for ever
             super()._report_job_error_threadsafe(SubmittedJobInfo(job), f"{type(error).__name__}: {error}")
             return
         ours = [one for one in told if one.comment == comment(job) and one.number not in self._submitted]
@@ -108,7 +108,7 @@ class Submission(plugin.Executor):
         self._report_job_submission_threadsafe(info)
 
     def _later(self, pause: float, call: Callable[..., None], job: JobExecutorInterface) -> None:
-        """Call in a thread of submission, after a pause; never once the run ends."""
+        """Call a function in a thread of submission after a pause, unless the run has ended."""
 
         def submit() -> None:
             with contextlib.suppress(RuntimeError):  # shut down
@@ -123,30 +123,30 @@ class Submission(plugin.Executor):
         timer.start()
 
     def cancel(self) -> None:
-        """Submit nothing more, end what runs here, cancel the jobs of the cluster."""
+        """Stop submission, end jobs on this machine, and cancel the jobs of the cluster."""
         for timer in self._timers:
             timer.cancel()
         self._job_submission_executor.shutdown(wait=True, cancel_futures=True)
         interrupt_children()
         try:
             super().cancel()
-        except WorkflowError as error:  # what is left is the hook's (`onerror`)
+        except WorkflowError as error:  # the hook `onerror` cancels the rest
             self.logger.warning(str(error))
             self.shutdown()
 
     def shutdown(self) -> None:
-        """As the plugin's; a job that Slurm was given without saying so does not begin any more."""
+        """Shut down as the plugin does. A job that Slurm accepted without a report refuses to start."""
         super().shutdown()
         output_lock.withdraw()
 
 
 def number(info: SubmittedJobInfo) -> str:
-    """Slurm's number of a job that it has taken."""
+    """Return Slurm's number of an accepted job."""
     assert info.external_jobid is not None
     return info.external_jobid
 
 
 def comment(job: JobExecutorInterface) -> str:
-    """What the plugin tells Slurm of a job."""
+    """Return the comment that the plugin gives a job in Slurm."""
     wildcards = get_job_wildcards(job)
     return f"rule_{job.name}_wildcards_{wildcards}" if wildcards else f"rule_{job.name}"

@@ -1,4 +1,4 @@
-"""Writing an animation: a GIF, and the same frames as MP4 where ffmpeg is there."""
+"""Write an animation as GIF, and the same frames as MP4 if ffmpeg is installed."""
 
 import json
 import logging
@@ -17,19 +17,19 @@ from rllc.figures.style import RC
 from rllc.store.atomic_write import whole
 
 log = logging.getLogger("rllc")
-# Levels of grey that the palette has to hold: a tint would look like a weak value of a circuit.
+# Levels of grey in the palette. Without them, a tinted grey would look like a weak value of a circuit.
 NEUTRAL = (0, *range(230, 256))
-LAST = 8  # the last frame stays as long as this many
+LAST = 8  # the last frame lasts as long as so many frames
 
 
 def write_animation(
     animation: Animation, gif: Path, attributes: dict[str, str], *, frames_per_second: float
 ) -> None:
-    """Write the GIF, whole or not at all, with caption and ``attributes`` (JSON) in its comment.
+    """Write the GIF atomically, with caption and ``attributes`` (JSON) in its comment.
 
-    Where ffmpeg is on the PATH an MP4 of the same name is written beside it.
+    If ffmpeg is on the PATH, an MP4 of the same name is written beside it.
 
-    Raises ValueError where there is no frame, or no time for one.
+    Raises ValueError if there is no frame, or the frame rate is not positive.
     """
     if animation.frames < 1 or not frames_per_second > 0:
         raise ValueError(
@@ -53,7 +53,7 @@ def write_animation(
 
 
 def _frames(animation: Animation) -> Iterator[Image.Image]:
-    """Every frame; what does not move is drawn once and kept below."""
+    """Yield every frame. The background, which does not change, is drawn only once."""
     canvas = FigureCanvasAgg(animation.figure)
     with rc_context(RC):
         moving = animation.show(0)
@@ -69,7 +69,7 @@ def _frames(animation: Animation) -> Iterator[Image.Image]:
 
 
 def _write_gif(images: list[Image.Image], path: Path, comment: str, frames_per_second: float) -> None:
-    """One palette for all frames, from the first, middle and last, so that what is still does not flicker."""
+    """Write a GIF with one palette, made from the first, middle and last frame, so that nothing flickers."""
     chosen = [images[0], images[len(images) // 2], images[-1]]
     width, height = images[0].size
     together = Image.new("RGB", (width, height * len(chosen)))
@@ -96,7 +96,7 @@ def _write_gif(images: list[Image.Image], path: Path, comment: str, frames_per_s
 
 
 def _write_mp4(program: str, images: list[Image.Image], path: Path, frames_per_second: float) -> None:
-    """H.264 that every player reads: even sides, and chroma at half resolution."""
+    """Write H.264 that every player reads: even width and height, and chroma at half resolution."""
     width, height = images[0].size
     held = [*images, *[images[-1]] * (LAST - 1)]
     subprocess.run(

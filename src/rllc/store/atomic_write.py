@@ -1,4 +1,4 @@
-"""Files that are whole or absent: a result appears under its name only when it is complete."""
+"""Atomic writes: a result appears under its name only when it is complete."""
 
 import os
 import tempfile
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 class UnreadableResult(ValueError):
-    """A result file is truncated, corrupt or not what its name says."""
+    """A result file is missing, truncated, corrupt, or of another kind than its name says."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its name when the block ends without an error.
+    """Context manager: yield a temporary path that is renamed to ``path`` if the block raises no error.
 
-    The bytes reach the disk before the name does, so neither a kill nor a full disk leaves half a file
-    under a final name. On an error the temporary file is removed.
+    The bytes reach the disk before the rename. So neither a kill nor a full disk leaves half a file under the
+    final name. On an error the temporary file is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
@@ -35,6 +35,6 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

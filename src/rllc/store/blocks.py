@@ -16,9 +16,9 @@ from rllc.tasks.batch import Examples
 
 
 def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: object) -> None:
-    """Write sides, by name, beside the manifest that stands for them; ``facts`` go into the manifest.
+    """Write sides by name, and beside them their manifest with ``facts``.
 
-    A table holds ``input_ids`` or ``vectors``, and ``targets`` where what is predicted is not the next token.
+    A table holds ``input_ids`` or ``vectors``. It also holds ``targets`` unless the next token is predicted.
     """
     entries = {}
     for side, table in sides:
@@ -33,8 +33,8 @@ def write_blocks(blocks: Path, sides: Iterable[tuple[str, pa.Table]], **facts: o
 def write_examples(blocks: Path, every: Examples, *, train: int | None, settings: dict[str, Any]) -> None:
     """Write generated examples: the first ``train`` are trained on, the others held out.
 
-    train     None: all are held out, and what is trained on is generated anew in every step
-    settings  what the generator was told
+    train     number of training examples; None: all are held out, and each training step generates new data
+    settings  settings of the generator
     """
     columns = {_contexts(every.contexts.dtype.kind == "f"): every.contexts}
     columns |= {} if every.targets is None else {"targets": every.targets}
@@ -48,17 +48,17 @@ def write_examples(blocks: Path, every: Examples, *, train: int | None, settings
 
 
 def generated_settings(blocks: Path) -> dict[str, Any] | None:
-    """What the generator of minibatches is told, where they are not read from a file."""
+    """Return the settings of the generator of minibatches; None if minibatches are read from a file."""
     return manifests.read(blocks)["train"].get("settings")
 
 
 def read_blocks(blocks: Path, side: str) -> pa.Table:
-    """One side of the blocks that a manifest stands for: ``train`` or ``held_out``."""
+    """Return one side of the blocks of a manifest: ``train`` or ``held_out``."""
     return read_table(manifests.verified(blocks, manifests.read(blocks)[side]))
 
 
 def examples(blocks: Path, side: str) -> Examples:
-    """The same as arrays, with the positions that a task scores."""
+    """Return one side of the blocks as arrays, with the positions that a task scores."""
     table, scored = read_blocks(blocks, side), manifests.read(blocks).get("scored")
     return Examples(
         _contexts_of(table),
@@ -68,13 +68,15 @@ def examples(blocks: Path, side: str) -> Examples:
 
 
 def _contexts(vectors: bool) -> str:
-    """Name of their column: that of tokens is the one that ``datasets`` and tokenizers use."""
+    """Return the name of the column of contexts: for tokens, the one that ``datasets`` and tokenizers use."""
     return "vectors" if vectors else "input_ids"
 
 
 def held_out(blocks: Path) -> dict[str, Any]:
-    """What there is to measure on: different ``contexts``; of text also ``documents`` and ``tokens``, and how
-    many documents were ``read`` from which ``source``."""
+    """Return the amount of held-out data: the number of different ``contexts``.
+
+    For text, also the numbers of ``documents`` and ``tokens``, the number of documents ``read``, and their
+    ``source``."""
     content = manifests.read(blocks)
     side = content["held_out"]
     text = {name: side[name] for name in ("documents", "tokens") if name in side}
@@ -86,15 +88,15 @@ def _contexts_of(table: pa.Table) -> np.ndarray:
 
 
 def _distinct(table: pa.Table) -> int:
-    """How many contexts differ from each other."""
+    """Return the number of different contexts."""
     return len({hashlib.blake2b(row, digest_size=16).digest() for row in _contexts_of(table)})
 
 
 def _about(table: pa.Table) -> dict[str, Any]:
-    """The manifest of a table of text; of generated examples there is none."""
+    """Return the facts that a table of text carries; empty for generated examples."""
     return read_manifest(table) if table.schema.metadata else {}
 
 
 def side_digest(blocks: Path, side: str) -> str:
-    """SHA-256 of one side: what a result depends on, whatever the other side holds."""
+    """Return the SHA-256 of one side, so that a result does not depend on the other side."""
     return manifests.read(blocks)[side]["sha256"]

@@ -19,11 +19,11 @@ HEADER, CONTENT = "rllc", "tensors_sha256"
 
 
 class CheckpointError(ValueError):
-    """A file that is missing, damaged, changed since it was vouched for, or of another model."""
+    """A checkpoint is missing, damaged, changed since it was written, or of another model."""
 
 
 def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, Any]) -> None:
-    """Write tensors (floating ones as float32) and JSON metadata; all of the file or nothing.
+    """Write tensors (floating ones as float32) and JSON metadata atomically.
 
     Equal tensors and metadata give equal bytes. The header holds a digest of the tensors (``intact``).
     """
@@ -33,7 +33,7 @@ def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str,
         for name, tensor in tensors.items()
     }
     ready = {name: tensor.contiguous() for name, tensor in ready.items()}
-    # One entry of the header: several would come in any order.
+    # One header entry holds all metadata: the order of several would not be fixed.
     header = json.dumps({**metadata, CONTENT: _digest(ready)}, sort_keys=True)
     content = bytes_from_tensors(ready, {HEADER: header})
     with whole(path) as temporary:
@@ -41,7 +41,7 @@ def save(tensors: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str,
 
 
 def read_metadata(path: str | Path) -> dict[str, Any]:
-    """The metadata that ``save`` was given and the digest of the tensors, from the header alone."""
+    """Return the metadata and the digest of the tensors, from the header. Tensors are not read."""
     try:
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get(HEADER)
@@ -55,20 +55,20 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
 
 
 def intact(path: str | Path) -> bool:
-    """Whether the tensors are those that were saved. Raises CheckpointError as ``load`` does."""
+    """Return whether the tensors are unchanged since ``save``. Raises CheckpointError as ``load`` does."""
     return read_metadata(path).get(CONTENT) == _digest(load(path))
 
 
 def load(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None) -> dict[str, Tensor]:
-    """Read tensors. Where shapes are given, names and shapes must be exactly these.
+    """Return the tensors. If shapes are given, names and shapes must be exactly these.
 
-    Raises CheckpointError where the file is missing or damaged, or holds another model.
+    Raises CheckpointError if the file is missing or damaged, or holds another model.
     """
     return _tensors(_content(Path(path), "make it again"), Path(path), shapes)
 
 
 def fitting(weights: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], path: Path) -> None:
-    """Raise CheckpointError where names or shapes are not those of the model."""
+    """Raise CheckpointError if names or shapes are not those of the model."""
     try:
         check_weights(weights, shapes, path)
     except ValueError as error:
@@ -83,7 +83,7 @@ def _content(path: Path, cure: str) -> bytes:
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of names, shapes and values, in the order of the names."""
+    """Return the SHA-256 of names, shapes and values, in the order of the names."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         total.update(f"{name}{list(tensors[name].shape)}".encode())
@@ -98,4 +98,4 @@ def _tensors(content: bytes, path: Path, shapes: Mapping[str, tuple[int, ...]] |
         raise CheckpointError(f"{path} is no sound safetensors file ({error}): make it again") from error
     if shapes is not None:
         fitting(tensors, shapes, path)
-    return {name: tensors[name] for name in sorted(tensors)}  # safetensors gives them in any order
+    return {name: tensors[name] for name in sorted(tensors)}  # safetensors does not fix their order

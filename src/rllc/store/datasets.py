@@ -11,12 +11,12 @@ from rllc.checksum import seal, unsealed
 from rllc.store.atomic_write import UnreadableResult, whole
 from rllc.store.labels import labelled
 
-# HDF5 asks for a lock, which many shared file systems refuse. Files appear whole (``whole``) and need none.
+# HDF5 asks for a lock, which many shared file systems refuse. Files are written atomically and need none.
 os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF-4 file, sealed, whole or not at all; the same dataset always gives the same bytes.
+    """Write a sealed netCDF-4 file atomically. The same dataset always gives the same bytes.
 
     Every variable and coordinate gets a short ``long_name`` and ``units`` (``rllc.store.labels``).
     """
@@ -28,12 +28,12 @@ def write_dataset(dataset: xr.Dataset, path: Path) -> None:
 def read_dataset(path: Path) -> xr.Dataset:
     """Read a sealed netCDF file into memory and close it.
 
-    Raises UnreadableResult naming the file and what to do, also where a single byte has changed.
+    Raises UnreadableResult, which names the file and a remedy, even if a single byte has changed.
     """
     try:
         problem = unsealed(path)
     except FileNotFoundError as error:
-        raise UnreadableResult(f"{path} is missing: run again, and it is made") from error
+        raise UnreadableResult(f"{path} is missing: run again to make it") from error
     except OSError as error:
         raise UnreadableResult(
             f"{path} cannot be read ({error.strerror}): mend that and run again"
@@ -55,12 +55,12 @@ def read_dataset(path: Path) -> xr.Dataset:
 
 
 def open_results(path: str | Path) -> xr.Dataset:
-    """Return one dataset of results, in memory, after a check that every byte is as it was written.
+    """Return one dataset of results, in memory, after a check that no byte has changed since it was written.
 
-    path  of a netCDF file that the workflow has made, as ``results/language/rllc.nc``
+    path  a netCDF file that the workflow has made, as ``results/language/rllc.nc``
 
-    Raises FileNotFoundError where there is no such file, ``UnreadableResult`` (a ValueError) where it is not
-    whole or was changed since, ImportError without netCDF4. A file of your own opens with ``xarray`` alone.
+    Raises FileNotFoundError if there is no such file, ``UnreadableResult`` (a ValueError) if it is incomplete
+    or has changed, ImportError without netCDF4. Open a file that the workflow did not make with ``xarray``.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -80,7 +80,7 @@ def open_results(path: str | Path) -> xr.Dataset:
 
 
 def text_as_objects(dataset: xr.Dataset) -> xr.Dataset:
-    """Strings as Python objects, whatever dtype they were read with, so that concatenation agrees."""
+    """Return the dataset with strings as Python objects, so that datasets can be concatenated."""
     text = [name for name, variable in dataset.variables.items() if variable.dtype.kind in "UTS"]
     return dataset.assign(
         {name: dataset[name].astype(object) for name in text if name in dataset.data_vars}

@@ -11,12 +11,12 @@ from rllc.tasks.arrow import read_table, write_table
 
 
 def read_documents(corpus: Path) -> pa.Table:
-    """The documents that a manifest stands for."""
+    """Return the documents of a manifest."""
     return read_table(manifests.verified(corpus, manifests.read(corpus)["documents"]))
 
 
 def write_documents(table: pa.Table, corpus: Path, *, text: dict[str, Any]) -> None:
-    """Write documents and their manifest; ``text`` is what the manifest says of them."""
+    """Write documents and their manifest. ``text`` is the manifest's entry about them."""
     file = corpus.with_suffix(".arrow")
     with whole(file) as temporary:
         write_table(table, temporary)

@@ -1,4 +1,4 @@
-"""Writing a figure: the same drawing as PNG and PDF, with the dataset drawn, the findings and the caption."""
+"""Write a figure: the drawing as PNG and PDF, the dataset drawn with the findings, and the caption."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Files:
 
 
 def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> None:
-    """Write all four files, each whole or not at all; ``attributes`` go into the dataset drawn."""
+    """Write all four files atomically. ``attributes`` go into the dataset drawn."""
     with whole(files.png) as png, whole(files.pdf) as pdf:
         save(drawing, png=png, pdf=pdf)
     drawn = with_findings(flagged(drawing.data), drawing.findings)
@@ -43,7 +43,7 @@ def write_figure(drawing: Drawing, files: Files, attributes: dict[str, str]) -> 
 
 
 def with_findings(drawn: xr.Dataset, findings: Sequence[Finding]) -> xr.Dataset:
-    """Return the dataset with the values, errors and units of its findings, by the dim ``finding``."""
+    """Return the dataset with the values, errors and units of its findings, along the dim ``finding``."""
     if not findings:
         return drawn
     labels, values, errors, units = zip(*findings, strict=True)
@@ -59,7 +59,7 @@ def with_findings(drawn: xr.Dataset, findings: Sequence[Finding]) -> xr.Dataset:
 
 
 def flagged(drawn: xr.Dataset) -> xr.Dataset:
-    """The dataset with the flag attributes of ``FLAGS`` on integers of that kind, as ``status_long``."""
+    """Return the dataset with flag attributes (``FLAGS``) on integer variables such as ``status_long``."""
     drawn = drawn.copy()
     for name, variable in drawn.data_vars.items():
         kind = str(name).partition("_")[0]

@@ -1,4 +1,4 @@
-"""Joining the parts of a dataset by their labels."""
+"""Join the parts of a dataset by their labels."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -22,26 +22,26 @@ ORDER = (
     "position",
     "method",
 )
-# Flags stay integers: what a cell holds that no part has.
+# Value of a flag in a cell that no part has. Flags stay integers.
 ABSENT = {"status": np.int8(STATUS.index("missing")), "verdict": np.int16(MISSING)}
 
 
-# Attributes in which parts of one measure may differ: a GPU made some of them where the device is `auto`.
+# Attributes in which parts of one measure may differ: with device `auto`, a GPU may have made some of them.
 MAY_DIFFER = ("compute", "versions")
-OF_TRACES = (*MAY_DIFFER, "sampling", "code")  # they are of several measures
+OF_TRACES = (*MAY_DIFFER, "sampling", "code")  # their parts come from several measures
 
 
 def gather(
     parts: Sequence[xr.Dataset], *, labels: dict[str, str], may_differ: Collection[str] = MAY_DIFFER
 ) -> xr.Dataset:
-    """All parts as one dataset: steps ascending, distributions in the order of ``labels``.
+    """Return all parts as one dataset: steps ascending, distributions in the order of ``labels``.
 
-    Each part has one seed and, where the measure has distributions, one distribution. Cells that no part
-    has are NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
+    Each part has one seed and, if the measure has distributions, one distribution. Cells that no part has are
+    NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
 
-    may_differ  attributes that become a list of all that parts say, where they differ
+    may_differ  attributes that may differ between parts; they become a list of all values
 
-    Raises ValueError where parts differ in any other: they are of no one measurement.
+    Raises ValueError if parts differ in another attribute: they come from different measurements.
     """
     keys = [name for name in ("component", "distribution", "seed") if name in parts[0].dims]
     joined = _join(list(parts), keys)
@@ -59,10 +59,11 @@ def gather(
 
 
 def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr.Dataset:
-    """The dataset with long names and units; ``variables`` name -> (long name, unit, dims, optional).
+    """Return the dataset with long names and units.
 
-    A variable without a long name is described already. Raises ValueError where the dataset has other
-    variables or dims than declared (none declared: nothing is checked).
+    variables  name -> (long name, unit, dims, optional); a variable without a long name is described already
+
+    Raises ValueError if the dataset has other variables or dims than declared (none declared: no check).
     """
     for name, (long_name, unit, dims, optional) in variables.items():
         if name not in dataset:
@@ -88,13 +89,13 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
 
 
 def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[str, str]) -> xr.Dataset:
-    """A dataset of some of its parts on the labels that it will have: the rest is NaN, its status missing.
+    """Return a partial dataset on the labels of the whole one. Missing cells are NaN, with status missing.
 
-    The attribute ``unfinished`` says how many cells (of seed, step and distribution) are there; a dataset
-    that has them all gets none.
+    The attribute ``unfinished`` says how many cells (of seed, step and distribution) exist. A complete
+    dataset does not get it.
     """
     dims = {name: values for name, values in coords.items() if name in dataset.dims}
-    # A cell is there where any number in it is: of a component that a seed has not only the baseline is.
+    # A cell exists if it has any number: for a component that a seed lacks, only the baseline has one.
     numbers = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and set(dims) <= set(v.dims)]
     known = [v.notnull().any([d for d in v.dims if d not in dims]).transpose(*dims).values for v in numbers]
     there = int(np.any(known, 0).sum()) if known else 0
@@ -115,14 +116,14 @@ def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[s
 
 
 def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArray:
-    """Flags as integers with their meanings: missing where nothing is."""
+    """Return flags as integers with their meanings; empty cells become ``missing``."""
     absent = ABSENT[name]
     return variable.fillna(absent).astype(absent.dtype).assign_attrs(source[name].attrs)
 
 
 def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dict[str, str]:
-    """What all parts say alike, what they may say differently in a list, and each distribution's inputs."""
-    said: dict[str, dict[str, list[str]]] = {}  # attribute, of inputs also the distribution -> value -> parts
+    """Return the attributes that parts share, lists of those that may differ, and inputs by distribution."""
+    said: dict[str, dict[str, list[str]]] = {}  # attribute (inputs: and distribution) -> value -> parts
     for part in parts:
         where = {name: str(part[name].item()) for name in ("distribution", "seed") if name in part.dims}
         at = f"{' '.join(f'{name} {value}' for name, value in where.items())} from {part['step'].values[0]}"
@@ -142,19 +143,19 @@ def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dic
 
 
 def _listed(values: list[str]) -> str:
-    """One value as it is, several as a JSON list."""
+    """Return one value as it is, several as a JSON list."""
     if len(values) == 1:
         return values[0]
     return json.dumps([json.loads(value) if value.startswith("{") else value for value in values])
 
 
 def without_traces(part: xr.Dataset) -> xr.Dataset:
-    """A part without the losses of every draw, which ``traces.nc`` holds."""
+    """Return a part without the losses of every draw, which ``traces.nc`` holds."""
     return part.drop_vars([name for name in part.data_vars if str(name).startswith("trace_")])
 
 
 def traces_of(part: xr.Dataset) -> xr.Dataset:
-    """The traces of a part, heads and the whole model both as components."""
+    """Return the traces of a part. Heads and the whole model are both components."""
     traces = part[[name for name in part.data_vars if str(name).startswith("trace_")]]
     traces = traces.rename({str(name): str(name).removeprefix("trace_") for name in traces.data_vars})
     if "head" in traces.dims:
@@ -165,7 +166,7 @@ def traces_of(part: xr.Dataset) -> xr.Dataset:
 
 
 def _join(parts: list[xr.Dataset], keys: list[str]) -> xr.Dataset:
-    """Concatenate along ``step`` what agrees in all keys, then along each key in turn."""
+    """Concatenate parts with equal keys along ``step``, then the results along each key in turn."""
     if not keys:
         return xr.concat(parts, "step", data_vars="all", coords="minimal", compat="override", join="outer")
     key, *rest = keys

@@ -1,10 +1,10 @@
-"""Checkpoints made elsewhere: a folder of state dicts of an attention-only HookedTransformer.
+"""Imported checkpoints: a folder of state dicts of an attention-only HookedTransformer.
 
     config.json        the fields of its HookedTransformerConfig (rllc.study.transformer_lens)
     <...step>.safetensors, .pt or .pth      one per step; the last number in the name is the step
 
-Pickled files are read with ``weights_only=True``. What the functional model cannot express is refused
-by name rather than ignored.
+Pickled files are read with ``weights_only=True``. Features that the functional model cannot express are
+refused by name, not ignored.
 """
 
 import zipfile
@@ -22,14 +22,14 @@ from rllc.study.imported import imported_files
 from rllc.study.transformer_lens import described, differences
 
 BUFFERS = (".attn.mask", ".attn.IGNORE")
-# What torch.compile, DataParallel and FSDP put into the names of the model that they wrap.
+# Prefixes that torch.compile, DataParallel and FSDP add to names of weights.
 WRAPPERS = {"_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-NAMED = 4  # tensors in an error
+NAMED = 4  # at most so many tensors are named in an error
 
 
 class ImportedRun(NamedTuple):
-    """The model of a folder, the file of each step, ascending, and whether layer norms are folded."""
+    """The model of a folder, the file of each step (ascending), and whether layer norms are folded."""
 
     model: AttentionOnly
     files: dict[int, Path]
@@ -42,13 +42,13 @@ class ImportedRun(NamedTuple):
 def imported_run(
     folder: str | Path, *, model: Mapping[str, Any] | None = None, steps: Iterable[int] | None = None
 ) -> ImportedRun:
-    """Look through a folder of checkpoints; no weights are read.
+    """Return model and files of a folder of checkpoints. Weights are not read.
 
-    model  what the study says of it, to compare with config.json; None: nothing
-    steps  the steps needed; None: all there are
+    model  facts of the study's model, to compare with config.json; None: no comparison
+    steps  the steps needed; None: all steps of the folder
 
-    Raises ValueError where config.json is missing or describes a model that is not supported or another
-    than ``model``, a step is missing or there twice, or a name has no step.
+    Raises ValueError if config.json is missing, or its model is not supported or differs from ``model``. Also
+    if a step is missing or occurs twice, or a file name has no step.
     """
     folder = Path(folder)
     facts, folded = described(folder / "config.json")
@@ -69,13 +69,13 @@ def imported_run(
 
 
 def imported_weights(path: str | Path, model: AttentionOnly, *, folded: bool = False) -> dict[str, Tensor]:
-    """The weights of one checkpoint, float32, in our names.
+    """Return the weights of one checkpoint, float32, under rllc's names.
 
     folded  layer norms have no weights in the file (LNPre); they get w = 1, b = 0
 
-    Causal masks and other buffers are dropped, and so are the names of wrappers (``WRAPPERS``). Raises
-    CheckpointError, naming file and tensors, where the file is no flat dict of dense, finite, floating-point
-    tensors, has MLPs, or does not fit.
+    Causal masks, other buffers and prefixes of wrappers (``WRAPPERS``) are dropped. Raises CheckpointError,
+    which names file and tensors, unless the file is a flat dict of dense, finite, floating-point tensors that
+    fit the model. Files with MLPs are refused too.
     """
     path = Path(path)
     content = _safetensors(path) if path.suffix.lower() == ".safetensors" else _unpickled(path)
@@ -95,7 +95,7 @@ def imported_weights(path: str | Path, model: AttentionOnly, *, folded: bool = F
 
 
 def _unwrapped(content: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """Return the tensors by the names that they have without ``WRAPPERS``, wherever these stand in a name."""
+    """Return the tensors, with ``WRAPPERS`` removed anywhere in their names."""
     found: dict[str, Tensor] = {}
     origins: dict[str, str] = {}
     for name, tensor in content.items():
@@ -109,7 +109,7 @@ def _unwrapped(content: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
 
 
 def _refuse_prefix(path: Path, names: Collection[str], expected: Collection[str]) -> None:
-    """Raise CheckpointError where the names are the model's within another module, as ``model.embed.W_E``."""
+    """Raise CheckpointError if the model is nested in another module, as in ``model.embed.W_E``."""
     prefixes = {name.partition(".")[0] for name in names}
     if len(prefixes) == 1 and {name.partition(".")[2] for name in names} <= set(expected):
         raise CheckpointError(
@@ -119,7 +119,7 @@ def _refuse_prefix(path: Path, names: Collection[str], expected: Collection[str]
 
 
 def _strange(w: Tensor) -> str:
-    """Why a tensor is no dense array of real numbers; "" where it is one."""
+    """Return why a tensor is not a dense array of real numbers; "" if it is one."""
     if w.is_meta:
         return "without values (device meta)"
     if w.is_nested or w.layout != torch.strided:
@@ -130,7 +130,7 @@ def _strange(w: Tensor) -> str:
 
 
 def _infinite(w: Tensor) -> str:
-    """How many values are not finite in float32; "" where all are."""
+    """Return in words how many values are not finite in float32; "" if all are."""
     bad = int((~torch.isfinite(w)).sum())
     return f"NaN or infinite in {bad} of {w.numel()} values" if bad else ""
 
@@ -160,7 +160,7 @@ def _unpickled(path: Path) -> dict[str, Tensor]:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (FileNotFoundError, PermissionError) as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror})") from error
-    except Exception as error:  # torch's own words advise to run the code
+    except Exception as error:  # torch's own message advises the user to run the code
         whole = "cannot be read without running code from it: save model.state_dict(), and nothing else"
         raise CheckpointError(f"{path} {_kind(path) or whole}") from error
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
@@ -175,7 +175,7 @@ def _unpickled(path: Path) -> dict[str, Tensor]:
 
 
 def _kind(path: Path) -> str:
-    """What a file is that its name does not say, and what to do; "" where that is not to be seen."""
+    """Return the actual format of a file with a misleading name, and a remedy; "" if it is not recognised."""
     with path.open("rb") as file:
         head = file.read(64)
     table = head[8:9] == b"{"

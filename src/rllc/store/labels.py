@@ -1,4 +1,4 @@
-"""What a dataset on disk says of its variables and coordinates: a short name to plot, a unit, the rest."""
+"""Attributes of variables and coordinates of datasets on disk: a short name for plots, a unit, a comment."""
 
 import xarray as xr
 
@@ -81,7 +81,7 @@ COORDINATES = {
     "vectors": ("vectors that are clustered", "1"),
     "weight": ("weight", "1"),
 }
-# Short names of variables that are plotted often; others are called by their name, in words.
+# Short names of variables that are plotted often. Others get the words of their name.
 OF_ESTIMATES = {
     "": "{full}",
     "_se": "Monte Carlo standard error of the {name}",
@@ -128,7 +128,7 @@ SHORT = {
     "trace_loss": "minibatch loss of each draw",
     "trace_paired_loss": "loss of each draw less that at the start",
 }
-FLAGS = ("verdict",)  # names that say a quality flag where they are numbers
+FLAGS = ("verdict",)  # integer variables with these names hold quality flags
 WORDS = {
     "llc": "LLC",
     "rllc": "rLLC",
@@ -145,8 +145,8 @@ WORDS = {
 def labelled(dataset: xr.Dataset) -> xr.Dataset:
     """Return the dataset with ``long_name`` and ``units`` on every variable and coordinate.
 
-    A long name has at most ``LONGEST`` characters. What a longer one said is then in ``comment``. The unit is
-    "1" where none is given.
+    A long name has at most ``LONGEST`` characters. If it is cut, ``comment`` holds the full text. The default
+    unit is "1".
     """
     labelled = dataset.copy()
     for name in labelled.variables:

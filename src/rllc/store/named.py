@@ -1,4 +1,4 @@
-"""Datasets that a script is given as files, by name."""
+"""Read the datasets of a script from files, by name."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from rllc.store.manifest import sha256
 
 
 def read_named(files: Mapping[str, Path]) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
-    """Return the datasets by name, and the SHA-256 of their files, as ``inputs`` of what is made of them."""
+    """Return the datasets by name, and the SHA-256 of their files as the attribute ``inputs``."""
     return {name: read_dataset(file) for name, file in files.items()}, {
         name: sha256(file) for name, file in files.items()
     }

@@ -1,4 +1,4 @@
-"""What a result says of how it was made."""
+"""Attributes of a result that say how it was made."""
 
 import json
 import os
@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]  # of the repository, where this runs from one
+ROOT = Path(__file__).resolve().parents[3]  # top folder of the repository, if the package runs from one
 PACKAGES = ("rllc", "torch", "numpy", "xarray", "netCDF4")
 
 
 def attributes(**facts: Any) -> dict[str, str]:
-    """Attributes of a result: facts as JSON (text as it is, functions by name) and package versions."""
+    """Return attributes of a result: package versions, and facts as text, names of functions, or JSON."""
     versions = {}
     for package in PACKAGES:
         try:
@@ -25,27 +25,28 @@ def attributes(**facts: Any) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Text as it is, a function as ``module:function``, everything else as JSON."""
+    """Return text as it is, a function as ``module:function``, and everything else as JSON."""
     if callable(value):
         return f"{value.__module__}:{value.__qualname__}"
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def stamp() -> dict[str, str]:
-    """Date and git commit: only for gathered datasets and figures, which nothing compares by content."""
+    """Return date and git commit, for gathered datasets and figures, whose contents are never compared."""
     return {"created": datetime.now(UTC).isoformat(timespec="seconds"), "git_commit": commit()}
 
 
 def commit(root: Path = ROOT) -> str:
-    """Return the commit of the repository whose top folder is ``root``, with ``-dirty`` where files differ.
+    """Return the commit of the repository whose top folder is ``root``, with ``-dirty`` if files differ.
 
-    A repository around it is not asked: it says nothing about this code. Nor is one that the environment
-    names (GIT_DIR in a hook of git). Where git cannot read the repository, the answer says why.
+    A repository that contains ``root`` is ignored, because it says nothing about this code. A repository that
+    the environment names (GIT_DIR in a hook of git) is ignored too. If git cannot read the repository, the
+    answer says why.
     """
     if not (root / ".git").exists():
         return "not under git"
     try:
-        if _git(root, "rev-parse", "--show-prefix"):  # "" in the top folder alone
+        if _git(root, "rev-parse", "--show-prefix"):  # "" only in the top folder
             return "not under git"
         return _git(root, "describe", "--always", "--dirty", "--abbrev=12")
     except subprocess.CalledProcessError as error:
@@ -56,7 +57,7 @@ def commit(root: Path = ROOT) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """Return what git says in a folder, whatever the environment tells git."""
+    """Return git's output in a folder, without the variables that point git elsewhere."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(
         ["git", *arguments], cwd=root, env=own, capture_output=True, text=True, errors="replace", check=True,

@@ -1,6 +1,6 @@
-"""Which claims the config asks for: works whose claims rllc brings, and files of the user's own.
+"""The claims that the config asks for: works whose claims rllc brings, and the user's own files.
 
-No arrays are imported here: the workflow reads this when it is parsed.
+The workflow imports this module when it is parsed, so nothing here imports arrays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from rllc.study.section import nearest
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study, work
 
-# Analyses that depend on types of heads: claims on them are judged with shuffled types too
+# Analyses that depend on types of heads. Claims on them are also judged with shuffled types
 # (rllc.claims.repeat).
 REPEATED = ("classification", "kcomposition", "refinement", "staggered")
 
@@ -23,7 +23,7 @@ REPEATED = ("classification", "kcomposition", "refinement", "staggered")
 class Work(NamedTuple):
     """A work whose claims rllc brings, as ``rllc.claims.<name>``.
 
-    tasks  of the experiments that they are about
+    tasks  tasks of the experiments that the claims are about
     also   datasets that they read beside those of the target ``all``
     """
 
@@ -45,9 +45,10 @@ def files(study: Study) -> list[str]:
 
 
 def judged(study: Study) -> dict[str, list[str]]:
-    """Return the experiments that claims are about -> the datasets that these may read.
+    """Return experiment -> the datasets that claims on it may read.
 
-    A file of the user's own may read every experiment; its claims are about those that have what they read.
+    The user's own file may read every experiment. Its claims are about those that have the datasets they
+    read.
     """
     tasks = {task for entry in study.claims for task in _work(entry).tasks}
     found = {}
@@ -59,7 +60,7 @@ def judged(study: Study) -> dict[str, list[str]]:
 
 
 def judge(study: Study, files_of: Mapping[str, Mapping[str, str]]) -> Judge:
-    """Return which claims are judged, and on what.
+    """Return the settings of the job that judges claims.
 
     files_of  experiment -> dataset -> its file
     """
@@ -72,9 +73,9 @@ def judge(study: Study, files_of: Mapping[str, Mapping[str, str]]) -> Judge:
 
 
 def claim_problems(study: Study) -> Iterator[str]:
-    """Yield what is wrong with the names of works.
+    """Yield the problems of names of works.
 
-    Whether files are there is asked by ``rllc.run.check_inputs``.
+    ``rllc.run.check_inputs`` checks that files exist.
     """
     for entry in study.claims:
         if entry in WORKS:
@@ -89,7 +90,7 @@ def _work(entry: str) -> Work:
 
 
 def _readable(experiment: Experiment, also: set[str]) -> list[str]:
-    """Return the datasets of ``all`` that hold curves, and those that a work reads beside them."""
+    """Return the datasets of ``all`` that hold curves, and those that a work also reads."""
     named = [name for name in datasets(experiment) if name not in (TRACES, TRAINING_LOSS)]
     return [*named, *(name for name in measured(experiment) if name in also and name not in named)]
 

@@ -1,4 +1,4 @@
-"""What the jobs cost that measure nothing: text and blocks, trainings, the validation of the estimator."""
+"""Costs of the jobs before measures: text and blocks, trainings, and the validation of the estimator."""
 
 from functools import lru_cache
 
@@ -9,16 +9,16 @@ from rllc.study.families import family_of
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study
 
-MOVE = 1.5e-4  # CPU seconds of one move of a chain on a toy loss
+MOVE = 1.5e-4  # CPU seconds of one step of a chain on a toy loss
 CASE = 0.3  # CPU seconds of the diagnostics of one estimate
 READ = 4.0e6  # characters of text read, cleaned or tokenized per CPU second
-# Megabytes per byte of text, of the largest document and of all (benchmarks/large_text.md). Python may keep a
-# text with four bytes per character.
+# Megabytes per byte, for the largest document and for the whole text (benchmarks/large_text.md). Python may
+# store a text with four bytes per character.
 OF_LARGEST, OF_ALL = 16e-6, 8e-6
 
 
 def training(study: Study, experiment: Experiment, start: int) -> Cost:
-    """One segment: from the last step of the chunk before to the last step of this one."""
+    """Return the cost of a segment, from the last step of the previous chunk to the last step of this one."""
     table = chunks(experiment)
     before = [steps[-1] for first, steps in table.items() if first < start]
     steps = table[start][-1] - (before[-1] if before else 0)
@@ -32,7 +32,7 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
 
 
 def validation(study: Study, family: str) -> Cost:
-    """Every model of a family: toy losses cost what Python does, not what is computed."""
+    """Return the cost of sampling every model of a family. For toy losses this is Python's overhead."""
     section = getattr(study.validation, family)
     settings = len(section.n_beta)
     moves = section.draws * getattr(section, "thinning", 1)
@@ -48,14 +48,14 @@ def validation(study: Study, family: str) -> Cost:
 
 
 def corpus(study: Study, distribution: str) -> Cost:
-    """Reading or mixing one distribution of text."""
+    """Return the cost of reading or mixing one distribution of text."""
     size, largest = text(study, distribution)
     return Cost(2 + size / READ, 1500 + OF_LARGEST * largest + OF_ALL * size, size)
 
 
 @lru_cache(maxsize=256)
 def text(study: Study, distribution: str) -> tuple[float, float]:
-    """Return about how many bytes a distribution of text has, and how many its largest document has."""
+    """Return the approximate bytes of a distribution of text, and of its largest document."""
     entry = study.distributions[distribution]
     if isinstance(entry, Mixture):
         total, largest = zip(*(text(study, part) for part in entry.weights), strict=True)
@@ -63,19 +63,19 @@ def text(study: Study, distribution: str) -> tuple[float, float]:
     if isinstance(entry, Predictions):
         return text(study, entry.contexts)
     if not isinstance(entry, Installed | Files | Hub):
-        raise TypeError(f"distribution '{distribution}' is generated, and no text")
+        raise TypeError(f"distribution '{distribution}' is generated: expected text")
     return texts.sizes(entry)
 
 
 def blocks(study: Study, tokenizer: str, distribution: str) -> Cost:
-    """Blocks of one distribution of text, whose documents are tokenized as a whole."""
+    """Return the cost of the blocks of one distribution of text. Each document is tokenized as a whole."""
     asked, (size, largest) = tokens(study, tokenizer), text(study, distribution)
     seconds = asked.cpu_seconds + 3 * largest / READ
     return Cost(seconds, 1500 + OF_LARGEST * largest + OF_ALL * size, asked.disk_bytes)
 
 
 def tokens(study: Study, tokenizer: str) -> Cost:
-    """Blocks of one distribution."""
+    """Return the cost of the blocks of one distribution, whatever it is."""
     section = study.tokenizers[tokenizer]
     size = section.context * ((section.train_blocks or 0) + section.held_out_blocks)
     seconds = 3 * size / READ if isinstance(section, TextTokens) else size / READ

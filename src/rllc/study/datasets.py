@@ -1,4 +1,4 @@
-"""What each experiment declares: its datasets, by the rows of measures and analyses, and what they cover."""
+"""The datasets of an experiment by the rows of measures and analyses, with steps and distributions."""
 
 from typing import Any, NamedTuple
 
@@ -15,9 +15,9 @@ TRAINING_LOSS = "training_loss"
 
 
 class Dataset(NamedTuple):
-    """A dataset that a measure makes: its row, its config section, and the cells it has.
+    """A dataset that a measure makes: its row, its config section, and its cells.
 
-    distributions  in config order; none where the measure has no distribution
+    distributions  in config order; empty if the measure has no distribution
     steps          None: every checkpoint
     """
 
@@ -28,12 +28,12 @@ class Dataset(NamedTuple):
     steps: list[int] | None
 
     def among(self, chunk: list[int]) -> list[int]:
-        """The steps of a chunk of checkpoints that the dataset has."""
+        """Return the steps of a chunk of checkpoints that the dataset has."""
         return [step for step in chunk if self.steps is None or step in self.steps]
 
 
 def measured(experiment: Experiment) -> dict[str, Dataset]:
-    """Every dataset that a measure makes for an experiment, by name (``rllc``, ``rllc.likelihood``, ...)."""
+    """Return an experiment's datasets that measures make, by name (``rllc``, ``rllc.likelihood``, ...)."""
     return {
         name: Dataset(
             row, section, _subset(experiment, section) if row.per_distribution else [],
@@ -45,7 +45,7 @@ def measured(experiment: Experiment) -> dict[str, Dataset]:
 
 
 def words(experiment: Experiment, row: Measure) -> dict[str, Variable]:
-    """The variables of a measure's dataset: losses have the unit of the experiment's task."""
+    """Return the variables of a measure's dataset. Losses have the unit of the experiment's task."""
     unit = TASKS[experiment.task].unit
     return {
         name: variable._replace(unit=unit) if variable.unit == NATS else variable
@@ -54,41 +54,41 @@ def words(experiment: Experiment, row: Measure) -> dict[str, Variable]:
 
 
 def _subset(experiment: Experiment, section: Any) -> list[str]:
-    """All of the experiment's distributions, or those that a section names."""
+    """Return the distributions that a section names, or all of the experiment's."""
     chosen = getattr(section, "distributions", None)
     return [name for name in experiment.distributions if chosen is None or name in chosen]
 
 
 def traced(experiment: Experiment) -> list[str]:
-    """The datasets of the base setting whose sampling keeps its traces."""
+    """Return the datasets of the base setting that keep traces."""
     kept = {name: setting(experiment, BASE_SETTING, kind) for kind, name in DATASETS.items()}
     return [name for name, section in kept.items() if section and section.keep_traces]
 
 
 def datasets(experiment: Experiment, target: str = "all") -> list[str]:
-    """Names of the datasets of an experiment that a target asks for."""
+    """Return the names of the datasets of an experiment that a target asks for."""
     names = [name for name, dataset in measured(experiment).items() if dataset.row.target == target]
     if target == "all":
-        # of a training that nothing measures, as a teacher's, it is made where it is asked for by name
+        # an unmeasured training, such as a teacher's, has it only if the user names it
         names += [TRAINING_LOSS] if names and experiment.checkpoints.source == "train" else []
         names += [TRACES] if traced(experiment) else []
     return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
 
 
 def distributions(experiment: Experiment, dataset: str) -> list[str]:
-    """The distributions of a dataset, in config order; all of the experiment's where it names none."""
+    """Return the distributions of a dataset, in config order; all of the experiment's if it names none."""
     made = measured(experiment).get(dataset)
     return made.distributions if made and made.row.per_distribution else list(experiment.distributions)
 
 
 def validated(study: Study) -> list[str]:
-    """The families of models that the target ``validation`` samples; each makes one dataset of its name."""
+    """Return the families of models of the target ``validation``. Each makes a dataset of its name."""
     families = type(study.validation).model_fields if study.validation else ()
     return [name for name in families if getattr(study.validation, name) is not None]
 
 
 def used_texts(study: Study) -> dict[str, str]:
-    """Text that is trained on, measured on or read by a teacher -> a tokenizer that it is read with."""
+    """Return text -> its tokenizer, for text that is trained on, measured on, or read by a teacher."""
     used: dict[str, str] = {}
     for experiment in study.experiments.values():
         names = [contexts(study, name) for name in experiment.distributions]
@@ -101,15 +101,15 @@ def used_texts(study: Study) -> dict[str, str]:
 
 
 def is_text(distribution: Distribution) -> bool:
-    """Whether a distribution is read from somewhere, rather than generated."""
+    """Return whether a distribution is read from a source, not generated."""
     return distribution.source not in GENERATORS
 
 
 def trained_on(study: Study, measured_on: str) -> list[str]:
-    """Distributions of text that some experiment is trained on and that may train on what another holds out.
+    """Return the training texts that may contain documents which ``measured_on`` holds out.
 
-    A document is held out where its hash is below the fraction, so only one that holds out less can. Where
-    none does, a further training changes no held-out text, and nothing is made again for it.
+    A document is held out if its hash is below the fraction. So only a text with a smaller fraction can train
+    on it. If there is none, a further training changes no held-out text, and nothing is made again.
     """
     names = {e.training.distribution for e in study.experiments.values() if e.training}
     most = max(_fractions(study, measured_on))
@@ -121,16 +121,16 @@ def trained_on(study: Study, measured_on: str) -> list[str]:
 
 
 def _fractions(study: Study, text: str) -> list[float]:
-    """The fractions that a distribution of text holds out; those of its parts, where it is a mixture."""
+    """Return the fractions that a distribution of text holds out; for a mixture, those of its parts."""
     entry = study.distributions[text]
     if isinstance(entry, Mixture):
         return [fraction for part in entry.weights for fraction in _fractions(study, part)]
     if not isinstance(entry, Installed | Files | Hub):
-        raise TypeError(f"distribution '{text}' is no text that is read")
+        raise TypeError(f"distribution '{text}' is not read from a source: expected text")
     return [entry.held_out]
 
 
 def contexts(study: Study, distribution: str) -> str:
-    """The distribution of text whose contexts a distribution reads: itself, unless a model speaks over it."""
+    """Return the distribution whose contexts are read: itself, or for predictions of a model, their input."""
     entry = study.distributions[distribution]
     return entry.contexts if entry.source == "model" else distribution

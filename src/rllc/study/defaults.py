@@ -1,4 +1,4 @@
-"""The default config: the files it stands in, how overlays come over them, and what no file may hold."""
+"""The default config: its files, the merge with overlays, and checks of the files."""
 
 import copy
 import json
@@ -14,23 +14,23 @@ from rllc.study.section import ConfigError, nearest
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-REMOVABLE = ("distributions", "tokenizers", "experiments")  # whose entries an overlay's null removes
+REMOVABLE = ("distributions", "tokenizers", "experiments")  # tables whose entries a null removes
 
 
 def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, Any]:
-    """The default config with ``overlays`` over it, the later over the earlier, as Snakemake merges them.
+    """Return the default config merged with ``overlays``, in order, as Snakemake merges them.
 
-    Tables are merged key by key, everything else is replaced; overlays are merged with each other first. The
+    Tables are merged key by key. Everything else is replaced. Overlays are merged with each other first. The
     default files are relative to ``root``, the overlays to the working directory.
 
-    Raises ConfigError where a file is no table in YAML or JSON, or is refused by ``refuse``.
+    Raises ConfigError if a file is not a table in YAML or JSON, or ``refuse`` refuses it.
     """
     overlays = [Path(overlay) for overlay in overlays]
     refuse([*overlays, *(root / file for file in FILES)])
     over: dict[str, Any] = {}
     for overlay in overlays:
         update_config(over, _read(overlay))
-    config = copy.deepcopy(over)  # its keys stand first
+    config = copy.deepcopy(over)  # its keys come first
     for file in FILES:
         update_config(config, _read(root / file))
         update_config(config, over)
@@ -38,9 +38,9 @@ def load(overlays: Iterable[Path | str] = (), root: Path = Path()) -> dict[str, 
 
 
 def as_overlay(config: dict[str, Any]) -> dict[str, Any]:
-    """An overlay that makes this one, which is merged, of the default config.
+    """Return the overlay that turns the default config into this merged one.
 
-    A null of what one overlay had added and another removed is left out: alone it would remove nothing.
+    If one overlay adds an entry and another removes it, the null is left out: it would remove nothing.
     """
     own = load()
     kept = {
@@ -54,10 +54,10 @@ def as_overlay(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse(files: Iterable[Path | str]) -> None:
-    """Raise ConfigError where a file says a key of one table twice: all but the last would be dropped.
+    """Raise ConfigError if a file repeats a key in one table: all but the last value would be dropped.
 
-    Also where it is not UTF-8, or its tables lie in each other without end, and where null removes an
-    experiment, a distribution or a tokenizer that none of the files has. Snakemake reads the files itself.
+    Also if a file is not UTF-8, or its tables are nested without end. Also if null removes an experiment, a
+    distribution or a tokenizer that no file has. Snakemake reads the files itself and checks none of this.
     """
     files = [Path(file) for file in files]
     if problems := [problem for file in files for problem in _problems(file)]:
@@ -67,17 +67,17 @@ def refuse(files: Iterable[Path | str]) -> None:
 
 
 def read_values(config: dict[str, Any], entries: Iterable[str] | None) -> None:
-    """Read the entries of ``--config`` into the config as those of an overlay.
+    """Read the entries of ``--config`` into the config as if they came from an overlay.
 
-    Snakemake itself takes every number in a table or list for text.
+    Snakemake itself reads every number in a table or list as text.
 
-    entries  ``key=value`` each, as on the command line
+    entries  each ``key=value``, as on the command line
 
-    Raises ConfigError where a value is no YAML, or says a key of one table twice.
+    Raises ConfigError if a value is not YAML, or repeats a key in one table.
     """
     for entry in entries or ():
         key, _, value = entry.partition("=")
-        if isinstance(config.get(key), int | float):  # Snakemake's own reading of a number or a truth
+        if isinstance(config.get(key), int | float):  # Snakemake has read a number or a boolean already
             continue
         found = None
         try:
@@ -115,7 +115,7 @@ def _problems(file: Path) -> Iterator[str]:
 
 
 def _removing_nothing(configs: Mapping[Path, dict[str, Any]]) -> Iterator[str]:
-    """Entries set to null, as ``langauge: null``, that no file has."""
+    """Yield the problems of entries set to null that no file has, as ``langauge: null``."""
     for table in REMOVABLE:
         entries = {f: c[table] for f, c in configs.items() if isinstance(c.get(table), dict)}
         there = {str(n) for each in entries.values() for n, entry in each.items() if entry is not None}
@@ -125,7 +125,7 @@ def _removing_nothing(configs: Mapping[Path, dict[str, Any]]) -> Iterator[str]:
 
 
 def _said(error: Exception) -> str:
-    """In one line."""
+    """Return the text of an error in one line."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"line {error.problem_mark.line + 1}: {error.problem}"
     return " ".join(str(error).split())
@@ -134,8 +134,8 @@ def _said(error: Exception) -> str:
 class _Open(NamedTuple):
     """A table or list that is being read.
 
-    keys   with their lines; None: a list
-    nodes  for each key and each value so far, the key
+    keys   keys of a table with their lines; None: a list
+    nodes  the key of every key and value read so far
     """
 
     anchor: str | None
@@ -144,7 +144,7 @@ class _Open(NamedTuple):
 
 
 def _ambiguous(text: str) -> Iterator[str]:
-    """Keys that a table says twice, tables in themselves, and depth without end."""
+    """Yield the problems of repeated keys, tables that contain themselves, and unlimited depth."""
     stack: list[_Open] = []
     for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionEndEvent):
@@ -152,11 +152,11 @@ def _ambiguous(text: str) -> Iterator[str]:
         elif isinstance(event, yaml.NodeEvent):
             line, name = event.start_mark.line + 1, getattr(event, "value", "")
             if isinstance(event, yaml.AliasEvent) and event.anchor in [each.anchor for each in stack]:
-                yield f"line {line}: *{event.anchor} stands in what it is the name of"
+                yield f"line {line}: *{event.anchor} refers to a value that contains it; remove the alias"
             if stack and (keys := stack[-1].keys) is not None and len(stack[-1].nodes) % 2 == 0:
                 if name in keys and name != "<<":
                     place = ".".join([*(each.nodes[-1] for each in stack[:-1] if each.keys), name])
-                    yield f"{place}: on line {keys[name]} and again on line {line}; make one of them"
+                    yield f"{place}: on line {keys[name]} and again on line {line}; keep one of them"
                 keys[name] = line
                 stack[-1].nodes.append(name)
             elif stack:

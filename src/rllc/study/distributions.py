@@ -1,4 +1,4 @@
-"""Text: where it comes from, and how it becomes tokens."""
+"""Config sections of text: its sources, and its tokens."""
 
 import re
 from typing import Literal
@@ -37,7 +37,7 @@ class Where(Section):
         try:
             re.compile(value)
         except re.error as error:
-            raise ValueError(f"{value!r} is no regular expression ({error})") from None
+            raise ValueError(f"{value!r} is not a regular expression ({error})") from None
         return value
 
 
@@ -108,5 +108,5 @@ class TextTokens(Section):
 
     @property
     def predictions(self) -> int:
-        """Positions of a context whose prediction can be scored."""
+        """Return the number of positions of a context whose prediction can be scored."""
         return self.context - 1

@@ -1,6 +1,6 @@
-"""Families of models: a row for each, with its config sections. No torch.
+"""Families of models: a row for each, with its config sections. Imports no torch.
 
-A new family is a module in ``rllc.models`` (``rllc.models.model.Model`` says what it has) and a row here.
+A new family is a module in ``rllc.models`` (``rllc.models.model.Model`` lists its functions) and a row here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,11 +12,11 @@ from rllc import components
 from rllc.study.section import Section, key
 from rllc.study.values import RLLC, STAGE, Count, Positive
 
-DEFAULT = "attention_only"  # of a `model` that says no family
+DEFAULT = "attention_only"  # default of `model.family`
 FLOPS = 1.0e11  # useful floating-point operations per second of one CPU thread
-PASS = 1.25e-3  # CPU seconds of a layer's forward pass beside its products: starting its operations ...
-ELEMENT = 4.0e-9  # ... and what they move, per element of the residual stream
-IN_CONTEXT_PASS = 3.5e-4  # as PASS, of a layer of vectors, which nothing is looked up for
+PASS = 1.25e-3  # CPU seconds of a layer's forward pass beside its products: the start of its operations ...
+ELEMENT = 4.0e-9  # ... and memory traffic, per element of the residual stream
+IN_CONTEXT_PASS = 3.5e-4  # as PASS, for a layer of vectors, which needs no look-up of embeddings
 
 # Optional capabilities of a model family -> the end of the error where one is missing.
 CAPABILITIES = {
@@ -35,7 +35,7 @@ class Load(NamedTuple):
 
     length       tokens or vectors of a context
     predictions  of a context
-    scored       those of them that are computed
+    scored       number of them that are computed
     """
 
     batch_size: int
@@ -49,20 +49,20 @@ def _only_full(model: Any, component: str) -> str | None:
 
 
 class Family(NamedTuple):
-    """All that is known of a family before torch is there; functions take its section and that of the tokens.
+    """A family of models, described without torch. Functions take its section and that of the tokens.
 
-    section, initial  of the config: the shape of a model, and the law of its initial weights
-    model             ``module:function`` of the facts, which returns an ``rllc.models.model.Model``
-    facts             what of the tokens is part of the shape
+    section, initial  config sections: the shape of a model, and the distribution of its initial weights
+    model             ``module:function`` that takes the facts and returns an ``rllc.models.model.Model``
+    facts             facts of the tokens that are part of the shape
     weights           number of weights
     outputs           numbers in one prediction
     heads             number of attention heads
-    forward           CPU seconds of a forward pass; backward takes twice that
-    capabilities      what it can do beside the functions of ``Model``: keys of ``CAPABILITIES``
-    reads             what it can be given: ``tokens``, ``vectors``
-    check_tokenizer   what does not fit between model and tokens, each ``key: why``
-    check_initial     what does not fit between model and law of the initial weights, each ``key: why``
-    check_component   what is wrong with the label of a component; None: nothing
+    forward           CPU seconds of a forward pass; the backward pass takes twice that
+    capabilities      optional capabilities beside the functions of ``Model``: keys of ``CAPABILITIES``
+    reads             kinds of input: ``tokens``, ``vectors``
+    check_tokenizer   problems between model and tokens, each ``key: why``
+    check_initial     problems between model and initial weights, each ``key: why``
+    check_component   the problem with the label of a component; None: it is valid
     """
 
     section: type[Section]
@@ -147,7 +147,8 @@ def _weights(model: AttentionOnly, tokens: Any) -> int:
 
 def _forward(model: AttentionOnly, tokens: Any, load: Load) -> float:
     width = model.n_heads * model.d_head
-    # one layer, as many contexts as tokens: projections are made of tokens and positions, not of contexts
+    # One layer: projections are computed from tokens and positions, so their cost does not grow with
+    # contexts.
     shared = model.n_layers == 1 and tokens.vocabulary <= load.batch_size
     projections = 0 if shared else load.length * 4 * model.d_model * width
     attention = 2 * load.length * (load.length if model.n_layers > 1 else load.predictions) * width
@@ -228,11 +229,11 @@ Initial = AttentionOnlyInitial | InContextInitial
 
 
 def family_of(model: ModelSection) -> Family:
-    """The row of a model."""
+    """Return the row of a model's family."""
     return FAMILIES[model.family]
 
 
 def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[str]:
-    """Why a model cannot give what is asked of it, a sentence each; none where it can."""
+    """Return a sentence for each required capability that the model's family lacks."""
     absent = [capability for capability in requires if capability not in family_of(model).capabilities]
     return [f"a model of the family {model.family} {CAPABILITIES[capability]}" for capability in absent]

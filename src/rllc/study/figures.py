@@ -1,6 +1,6 @@
-"""Every figure: the function that draws it and the datasets it reads. One line per figure.
+"""The table of figures: for each, the function that draws it and the datasets that it reads.
 
-Figures that draw one measure stand in its row (``rllc.study.measures``).
+Figures of a single measure are in the row of the measure (``rllc.study.measures``).
 
 Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
 """
@@ -19,9 +19,9 @@ from rllc.study.measures.table import MEASURES
 from rllc.study.rows import FigureRow
 
 PACKAGE = "rllc.figures"
-OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
-SUMMARY = "sort_summary"  # the figure of claims that is of experiments with circuits alone
-VALIDATION = "validation"  # target of the figures that are of no experiment
+OF_CLAIMS = ("claims",)  # dataset of figures of the claims table, which belongs to no experiment
+SUMMARY = "sort_summary"  # the figure of claims that needs experiments with circuits
+VALIDATION = "validation"  # target of the figures that belong to no experiment
 FOLDER = Path(__file__).parents[1] / "figures"
 
 
@@ -30,7 +30,7 @@ def _at(function: str) -> str:
 
 
 NUMBER = Annotated[float, Field(allow_inf_nan=False)]
-# annotation of an option of a drawing function -> its values in the config, and in words
+# annotation of an option of a drawing function -> its type in the config, and in words
 KINDS: dict[str, tuple[Any, str]] = {
     "str": (str, "text"),
     "int": (int, "a whole number"),
@@ -46,7 +46,7 @@ KINDS: dict[str, tuple[Any, str]] = {
 
 
 def misfit(row: FigureRow, option: str, value: object) -> str:
-    """In words what an option of a drawing function must be, where a value of the config is not; else ""."""
+    """Return in words the expected type of an option if a config's value has another type; else ""."""
     annotation = next(_annotation(a) for a in _function(row).args.kwonlyargs if a.arg == option)
     kind, words = KINDS[annotation.removesuffix(" | None")]
     try:
@@ -59,7 +59,7 @@ def misfit(row: FigureRow, option: str, value: object) -> str:
 
 
 class Option(NamedTuple):
-    """An option of a drawing function: what its values are, in words, and its default as it is written."""
+    """An option of a drawing function: its values in words, and its default as written in the source."""
 
     name: str
     kind: str
@@ -67,7 +67,7 @@ class Option(NamedTuple):
 
 
 def listed(row: FigureRow) -> list[Option]:
-    """Return a drawing function's options in order, as a config gives them."""
+    """Return the options of a drawing function in order, in the terms of a config."""
     arguments = _function(row).args
     found = []
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
@@ -83,14 +83,14 @@ def about(row: FigureRow) -> str:
 
 
 def _annotation(argument: ast.arg) -> str:
-    """Return the type of an option as the source has it. Raises TypeError where it has none."""
+    """Return the type of an option as written in the source. Raises TypeError if it has none."""
     if argument.annotation is None:
         raise TypeError(f"the option {argument.arg} of a drawing function has no type")
     return ast.unparse(argument.annotation)
 
 
 def _in_config(default: ast.expr | None) -> str:
-    """A default as YAML has it; the name of a constant as it is."""
+    """Return a default in YAML; the name of a constant stays."""
     if default is None:
         raise TypeError("an option of a drawing function has no default")
     try:
@@ -100,11 +100,11 @@ def _in_config(default: ast.expr | None) -> str:
 
 
 def options(row: FigureRow) -> dict[str, object]:
-    """A drawing function's options with their defaults, read off its source: nothing heavy is imported.
+    """Return the options of a drawing function with their defaults, parsed from its source without an import.
 
-    A default that is not written out, as a constant's name, counts as None.
+    A default that is the name of a constant becomes None.
 
-    Raises ValueError where the module has no such function.
+    Raises ValueError if the module has no such function.
     """
     node = _function(row)
     names = [argument.arg for argument in node.args.kwonlyargs]
@@ -123,18 +123,18 @@ def _function(row: FigureRow) -> ast.FunctionDef:
 
 @cache
 def _functions(file: Path) -> dict[str, ast.FunctionDef]:
-    """The functions of a module, read once however many figures it draws."""
+    """Return the functions of a module. Cached, since a module draws several figures."""
     body = ast.parse(file.read_text(encoding="utf-8")).body
     return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
 
 
 def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
-    """Names of the declared figures that a target rule asks for."""
+    """Return the names of the declared figures that a target rule asks for."""
     return [name for name, figure in figures.items() if FIGURES[figure.draws or name].target == target]
 
 
 def _validation(family: str) -> FigureRow:
-    """Draws one dataset of the validation, which is of no experiment."""
+    """Return the row of a figure of one dataset of the validation, which belongs to no experiment."""
     return FigureRow(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
 
 
@@ -162,7 +162,7 @@ ANIMATIONS: dict[str, FigureRow] = {
     )
 }
 
-# Of any experiment with `calibration`.
+# Figures of any experiment with `calibration`.
 CALIBRATION: dict[str, FigureRow] = {
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "calibration_grid": _calibration("sweep:calibration_grid", "calibration", "recommendation"),
@@ -173,7 +173,7 @@ CALIBRATION: dict[str, FigureRow] = {
     "calibration_noise_seeds": _calibration("dependence:calibration_noise_seeds", "dependence"),
 }
 
-# Those of arXiv 2402.02364, which claims of the regression are about, so that they are part of its study.
+# Figures of arXiv 2402.02364. Claims on the regression are about them, so they are part of its study.
 OF_REGRESSION = {
     "stage_figA1": "calibration_running_estimates",
     "stage_figD3": "calibration_dataset_size",
@@ -260,7 +260,7 @@ FIGURES: dict[str, FigureRow] = {
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
-    # In-context regression has figures of the same kinds.
+    # In-context regression has figures of the same kind.
     "stage_figB1b": _stages("development:stage_figB1a", "metrics", "llc"),
     "stage_figC1": _stages("development:stage_figB2", "metrics", "llc"),
     "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),

@@ -1,4 +1,4 @@
-"""Checkpoints of other makers: what a folder holds that cannot be imported. No torch."""
+"""Folders with checkpoints of other formats, which cannot be imported. Imports no torch."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 SIZES = ("n_layers", "n_heads", "d_model", "d_head", "n_ctx", "d_vocab")  # of a HookedTransformerConfig
-HUGGING_FACE = ("architectures", "model_type", "transformers_version")  # fields that only their configs have
+HUGGING_FACE = ("architectures", "model_type", "transformers_version")  # fields of other formats only
 WEIGHTS = re.compile(
     r"(pytorch_|flax_|tf_)?model(-\d+-of-\d+)?\.(safetensors|bin|msgpack|h5)(\.index\.json)?"
 )
@@ -19,8 +19,8 @@ EXPECTED = (
 
 
 def foreign(folder: Path) -> str:
-    """Return what a folder holds that rllc cannot read, and what is expected; "" where it is not known."""
-    own = (folder / "config.json").exists()  # then what lies below, as a tokenizer, is not the model
+    """Return which unsupported format a folder holds, and which is expected; "" if it is not recognised."""
+    own = (folder / "config.json").exists()  # then no file in a folder below is the model
     below = (path for pattern in BELOW for path in sorted(folder.glob(pattern)) if path.is_dir())
     for place in (folder, *(() if own else below)):
         if kind := _kind(place):
@@ -30,7 +30,7 @@ def foreign(folder: Path) -> str:
 
 
 def hugging_face(config: Any) -> str:
-    """Return what a config of Hugging Face says of itself, as "model_type 'gpt2'"; "" where it is none."""
+    """Return the type in a config of Hugging Face, as "model_type 'gpt2'"; "" if it is another config."""
     if not isinstance(config, dict) or not any(name in config for name in HUGGING_FACE):
         return ""
     if all(config.get(name) is not None for name in SIZES):
@@ -55,7 +55,7 @@ def _kind(folder: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    """The content of a JSON file; None where it is not there or not readable."""
+    """Return the content of a JSON file; None if it is missing or not readable."""
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):

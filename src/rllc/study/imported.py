@@ -1,4 +1,4 @@
-"""Folders of imported checkpoints: which file is which step. No torch."""
+"""Folders of imported checkpoints: the file of each step. Imports no torch."""
 
 import re
 from collections.abc import Mapping
@@ -10,17 +10,16 @@ from rllc.study.inputs import as_input
 from rllc.study.transformer_lens import described
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
-LARGEST = 2**53  # steps are also read as floating-point numbers
-# Around the last digits of a number that is more than they are: 1.5, 1e5, 1,000, 10k.
+LARGEST = 2**53  # largest integer that a float holds exactly: steps are also read as floats
+# Characters around the last digits that make them part of another number: 1.5, 1e5, 1,000, 10k.
 BEFORE, AFTER = re.compile(r"[0-9](?:[.,]|[eE][+-]?)$"), re.compile(r"[kKmM](?![a-zA-Z])")
 
 
 def imported_files(folder: Path) -> dict[int, Path]:
-    """The state dict of every step in a folder, ascending: the step is the last number of the name.
+    """Return step -> state dict of a folder, ascending. The step is the last number of the file name.
 
-    Hidden files are left out. Raises ValueError where the folder is missing, holds a model of another kind
-    (said before anything of names) or no state dict, where a name has no number or one that is no whole
-    number, or two have the same.
+    Hidden files are left out. Raises ValueError if the folder is missing, holds a model of another kind
+    (checked before names) or no state dict. Also if a name has no whole number, or two names have the same.
     """
     if not folder.is_dir():
         found = f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}"
@@ -46,7 +45,7 @@ def imported_files(folder: Path) -> dict[int, Path]:
 
 
 def planned_files(folder: Path) -> Mapping[int, Path]:
-    """``imported_files``, looked up once: a plan asks for every job, and is to hear the same each time."""
+    """Return ``imported_files``, cached: all jobs of a plan must see the same files."""
     return _looked_up(folder, Path.cwd())
 
 

@@ -1,4 +1,4 @@
-"""Names that a user's file cannot have where it is the input of a rule."""
+"""Check that the name of a user's file can be the input of a rule."""
 
 import re
 from os import PathLike, fspath
@@ -7,9 +7,9 @@ WILDCARD = re.compile(r"\{\s*\w+\s*(,[^}]*)?\}")
 
 
 def as_input(file: str | PathLike[str]) -> str:
-    """Return the file's path. Raises ValueError where Snakemake cannot have it as an input.
+    """Return the file's path. Raises ValueError if it cannot be an input of Snakemake.
 
-    It writes all names as UTF-8, and takes a word in braces for a wildcard.
+    Snakemake writes all names as UTF-8, and reads a word in braces as a wildcard.
     """
     path = fspath(file)
     if not is_utf8(path):
@@ -20,7 +20,7 @@ def as_input(file: str | PathLike[str]) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written: Python reads other bytes of a name as halves of characters."""
+    """Return whether a text can be written as UTF-8. Python reads other bytes as lone surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Where every file lies. Paths name things, never parameters; ``results/README.md`` says the same in words.
+"""Paths of all files. A path names things, never parameters. ``results/README.md`` describes the same layout.
 
 Patterns hold Snakemake wildcards in braces; ``{start}`` is the first step of a chunk of checkpoints.
 """
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from rllc.study.section import ConfigError
 
-# Folders in the results folder that are no experiment's.
+# Folders in the results folder that belong to no experiment.
 SHARED = (
     "benchmarks", "blocks", "corpora", "figures", "logs", "partial", "tokenizers", "validation",
 )  # fmt: skip
 
 
 def no_folder(path: Path) -> str | None:
-    """Return why a path neither is a folder nor can become one, and what to do; None where it can."""
+    """Return why a path cannot be a folder, and what to do; None if it is one or can become one."""
     try:
         if path.is_dir() or not os.path.lexists(path):
             return None
@@ -38,7 +38,7 @@ class Layout:
     results: str
 
     def refuse_unusable(self, experiments: Iterable[str] = ()) -> None:
-        """Raise ConfigError where the results folder, or one above or in it, cannot be a folder."""
+        """Raise ConfigError if the results folder, a folder above it or one in it cannot be a folder."""
         results = Path(self.results)
         inner = [results / name for name in (*SHARED, *experiments)]
         for folder in (*reversed(results.parents), results, *inner):
@@ -58,11 +58,11 @@ class Layout:
         return f"{self.results}/corpus.nc"
 
     def checkpoints(self) -> str:
-        """Manifest of one chunk of checkpoints; the .safetensors files lie beside it."""
+        """Return the manifest of one chunk of checkpoints. The .safetensors files lie beside it."""
         return f"{self.results}/{{experiment}}/checkpoints/seed{{seed}}/from{{start}}.json"
 
     def part(self, *, of_distribution: bool = True) -> str:
-        """What one job measures: one seed, one chunk of checkpoints, one distribution if it has any."""
+        """Return the path of a part: a job's result for one seed, one chunk and at most one distribution."""
         distribution = ".{distribution}" if of_distribution else ""
         return f"{self.results}/{{experiment}}/parts/{{dataset}}/seed{{seed}}{distribution}.from{{start}}.nc"
 
@@ -88,7 +88,7 @@ class Layout:
         return f"{self.results}/figures/{name}.gif"
 
     def partial_dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
-        """What is finished of a dataset."""
+        """Return the path of the finished parts of a dataset."""
         return f"{self.results}/partial/{experiment}/{name}.nc"
 
     def partial_figure(self, name: str = "{figure}", suffix: str = "png") -> str:

@@ -1,4 +1,4 @@
-"""Tokenizers and data sets of the hub that are files here, and so inputs of the rules that read them."""
+"""Local files of tokenizers and data sets, which are inputs of the rules that read them."""
 
 import json
 import re
@@ -11,9 +11,9 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
 def tokenizer_files(tokens: TextTokens) -> list[str]:
-    """The local tokenizer.json of a tokenizer; none where it is of the hub or trained here.
+    """Return the local tokenizer.json of a tokenizer; none if it comes from the hub or is trained here.
 
-    Raises ValueError where a path has no tokenizer.json.
+    Raises ValueError if a path has no tokenizer.json.
     """
     path = _local(tokens.pretrained or "hub")
     if path is None:
@@ -28,9 +28,9 @@ def tokenizer_files(tokens: TextTokens) -> list[str]:
 
 
 def data_set_files(entry: Hub) -> list[str]:
-    """The files of a local data set, hidden ones left out; none where it is of the hub.
+    """Return the files of a local data set without hidden ones; none if it comes from the hub.
 
-    Raises ValueError where a path is no folder with files.
+    Raises ValueError if a path is not a folder with files.
     """
     path = _local(entry.name)
     if path is None:
@@ -47,9 +47,9 @@ def data_set_files(entry: Hub) -> list[str]:
 
 
 def tokenizer_size(file: str) -> int:
-    """One more than the largest id in a tokenizer.json: how many rows an embedding needs.
+    """Return the number of rows that an embedding needs: the largest id in a tokenizer.json plus one.
 
-    Raises ValueError where the file is not one.
+    Raises ValueError if the file is not a tokenizer.json.
     """
     try:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def tokenizer_size(file: str) -> int:
 
 
 def _local(name: str) -> Path | None:
-    """The path that a name stands for; None: a name of the hub, and nothing here is called so."""
+    """Return the local path of a name; None if no such path exists, so that it is a name of the hub."""
     try:
         path = Path(name).expanduser()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What is done to the tables of the config before it is checked: entries removed, experiments alike."""
+"""Resolve the tables of the config before checks: remove null entries, and expand ``like``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,17 +7,17 @@ from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
 from rllc.study.section import ConfigError, like, nearest
 from rllc.study.tasks import TASKS
 
-ALONE = ("label", "settings", "calibration")  # of one experiment alone
+ALONE = ("label", "settings", "calibration")  # keys that ``like`` does not take over
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations")
 
 
 def resolved(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with entries set to null removed, and every ``like`` of an experiment replaced by its keys.
+    """Return the config without entries set to null, and with every ``like`` replaced by the other's keys.
 
-    The other's label, further settings and calibration are of that one alone and are not followed.
-    With an experiment go its figures and animations, and the distributions that it teaches.
-    Raises ConfigError where an experiment is like one that is not there, or, in a circle, like itself, and
-    where one without a task has nearly the name of another.
+    ``like`` does not take over the other's label, further settings and calibration. A removed experiment
+    takes its figures and animations with it, and the distributions that it teaches. Raises ConfigError if
+    ``like`` names a missing experiment, or forms a circle. Also if an experiment without a task has nearly
+    the name of another.
     """
     config, experiments = dict(config), config.get("experiments")
     if isinstance(experiments, dict):
@@ -34,13 +34,13 @@ def resolved(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The config with the figures and animations that its experiments have without being asked.
+    """Return the config with the figures and animations that experiments have by default.
 
-    given  the config before entries set to null were removed: a name in its tables is left as it is there
+    given  the config before null entries were removed; names in its tables are not added again
     """
     tables = {table: config.get(table) for table in ("experiments", "figures", "animations")}
     if not all(isinstance(entries, dict | None) for entries in tables.values()):
-        return config  # reading it says why that cannot be
+        return config  # reading the config reports such an entry
     found = {table: dict(tables[table] or {}) for table in ("figures", "animations")}
     for name, entry in (tables["experiments"] or {}).items():
         named = entry.get("task") if isinstance(entry, dict) else None
@@ -64,12 +64,12 @@ def with_own_figures(config: dict[str, Any], given: dict[str, Any]) -> dict[str,
 
 
 def _heads(entry: dict[str, Any]) -> Any:
-    """Of the model as written, which nothing has checked yet."""
+    """Return the number of heads of a model in the unchecked config."""
     return entry["model"].get("n_heads") if isinstance(entry.get("model"), dict) else None
 
 
 def _without(gone: set[str], entries: Any) -> Any:
-    """A table without the entries that name an experiment that is gone."""
+    """Return a table without the entries of removed experiments."""
     if not gone or not isinstance(entries, dict):
         return entries
     return {name: entry for name, entry in entries.items() if not gone.intersection(_named(entry))}
@@ -81,7 +81,7 @@ def _named(entry: Any) -> Iterator[str]:
 
 
 def _misspelt(experiments: dict[str, Any]) -> Iterator[str]:
-    """An overlay's keys of an experiment that there is not: no whole one, and its name is near another's."""
+    """Yield the problems of misspelt experiments: those without a task, with a name like another's."""
     whole = [name for name, entry in experiments.items() if isinstance(entry, dict) and "task" in entry]
     for name, entry in experiments.items():
         if isinstance(entry, dict) and name not in whole and like(name, whole):
@@ -92,7 +92,7 @@ def _misspelt(experiments: dict[str, Any]) -> Iterator[str]:
 
 
 def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) -> Any:
-    """An experiment with the keys of those that it is like."""
+    """Return an experiment with the keys that it takes over by ``like``."""
     entry = experiments[name]
     other = entry.get("like") if isinstance(entry, dict) else None
     if other is None:
@@ -113,8 +113,11 @@ def _alike(name: str, experiments: dict[str, Any], followed: tuple[str, ...]) ->
 
 
 def _merged(under: Any, over: Any) -> Any:
-    """As Snakemake merges overlays: tables key by key, everything else replaced; so is a table of another
-    ``source``, which has other keys."""
+    """Return a value merged over another, as Snakemake merges overlays.
+
+    Tables are merged key by key. Everything else is replaced, and so is a table with another ``source``,
+    which
+    has other keys."""
     if not (isinstance(under, dict) and isinstance(over, dict)):
         return over
     if "source" in over and over["source"] != under.get("source"):

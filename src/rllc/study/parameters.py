@@ -1,4 +1,4 @@
-"""What each script is told: sections of the config as the classes of ``rllc.job_settings``."""
+"""Settings of every script: sections of the config as the classes of ``rllc.job_settings``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,31 +26,31 @@ from rllc.study.tasks import settings as of_generator
 
 
 def read_corpus(entry: Installed | Files | Hub) -> ReadCorpus:
-    """Return what the reader of a source is told: every key but the label."""
+    """Return the settings of the reader of a source: every key except the label."""
     keywords = entry.model_dump(exclude={"source", "held_out", "label"})
     return ReadCorpus(entry.source, keywords, entry.held_out, texts.versions(entry))
 
 
 def mix_corpora(study: Study, entry: Mixture, corpora: Mapping[str, str]) -> MixCorpora:
-    """Return the shares of a mixture; ``corpora`` are those of all its parts."""
+    """Return the shares of a mixture. ``corpora`` holds the corpus of every part."""
     weights = texts.normalised(entry.weights)
     parts = {name: Path(corpora[name]) for name in weights}
     return MixCorpora(parts, weights, derive(study.seed, "mixture"))
 
 
 def make_tokenizer(entry: TextTokens) -> MakeTokenizer:
-    """Return how a tokenizer is made."""
+    """Return the settings of a tokenizer."""
     return MakeTokenizer(entry.pretrained, entry.vocabulary)
 
 
 def make_blocks(study: Study, entry: TextTokens) -> MakeBlocks:
-    """Return how text is cut into blocks."""
+    """Return the settings of blocks of text."""
     sizes = entry.context, entry.vocabulary, entry.train_blocks, entry.held_out_blocks
     return MakeBlocks(*sizes, derive(study.seed, "blocks"))
 
 
 def generate_blocks(study: Study, entry: Distribution, tokens: Tokenizer) -> GenerateBlocks:
-    """Return how the data of a generated task are made."""
+    """Return the settings of the data of a generated task."""
     stream = derive(study.seed, "lists")  # named after the first such task
     generator = NamedFunction(GENERATORS[entry.source])
     return GenerateBlocks(
@@ -62,18 +62,18 @@ def generate_blocks(study: Study, entry: Distribution, tokens: Tokenizer) -> Gen
 
 
 def family(experiment: Experiment) -> NamedFunction:
-    """Return what builds the model of an experiment."""
+    """Return the function that builds the model of an experiment."""
     return NamedFunction(family_of(experiment.model).model)
 
 
 def model(study: Study, experiment: Experiment) -> dict[str, Any]:
-    """Return the family of a model, and the facts that it is built from."""
+    """Return the family of a model and the facts that determine its shape."""
     facts = family_of(experiment.model).facts(experiment.model, study.tokenizers[experiment.tokenizer])
     return {**experiment.model.model_dump(), **facts}
 
 
 def training_generator(study: Study, experiment: Experiment) -> NamedFunction | None:
-    """Return what makes the minibatches of a training; None where they are read, or nothing is trained."""
+    """Return the generator of a training's minibatches; None if they are read, or nothing is trained."""
     training, tokens = experiment.training, study.tokenizers[experiment.tokenizer]
     if training is None or tokens.train_blocks is not None:
         return None
@@ -81,10 +81,10 @@ def training_generator(study: Study, experiment: Experiment) -> NamedFunction | 
 
 
 def train(study: Study, name: str, seed: int, start: int) -> Train:
-    """Return what one segment of a training is told; its weights depend on all of it."""
+    """Return the settings of one segment of a training. Its weights depend on all of them."""
     experiment = study.experiments[name]
     training, initial = experiment.own_training, experiment.initial
-    assert initial is not None  # reading the config asks for it where something is trained
+    assert initial is not None  # a checked config has it if anything is trained
     chunk = chunks(experiment)[start]
     return Train(
         experiment=name,
@@ -103,7 +103,7 @@ def train(study: Study, name: str, seed: int, start: int) -> Train:
 
 
 def import_checkpoints(study: Study, name: str, seed: int, start: int) -> ImportCheckpoints:
-    """Return which checkpoints of others are imported."""
+    """Return the settings of an import of checkpoints."""
     experiment = study.experiments[name]
     assert experiment.checkpoints.source == "import"
     folder = experiment.checkpoints.folder(seed)
@@ -114,7 +114,7 @@ def import_checkpoints(study: Study, name: str, seed: int, start: int) -> Import
 
 
 def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int]) -> Measure:
-    """Return what one job of a measure is told: of one seed, at the checkpoints that the dataset has."""
+    """Return the settings of one job of a measure: one seed, at the checkpoints that the dataset has."""
     experiment, row, steps = study.experiments[name], made.row, made.among(chunk)
     of_seed = (seed,) if row.stream_of_seed else ()
     return Measure(
@@ -138,10 +138,10 @@ def gather(
     parts: list[str],
     whole: Mapping[str, list[Any]],
 ) -> Gather:
-    """Return how a dataset is gathered.
+    """Return the settings of the job that gathers a dataset.
 
-    row    of the measure that makes it; None of traces, which several make
-    whole  labels of the whole dataset, where parts may be missing; empty: no part is
+    row    row of the measure; None for traces, which several measures make
+    whole  labels of the whole dataset if parts may be missing; empty: no part is missing
     """
     finish = row.added(experiment) if row else None
     return Gather(
@@ -159,7 +159,7 @@ def gather(
 
 
 def analyse(study: Study, experiment: Experiment, row: Analysis, datasets: Mapping[str, str]) -> Analyse:
-    """Return how a dataset is made of others."""
+    """Return the settings of an analysis, which makes a dataset from others."""
     section = row.declared(experiment)
     assert section is not None
     return Analyse(
@@ -173,11 +173,10 @@ def analyse(study: Study, experiment: Experiment, row: Analysis, datasets: Mappi
 
 
 def compute(study: Study, rule: str) -> Compute:
-    """Return where and how precisely a rule computes.
+    """Return device, precision and threads of a rule.
 
-    With ``cuda``, only the rules of ``gpu_jobs`` leave the CPU.
-
-    bf16 is of training alone: what is measured beside it is multiplied as TF32.
+    With ``cuda``, only the rules of ``gpu_jobs`` use the GPU. Only training uses bf16: measures use TF32
+    instead.
     """
     section = study.compute
     here = section.device == "cuda" and not section.on_gpu(rule)

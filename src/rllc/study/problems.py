@@ -1,4 +1,4 @@
-"""What is wrong with single values of the config, in words: key, what was given, what would do."""
+"""Problems of single values of the config in words: the key, the value given, and the values expected."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from rllc.study.inputs import is_utf8
 from rllc.study.section import Problem, nearest
 from rllc.study.tasks import TASKS, TOKENS
 
-LARGEST = 2**63 - 1  # integer that arrays hold
-DEEPEST = 30  # tables and lists within each other; the config itself has eight
-MOST = 200_000  # values; the config itself has some 700
+LARGEST = 2**63 - 1  # largest integer of an array
+DEEPEST = 30  # largest depth of tables and lists; the default config has eight levels
+MOST = 200_000  # largest number of values; the default config has some 700
 # that pydantic puts into the place of a problem: table -> how many places behind it, and which
 TAGS = {
     "distributions": (2, {source for row in TASKS.values() for source in row.sources}),
@@ -22,12 +22,15 @@ TAGS = {
     "checkpoints": (1, {"train", "import"}),
     "model": (1, set(FAMILIES)),
 }
-# types of values that may be of several; pydantic names the one it tried
+# types in a union: pydantic names the one it tried
 TRIED = re.compile(r"((constrained-)?(str|int)|list\[str\]|function-after\[.*)$")
 
 
 def unstorable(config: Any) -> Iterator[str]:
-    """Values that no key takes: integers beyond 64 bits, tables without end, what is no text or not UTF-8."""
+    """Yield the problems of values that no key accepts.
+
+    These are integers beyond 64 bits, tables without end, values of other types, and text that is not UTF-8.
+    """
     waiting: list[tuple[tuple[str, ...], Any]] = [((), config)]
     count = 0
     while waiting:
@@ -37,12 +40,12 @@ def unstorable(config: Any) -> Iterator[str]:
             yield f"config: more than {MOST:,} values; look for anchors of anchors, as in {'.'.join(loc[:4])}"
             return
         if len(loc) > DEEPEST:
-            yield f"{'.'.join(loc[:4])}...: tables lie more than {DEEPEST} deep, or in themselves"
+            yield f"{'.'.join(loc[:4])}...: tables are nested more than {DEEPEST} deep, or contain themselves"
             return
         if isinstance(value, dict):
             for name, entry in value.items():
                 if not isinstance(name, str):
-                    yield f"{place or 'config'}: the key {name!r} is no text; put it in quotes, or correct it"
+                    yield f"{place or 'config'}: the key {name!r} is not text; put it in quotes"
                 elif not is_utf8(name):
                     yield f"{place or 'config'}: the key {name!r} is not UTF-8; give it another name"
                 waiting.append(
@@ -57,7 +60,7 @@ def unstorable(config: Any) -> Iterator[str]:
 
 
 def explained(error: ValidationError) -> list[Problem]:
-    """Return what pydantic finds wrong, in its own words, with a hint where it helps; one problem per key."""
+    """Return pydantic's errors as problems, one per key, with a hint if it helps."""
     table: dict[str, list[tuple[str, str]]] = {}
     for problem in error.errors():
         place, kind, text = _found(problem)
@@ -72,7 +75,7 @@ def explained(error: ValidationError) -> list[Problem]:
 
 
 def _place(loc: tuple[str | int, ...]) -> str:
-    """Where a problem is, without the tags that pydantic adds for unions: the user wrote none."""
+    """Return the key of a problem, without the tags that pydantic adds for unions."""
     kept = [
         str(part)
         for i, part in enumerate(loc)
@@ -83,7 +86,7 @@ def _place(loc: tuple[str | int, ...]) -> str:
 
 
 def _found(problem: ErrorDetails) -> tuple[str, str, str]:
-    """Return key, kind and text of one problem that pydantic found."""
+    """Return key, kind and text of one error of pydantic."""
     place, kind, given = _place(problem["loc"]), problem["type"], problem["input"]
     text = problem["msg"].removeprefix("Value error, ")
     context = problem.get("ctx", {})
@@ -101,7 +104,7 @@ def _found(problem: ErrorDetails) -> tuple[str, str, str]:
 
 
 def _hint(kind: str, given: Any, context: Mapping[str, Any]) -> str:
-    """Return what helps beside pydantic's words; "" where they say enough."""
+    """Return a hint in addition to pydantic's words; "" if they suffice."""
     if isinstance(given, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", given):
         return (
             f": YAML reads {given} as text; write it with a decimal point and a signed exponent, such as "

@@ -20,18 +20,19 @@ from rllc.study.section import ConfigError, Problem
 from rllc.study.study import Figure, Study
 from rllc.study.tasks import TASKS
 
-# of the study, in results
+# folders of the study in `results`
 FOLDERS = ("figures", "corpora", "blocks", "tokenizers", "validation", "partial", "logs", "benchmarks")
 
 
 def read(config: dict[str, Any], *, checked: bool = False) -> Study:
-    """Check the whole config. An entry of a table that an overlay sets to null is removed, and with an
-    experiment, its ``calibration`` or ``validation`` the figures of what it would have made.
+    """Return the checked study.
 
-    checked  this very config was read before (by the main process of a job's run): names and values are not
-             compared across sections again
+    Entries that an overlay sets to null are removed. If an experiment, its ``calibration`` or ``validation``
+    is removed, so are its figures.
 
-    Raises ConfigError naming every unknown, missing, mistyped or out-of-range key, and every name that
+    checked  the main process has checked this config: do not compare names and values across sections again
+
+    Raises ConfigError, which names every unknown, missing, mistyped or out-of-range key, and every name that
     refers to nothing.
     """
     if problems := [Problem(each, "unstorable") for each in unstorable(config)]:
@@ -47,7 +48,7 @@ def read(config: dict[str, Any], *, checked: bool = False) -> Study:
 
 
 def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
-    """The figures, without those of a target whose section is null and of claims on what is not there."""
+    """Yield the figures, without those of targets whose section is null and of claims without experiments."""
     about = list(judged(study))
     sorters = [e for e in about if TASKS[study.experiments[e].task].figures]
     for name, figure in study.figures.items():
@@ -63,7 +64,7 @@ def _wanted(study: Study) -> Iterator[tuple[str, Figure]]:
 
 
 def _dangling(study: Study) -> Iterator[str]:
-    """Names that refer to nothing, and values that contradict each other across sections."""
+    """Yield the problems of names that refer to nothing, and of values that contradict each other."""
     texts = [name for name, d in study.distributions.items() if is_text(d) and d.source != "model"]
     for name, distribution in study.distributions.items():
         place = f"distributions.{name}"

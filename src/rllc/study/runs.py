@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from rllc.study.section import Section, key
 from rllc.study.values import Count, Distinct, Name, Positive, Share, Step
 
-MOST = 100_000  # checkpoints in a range
+MOST = 100_000  # largest number of checkpoints in a range
 
 
 class Training(Section):
@@ -74,7 +74,7 @@ class ImportedCheckpoints(Section):
     @model_validator(mode="before")
     @classmethod
     def _without_a_schedule(cls, data: Any) -> Any:
-        """An overlay adds keys to those of the experiment that it changes, and removes none."""
+        """Refuse keys of a training's schedule, which an overlay cannot remove from an experiment."""
         theirs = TrainedCheckpoints.model_fields.keys() - cls.model_fields.keys()
         if isinstance(data, dict) and (kept := [name for name in data if name in theirs]):
             raise ValueError(
@@ -91,7 +91,7 @@ class ImportedCheckpoints(Section):
         return path
 
     def folder(self, seed: int) -> Path:
-        """The folder of a seed's checkpoints."""
+        """Return the folder of a seed's checkpoints."""
         return Path(self.path.replace("{seed}", str(seed)))
 
 

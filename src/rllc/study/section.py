@@ -1,4 +1,4 @@
-"""What every config section is: frozen, typed, without unknown keys, each key with its unit and source."""
+"""The base of config sections: frozen, typed, without unknown keys. Each key has a unit and a source."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,10 +9,9 @@ from pydantic_core import PydanticCustomError
 
 
 class Problem(str):
-    """One thing that is wrong with the config: ``<key>: <what is wrong, and what would do>``.
+    """A problem of the config: ``<key>: <what is wrong, and what to do>``.
 
-    kind  the type of pydantic's error; unknown_key, unknown_name or unstorable; contradiction of what other
-          checks find
+    kind  the type of pydantic's error; unknown_key, unknown_name or unstorable; else contradiction
     """
 
     kind: str
@@ -25,12 +24,12 @@ class Problem(str):
 
     @property
     def key(self) -> str:
-        """Return the key that it is about, with those above it: ``compute.threads``."""
+        """Return the full key of the problem: ``compute.threads``."""
         return self.partition(": ")[0]
 
 
 class ConfigError(ValueError):
-    """The config cannot be used; the message says which keys, why, and what would do."""
+    """The config cannot be used. The message lists the keys, the reasons, and what to do."""
 
     def __init__(self, *problems: str):
         self.problems = [each if isinstance(each, Problem) else Problem(each) for each in problems]
@@ -38,19 +37,19 @@ class ConfigError(ValueError):
 
 
 def like(name: str, known: Iterable[str]) -> list[str]:
-    """The closest known name, if any is close."""
+    """Return the closest known name, if any is close."""
     return difflib.get_close_matches(str(name), sorted(map(str, known)), n=1, cutoff=0.5)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
+    """Return ``"; did you mean 'x'?"`` for the closest known name, else the list of known names."""
     known = sorted(map(str, known))
     close = like(name, known)
     return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(known) or 'none'}"
 
 
 def key(description: str, *, unit: str = "", source: str = "", **bounds: Any) -> Any:
-    """A config key: what it means, its unit, where its value comes from, and its bounds."""
+    """Return the pydantic field of a config key, with its meaning, unit, source and bounds."""
     text = description + (f" [{unit}]" if unit else "") + (f" Source: {source}." if source else "")
     return Field(description=text, **bounds)
 

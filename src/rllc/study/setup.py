@@ -1,4 +1,4 @@
-"""What an experiment is before anything is measured on it: its model, data, training and checkpoints."""
+"""The setup of an experiment: its model, data, training and checkpoints."""
 
 from typing import Any, TypeVar
 
@@ -34,25 +34,25 @@ class Setup(Section):
     @field_validator("initial", mode="before")
     @classmethod
     def _of_the_family(cls, initial: Any, info: ValidationInfo) -> Any:
-        """Read the law of the initial weights as the model's family has it."""
-        model = info.data.get("model")  # absent where it is wrong itself
+        """Read the distribution of the initial weights by the section of the model's family."""
+        model = info.data.get("model")  # absent if it is invalid
         if initial is None or model is None:
             return None
         return family_of(model).initial.model_validate(initial)
 
     @property
     def own_training(self) -> Training:
-        """Return the section of the training. Raises ValueError where checkpoints are imported."""
+        """Return the section of the training. Raises ValueError if checkpoints are imported."""
         if self.training is None:
-            raise ValueError("nothing is trained here: the experiment's checkpoints are imported")
+            raise ValueError("the experiment has no training: its checkpoints are imported")
         return self.training
 
     def get(self, kind: type[S]) -> S | None:
-        """Return the experiment's section of a class; None where it has none."""
+        """Return the experiment's section of a class; None if it has none."""
         return next((section for section in self.__dict__.values() if type(section) is kind), None)
 
     def need(self, kind: type[S]) -> S:
-        """Return the experiment's section of a class. Raises ValueError where it has none."""
+        """Return the experiment's section of a class. Raises ValueError if it has none."""
         if (section := self.get(kind)) is None:
             raise ValueError(f"the experiment has no section {kind.__name__}, which is read here")
         return section

@@ -1,4 +1,4 @@
-"""Which checkpoints an experiment has, and how they fall into chunks."""
+"""The checkpoints of an experiment, and their chunks."""
 
 import math
 from bisect import bisect_right
@@ -9,13 +9,13 @@ from rllc.study.setup import Setup
 
 
 def powers(ratio: float, first: int, last: int) -> set[int]:
-    """The integer parts of ``ratio**k`` from ``first`` to ``last``: values that no other setting moves."""
+    """Return the integer parts of ``ratio**k`` from ``first`` to ``last``. No other setting moves them."""
     exponents = range(math.ceil(math.log(last, ratio)) + 1) if last >= 1 else ()
     return {step for k in exponents if first <= (step := int(ratio**k + 1e-9)) <= last}
 
 
 def steps(experiment: Setup, root: Path = Path()) -> list[int]:
-    """All checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
+    """Return all checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
         return list(planned_files(root / checkpoints.folder(experiment.seeds[0])))
@@ -29,7 +29,7 @@ def steps(experiment: Setup, root: Path = Path()) -> list[int]:
 
 
 def chunks(experiment: Setup, root: Path = Path()) -> dict[int, list[int]]:
-    """The non-empty chunks: first step of the bin -> its checkpoint steps. Adding a step moves no other."""
+    """Return the non-empty chunks: first step -> checkpoint steps. A new step moves no other step."""
     edges = experiment.checkpoints.chunks
     table: dict[int, list[int]] = {}
     for step in steps(experiment, root):

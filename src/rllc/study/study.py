@@ -29,7 +29,7 @@ from rllc.study.tasks import Distribution, Tokenizer
 from rllc.study.validation import Validation
 from rllc.study.values import Count, Distinct, Name, Positive, Seed
 
-# what lies beside `results`, and folders of a system
+# entries of the repository beside `results`, and folders of a system
 OURS = (
     ".ci", ".git", ".github", ".snakemake", ".venv", "benchmarks", "config", "docs", "envs", "examples",
     "profiles", "slurm", "src", "tests", "workflow", "CHANGELOG.md", "LICENSE", "Makefile", "README.md",
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 else:
     GpuJob = Literal[GPU_JOBS]
 S = TypeVar("S", bound=Section)
-Options = dict[str, Any]  # the drawing function says what each is
+Options = dict[str, Any]  # the drawing function documents each option
 
 
 def _about() -> dict[str, str]:
-    """Return what each section of an experiment asks for, by its key, as the rows say it."""
+    """Return key -> description of each section of an experiment, from the rows."""
     about = {}
     for row in (*MEASURES, *ANALYSES):
         about[row.name] = f"{row.about}; makes {row.name}.nc"
@@ -103,7 +103,7 @@ class Experiment(Setup):
     @field_validator("settings", mode="before")
     @classmethod
     def _without_those_that_are_null(cls, settings: Any) -> Any:
-        """An experiment that is like another, or an overlay, may take settings away."""
+        """Remove settings that are null: an overlay, or an experiment with ``like``, may remove settings."""
         if settings is None:
             return {}
         if not isinstance(settings, dict):
@@ -158,7 +158,7 @@ class Animation(Section):
 class Study(Section):
     """The whole config."""
 
-    def __hash__(self) -> int:  # so that what is worked out of a study can be kept by it
+    def __hash__(self) -> int:  # hashed by identity, so that functions of a study can be cached
         return object.__hash__(self)
 
     results: str = key(
@@ -168,12 +168,12 @@ class Study(Section):
     @field_validator("results")
     @classmethod
     def _of_nothing_else(cls, results: str) -> str:
-        """Normalised. Raises ValueError where it is the system's, the project's, or outside by ``..``."""
+        """Return the normalised path. Raises ValueError for folders of the system or project, and ``..``."""
         parts = PurePosixPath(re.sub("/+", "/", results)).parts
         if ".." in parts or any(part.startswith("-") for part in parts):
             raise ValueError("no part may be `..` or start with a dash")
         if not parts or parts[0] in OURS or (parts[:1] == ("/",) and (len(parts) == 1 or parts[1] in SYSTEM)):
-            raise ValueError("the folder holds other things; give one of its own, as results/mine")
+            raise ValueError("the folder has other contents; give a separate one, as results/mine")
         return str(PurePosixPath(*parts))
 
     seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
@@ -197,6 +197,6 @@ class Study(Section):
 
 
 def work(study: Study, experiment: Experiment, section: S, steps: list[int]) -> Work[S]:
-    """Return what the row of a measure or analysis sees of a study: one job with this section."""
+    """Return one job of a measure or analysis: the part of a study that its row may use."""
     tokens = study.tokenizers.get(experiment.tokenizer)
     return Work(experiment, study.distributions, tokens, section, steps)

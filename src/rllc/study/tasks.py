@@ -1,11 +1,12 @@
-"""Tasks: a row for each, with its config sections. No torch.
+"""Tasks: a row for each, with its config sections. Imports no torch.
 
-A new task is a module in ``rllc.tasks`` and a row here. Of a generated one the row names the function that
-makes its data, ``function(count, *, seed, **settings) -> rllc.tasks.batch.Examples``; the settings are the
-keys of its two sections, without the numbers of blocks. Sections of tokens have ``train_blocks``,
-``held_out_blocks``, ``context`` (tokens or vectors of a block) and ``predictions`` (those scored of it), and
-where they are tokens, ``vocabulary``. Where ``train_blocks`` is null, every minibatch of a training is
-generated.
+A new task is a module in ``rllc.tasks`` and a row here. The row of a generated task names the function that
+makes the data, ``function(count, *, seed, **settings) -> rllc.tasks.batch.Examples``. The settings are the
+keys of the task's two sections, without the numbers of blocks.
+
+Sections of tokens have ``train_blocks``, ``held_out_blocks``, ``context`` (tokens or vectors of a block) and
+``predictions`` (number of them that are scored). Sections of real tokens also have ``vocabulary``. If
+``train_blocks`` is null, every minibatch of a training is generated.
 """
 
 import math
@@ -21,16 +22,16 @@ from rllc.units import NATS
 
 
 class Task(NamedTuple):
-    """What an experiment of a task reads.
+    """A task: the data that its experiments read.
 
-    distributions  sections of the distributions that it is trained and measured on
-    tokens         section of its tokenizer; of several, each is told by its first key
-    about          what such a tokenizer is of, in an error
+    distributions  sections of the distributions for training and measures
+    tokens         section of the tokenizer; several are told apart by their first key
+    about          description of such a tokenizer in an error
     generator      ``module:function`` that makes the data; "": text, which is read
-    makes          what its blocks hold: tokens or vectors
-    figures        figures that an experiment has without being asked, by the end of their name
-    animation      the same
-    unit           of its loss
+    makes          content of the blocks: tokens or vectors
+    figures        default figures of an experiment, by the end of their name
+    animation      default animation
+    unit           unit of the loss
     """
 
     distributions: tuple[type[Section], ...]
@@ -44,12 +45,12 @@ class Task(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """Values of the key ``source`` of its distributions."""
+        """Return the values of the key ``source`` of its distributions."""
         return [source_of(section) for section in self.distributions]
 
 
 def source_of(section: type[Section]) -> str:
-    """Value of the key ``source`` of a distribution."""
+    """Return the value of the key ``source`` of a distribution."""
     (source,) = get_args(section.model_fields["source"].annotation)
     return source
 
@@ -112,17 +113,17 @@ class ListTokens(Section):
 
     @property
     def vocabulary(self) -> int:
-        """Tokens: the numbers and the separator."""
+        """Return the number of tokens: the numbers and the separator."""
         return self.numbers + 1
 
     @property
     def context(self) -> int:
-        """Tokens of a block: the list, the separator, the sorted list."""
+        """Return the tokens of a block: the list, the separator, the sorted list."""
         return 2 * self.length + 1
 
     @property
     def predictions(self) -> int:
-        """Positions whose prediction is scored: the sorted list's."""
+        """Return the number of scored positions: those of the sorted list."""
         return self.length
 
 
@@ -136,17 +137,17 @@ class SumTokens(Section):
 
     @property
     def vocabulary(self) -> int:
-        """Tokens: the numbers and the answers."""
+        """Return the number of tokens: the numbers and the answers."""
         return 2 * self.largest + 4
 
     @property
     def context(self) -> int:
-        """Tokens of a block."""
+        """Return the tokens of a block."""
         return self.length
 
     @property
     def predictions(self) -> int:
-        """Positions whose prediction is scored: all."""
+        """Return the number of scored positions: all."""
         return self.length
 
 
@@ -160,12 +161,12 @@ class RegressionTokens(Section):
 
     @property
     def context(self) -> int:
-        """Vectors of a block."""
+        """Return the vectors of a block."""
         return 2 * self.length
 
     @property
     def predictions(self) -> int:
-        """Positions whose prediction is scored: the inputs'."""
+        """Return the number of scored positions: those of the inputs."""
         return self.length
 
 
@@ -190,14 +191,14 @@ TASKS: dict[TaskName, Task] = {
     ),
 }  # fmt: skip
 
-# source -> what makes the data of such a distribution; a source of text has none
+# source -> generator of such a distribution; text has none
 GENERATORS = {source: row.generator for row in TASKS.values() if row.generator for source in row.sources}
 # first key -> section of tokens
 TOKENS = {next(iter(row.tokens.model_fields)): row.tokens for row in TASKS.values()}
 
 
 def _form(entry: Any) -> str:
-    """Which section of tokens an entry is read as: by the key that only one of them has; else as text."""
+    """Return the section of tokens of an entry, by a key that only one section has; else text."""
     has = entry.__contains__ if isinstance(entry, dict) else lambda name: hasattr(entry, name)
     return next((name for name in reversed(TOKENS) if has(name)), next(iter(TOKENS)))
 
@@ -213,6 +214,6 @@ Tokenizer = Annotated[
 
 
 def settings(distribution: Section, tokens: Section) -> dict[str, Any]:
-    """Arguments of a generator: the keys of both sections that say how data are made."""
+    """Return the arguments of a generator: the keys of both sections that determine the data."""
     how = distribution.model_dump(exclude={"source", "label"})
     return how | tokens.model_dump(exclude={"train_blocks", "held_out_blocks"})

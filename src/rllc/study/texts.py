@@ -1,4 +1,4 @@
-"""What the rule that reads a corpus is told, and which files and versions its text depends on."""
+"""Sources of text: files and versions that a corpus depends on, and its size."""
 
 import glob
 import re
@@ -11,15 +11,15 @@ from rllc.study.distributions import Files, Hub, Installed
 from rllc.study.inputs import as_input
 from rllc.study.local import data_set_files
 
-STDLIB = "stdlib"  # as a package: the standard library
+STDLIB = "stdlib"  # this name among packages stands for the standard library
 DOCUMENT = 5.0e3  # bytes of a document of the hub
-LONG = 20  # times as long documents may be in a local data set, of which some are read
+LONG = 20  # assumed ratio of longest to mean document in a local data set
 
 
 def files(entry: Installed | Files | Hub) -> list[str]:
-    """The user's own files, so that editing one makes its corpus again.
+    """Return the user's own files. They are inputs, so that an edit makes the corpus again.
 
-    Raises ValueError where a glob matches nothing or goes round in a loop, or a path is no data set.
+    Raises ValueError if a glob matches nothing or follows a loop of links, or a path is not a data set.
     """
     if isinstance(entry, Hub):
         return data_set_files(entry)
@@ -30,15 +30,15 @@ def files(entry: Installed | Files | Hub) -> list[str]:
 
 
 def sizes(entry: Installed | Files | Hub) -> tuple[float, float]:
-    """Return about how many bytes of text a source has, and how many its largest document has.
+    """Return the approximate bytes of text of a source, and of its largest document.
 
-    Of the user's own files that is their size; of a data set of the hub a guess.
+    For the user's own files this is their size, for a data set of the hub a guess.
     """
     if isinstance(entry, Installed):
         return 1e6 * entry.megabytes, DOCUMENT
     try:
         each = {file: float(Path(file).stat().st_size) for file in files(entry)}
-    except (ValueError, OSError):  # what reads them says so
+    except (ValueError, OSError):  # the job that reads the files reports it
         each = {}
     total = sum(each.values())
     if isinstance(entry, Hub):
@@ -49,7 +49,7 @@ def sizes(entry: Installed | Files | Hub) -> tuple[float, float]:
 
 
 def _matching(pattern: str) -> list[str]:
-    """The files of a path or a glob; a file may be called like a glob."""
+    """Return the files of a path or a glob. A file's name may look like a glob."""
     try:
         expanded = str(Path(pattern).expanduser())
     except RuntimeError as error:  # no such user
@@ -74,7 +74,7 @@ def _matching(pattern: str) -> list[str]:
 
 @cache
 def _refuse_loop(folder: Path, searched: Path) -> None:
-    """Raise ValueError where a path goes, below ``searched``, through a link to a folder that holds it."""
+    """Raise ValueError if a path below ``searched`` passes a link to a folder that contains the link."""
     for link in (folder, *folder.parents):
         if link == searched:
             return
@@ -82,14 +82,15 @@ def _refuse_loop(folder: Path, searched: Path) -> None:
             target, place = link.resolve(), link.parent.resolve()
             if target in (place, *place.parents):
                 raise ValueError(
-                    f"{link} is a link to a folder that it lies in: take it away, or do not search it by `**`"
+                    f"{link} links to a folder that contains it: remove the link, or do not search it by `**`"
                 )
 
 
 def versions(entry: Installed | Files | Hub) -> dict[str, str]:
-    """Return the versions that installed text is a function of: each package's, and Python's.
+    """Return the versions that determine installed text: those of the packages, and Python's.
 
-    A patch of Python changes the standard library alone. A minor version also changes which files are Python.
+    A patch of Python changes only the standard library. A minor version also changes which files Python can
+    parse.
     """
     if not isinstance(entry, Installed):
         return {}
@@ -106,6 +107,6 @@ def versions(entry: Installed | Files | Hub) -> dict[str, str]:
 
 
 def normalised(weights: dict[str, float]) -> dict[str, float]:
-    """Weights that sum to 1, by name: their order in the config means nothing."""
+    """Return weights that sum to 1, sorted by name: their order in the config has no effect."""
     total = sum(weights.values())
     return {name: weights[name] / total for name in sorted(weights)}

@@ -1,4 +1,4 @@
-"""The ``config.json`` of imported checkpoints: fields of a HookedTransformerConfig. No torch."""
+"""The ``config.json`` of imported checkpoints: fields of a HookedTransformerConfig. Imports no torch."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from rllc.study.foreign import EXPECTED, SIZES, hugging_face
 
 POSITIONS = ("standard", "shortformer")
 NORMALIZATIONS = ("LN", "LNPre", None)
-# Settings that change the function computed, and the values under which it is the one we compute.
+# Fields that change the model's function, and the values that rllc supports.
 REQUIRED: dict[str, tuple[Any, ...]] = {
     "attn_only": (True,),
     "attention_dir": ("causal",),
@@ -33,10 +33,10 @@ REQUIRED: dict[str, tuple[Any, ...]] = {
 
 
 class Described(NamedTuple):
-    """What a config.json says of its model.
+    """The model of a config.json.
 
-    facts   what ``rllc.models.attention_only.model`` is given
-    folded  the weights of the layer norms are in those that follow (LNPre): the files have none
+    facts   arguments of ``rllc.models.attention_only.model``
+    folded  the weights of layer norms are folded into the next weights (LNPre), so the files have none
     """
 
     facts: dict[str, Any]
@@ -44,10 +44,10 @@ class Described(NamedTuple):
 
 
 def described(path: Path) -> Described:
-    """The model that a config.json describes; fields left out have TransformerLens' defaults.
+    """Return the model of a config.json. Missing fields have TransformerLens' defaults.
 
-    Raises ValueError, naming the file, where it cannot be read, or naming every field that the functional
-    model cannot follow.
+    Raises ValueError if the file cannot be read, or has fields that the functional model does not support.
+    The message names the file or the fields.
     """
     config = _fields(path)
     sizes = {name: config.get(name) for name in SIZES}
@@ -71,7 +71,7 @@ def described(path: Path) -> Described:
 
 
 def differences(facts: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, str]:
-    """Of each fact in which a ``model`` is another: the two values."""
+    """Return fact -> both values in words, for the facts in which ``model`` differs."""
     ignored = () if facts["layer_norm"] else ("layer_norm_eps",)
     return {
         name: f"{model[name]!r}, config.json {fact!r}"
@@ -138,7 +138,7 @@ def _fields(path: Path) -> dict[str, Any]:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python keeps the last of two fields of one name, other readers the first."""
+    """Return the fields as a table. Raises ValueError for repeated ones: readers differ in what they keep."""
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name in fields:

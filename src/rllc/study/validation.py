@@ -1,4 +1,4 @@
-"""The validation of the estimator: models with known answers, and how they are sampled."""
+"""Config of the validation of the estimator: models with known answers, and their sampling."""
 
 from typing import Annotated, Literal, get_args
 
@@ -17,7 +17,7 @@ POTENTIAL_NAMES = get_args(PotentialName)
 
 def _ascending(pair: list[int]) -> list[int]:
     if pair[0] > pair[1]:
-        raise ValueError(f"{pair} are smallest and largest: give them in that order")
+        raise ValueError(f"{pair} is not smallest and largest: give them in that order")
     return pair
 
 
@@ -99,7 +99,9 @@ class AroundZero(Section):
     def _has_an_integral(self) -> "AroundZero":
         for sizes in self.sizes:
             if len(sizes) != 3 or min(sizes[0], sizes[2]) > 2:
-                raise ValueError(f"{sizes} is not inputs, outputs, hidden with inputs or hidden at most 2")
+                raise ValueError(
+                    f"{sizes} is invalid: expected inputs, outputs, hidden, with inputs or hidden at most 2"
+                )
         return self
 
 

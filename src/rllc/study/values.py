@@ -1,4 +1,4 @@
-"""Kinds of values that several sections use."""
+"""Types of values that several sections share."""
 
 from typing import Annotated, TypeVar
 
@@ -15,8 +15,8 @@ def _different(values: list[T]) -> list[T]:
 
 
 def _under_draws(burn_in: int, info: ValidationInfo) -> int:
-    if burn_in >= (draws := info.data.get("draws", burn_in + 1)):  # absent where it is wrong itself
-        raise ValueError(f"burn_in {burn_in} leaves none of the {draws} draws")
+    if burn_in >= (draws := info.data.get("draws", burn_in + 1)):  # absent if it is invalid
+        raise ValueError(f"burn_in {burn_in} leaves none of the {draws} draws; lower it or raise draws")
     return burn_in
 
 
@@ -29,7 +29,7 @@ def _up_to_chains(count: int, info: ValidationInfo) -> int:
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 Count = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=0)]
-Distinct = Annotated[list[T], AfterValidator(_different)]  # a list that has nothing twice
+Distinct = Annotated[list[T], AfterValidator(_different)]  # a list without repeated entries
 BurnIn = Annotated[Step, AfterValidator(_under_draws)]  # of a section with `draws` before it
 OfControl = Annotated[T, AfterValidator(_up_to_chains)]  # chains; of one with `chains` before it
 Seed = Annotated[int, Field(ge=0)]

@@ -69,10 +69,11 @@ def test_seeds_that_there_are_not_are_named(datasets):
     with pytest.raises(ValueError, match=r"no training seed after 3; it has \[3, 5, 8\]"):
         rllc_fig22_cluster_transfer(datasets)
     with pytest.raises(
-        ValueError, match=r"seed 3 is that whose clusters are carried over; draw one of \[5, 8\]"
+        ValueError,
+        match=r"seed 3 is the seed whose clusters are transferred; draw one of \[5, 8\]",
     ):
         rllc_fig20_cluster_transfer(datasets, seed=3)
-    with pytest.raises(ValueError, match="the training seed 3 alone"):
+    with pytest.raises(ValueError, match="the training seed 3 only"):
         rllc_fig23_other_seeds({"rllc": datasets["rllc"].isel(seed=[0])})
 
 

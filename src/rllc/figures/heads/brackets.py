@@ -9,7 +9,7 @@ from rllc.figures.findings import over_seeds
 from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 
-# colours as in the paper: the model as it is blue, the ablated head green, the patched path orange
+# colours as in the paper: intact model blue, ablated head green, patched path orange
 CONDITIONS = {
     "clean": ("model as it is", {"color": "#0072B2", "marker": "o"}),
     "ablated": ("bracket head ablated", {"color": "#009E73", "marker": "s", "linestyle": "--"}),
@@ -74,13 +74,13 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
 
 
 def _member(one: xr.Dataset, role: str) -> str:
-    """The heads in a role, "0:0+0:1"; "" where there is none."""
+    """Return the heads in a role, "0:0+0:1"; "" if there is none."""
     names = [str(name) for name in one["members"].sel(role=role).values if name]
     return names[-1] if names else ""
 
 
 def _added(one: xr.Dataset, receiver: str) -> list[Curve]:
-    """Into every later head, the bracket head last."""
+    """Return the curves of the loss added by patching into every later head, the bracket head last."""
     known = one["rise_into"].notnull().any("step")
     others = [head for head in one["head"].values[known.values].tolist() if head != receiver]
     drawn = [Curve(one["rise_into"].sel(head=head), OTHER) for head in others]
@@ -98,7 +98,7 @@ def _patched(data: xr.Dataset) -> list[int]:
 
 
 def _nothing_patched(data: xr.Dataset) -> list[str]:
-    """Return which seeds lack a bracket head, and which multigram heads in layer 0."""
+    """Return sentences on the seeds that lack a bracket head, or multigram heads in layer 0."""
     seeds = data["seed"].values.tolist()
     return [
         f"Nothing is patched in seed{'s' * (len(without) > 1)} {', '.join(map(str, without))}: no {lacking}."
@@ -110,7 +110,7 @@ def _nothing_patched(data: xr.Dataset) -> list[str]:
 def _findings(data: xr.Dataset) -> list[Finding]:
     """Return by how much patching and ablating the bracket head raise the loss at the end, and other heads.
 
-    Heads are named where one seed is drawn.
+    Heads are named if one seed is drawn.
     """
     seeds = _patched(data)
     if not seeds:

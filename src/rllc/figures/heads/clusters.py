@@ -24,7 +24,7 @@ NAMES = {
     "shape_kmeans": "k-Shape",
     "sbd_kmeans": "K-means with SBD",
 }
-VECTORS = {  # what is clustered, in words
+VECTORS = {  # names of the clustered vectors
     INTERPOLATED: "on a uniform grid in log(step + 1)",
     "checkpoints": "at the checkpoints themselves",
     "checkpoints_first": "at the checkpoints themselves",
@@ -45,7 +45,7 @@ def clusters_all_heads(
         for i, k in enumerate(one["n_clusters"].values.tolist())
     ]
     rows = [Row("", tables), Row("refined LLC", layer_panels(data, "rllc", looks, ""), keys, "head, type")]
-    width = max(3.0, 1.0 + 0.27 * one.sizes["head"])  # inches: the names of all heads stand side by side
+    width = max(3.0, 1.0 + 0.27 * one.sizes["head"])  # inches: the labels of all heads are side by side
     figure, axes = sheet(rows, panel=(width, 2.0), margin=0.2)
     together(axes[1])
     return _drawing(datasets, figure, one, data, ALL, vectors)
@@ -68,7 +68,7 @@ def rllc_fig19_clusters_layer1(
 def _selected(
     datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str
 ) -> tuple[xr.Dataset, xr.Dataset]:
-    """The clusters of a scope and seed, and with them the curves on one distribution."""
+    """Return the clusters of a scope and seed, with the curves on one distribution."""
     clusters = inputs.need(datasets, "clusters", "cluster", "score")
     rllc = inputs.need(datasets, "rllc", "rllc")
     one = _by_vectors(_of_scope(clusters, scope, seed), vectors)
@@ -80,7 +80,7 @@ def _selected(
 
 @style.styled
 def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vectors: str) -> Drawing:
-    """Rows algorithms, columns numbers of clusters; the curves of one distribution and one seed.
+    """Draw rows of algorithms and columns of numbers of clusters, for one distribution and one seed.
 
     The clusters use all distributions that clusters.nc names (but for the vectors "checkpoints_first").
     """
@@ -139,7 +139,7 @@ def _drawing(
 
 
 def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]:
-    """Return how alike the clusters of two algorithms are, how alike clusters and types, and silhouettes.
+    """Return the agreement of two algorithms, the agreement of clusters with types, and silhouettes.
 
     one    the clusters of the heads drawn
     types  of these heads
@@ -173,18 +173,18 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
 
 
 def agreement(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the adjusted Rand index of two clusterings; NaN where both are one cluster."""
+    """Return the adjusted Rand index of two clusterings; NaN if both have a single cluster."""
     return adjusted_rand(a, b) if len(np.unique(b)) > 1 else adjusted_rand(b, a)
 
 
 def median(values: list[float]) -> float:
-    """Return the median of the values that are known; NaN where none is."""
+    """Return the median of the known values; NaN if there is none."""
     finite = [value for value in values if np.isfinite(value)]
     return float(np.median(finite)) if finite else NAN
 
 
 def _of_scope(clusters: xr.Dataset, scope: str, seed: Seed) -> xr.Dataset:
-    """Clusters of the heads of a scope for one seed; of all heads where few in a layer were so clustered."""
+    """Return the clusters of the heads of a scope for one seed; of all heads if a layer has too few."""
     present = clusters["scope"].values.tolist()
     of_scope = scope if scope in present else ALL
     if of_scope not in present:
@@ -201,7 +201,7 @@ def _of_scope(clusters: xr.Dataset, scope: str, seed: Seed) -> xr.Dataset:
 
 
 def _by_vectors(one: xr.Dataset, vectors: str) -> xr.Dataset:
-    """``cluster``, ``score`` and ``agreement`` of these vectors."""
+    """Return ``cluster``, ``score`` and ``agreement`` of these vectors."""
     if vectors == INTERPOLATED:
         return one
     known = one["vectors"].values.tolist() if "vectors" in one.coords else []
@@ -214,7 +214,7 @@ def _by_vectors(one: xr.Dataset, vectors: str) -> xr.Dataset:
 
 
 def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
-    """Rows algorithms, columns heads, coloured and numbered by cluster; the silhouette after each row.
+    """Draw algorithms (rows) by heads (columns), coloured and numbered by cluster, with silhouettes.
 
     Clusters are numbered by their first head, so that the same clusters look the same in every row.
     """

@@ -1,4 +1,4 @@
-"""How clusters of heads look, and the names of their heads above a panel."""
+"""Line properties of clusters of heads, and the labels of their heads above a panel."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,12 +12,12 @@ from matplotlib.textpath import TextPath
 
 from rllc.figures import style
 
-SIZE, LINE, GAP = 6.0, 9.0, 3.5  # points: of the names' letters, from line to line, between names
-SPARE = 0.2  # inches of a panel that are not its axes
+SIZE, LINE, GAP = 6.0, 9.0, 3.5  # points: size of labels, distance of lines, space between labels
+SPARE = 0.2  # inches of a panel outside its axes
 
 
 def look_of(cluster: int) -> dict:
-    """Line properties of a cluster: colour, dash and marker, so that it is known without colour too."""
+    """Return line properties of a cluster: colour, and for print in grey also dash and marker."""
     if cluster < 0:
         return {"color": "#c4c4c4", "linestyle": "-", "linewidth": 1.0}
     look = style.numbered(cluster, style.CLUSTER_COLORS[cluster % len(style.CLUSTER_COLORS)])
@@ -25,7 +25,7 @@ def look_of(cluster: int) -> dict:
 
 
 def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
-    """The legend of clusters, and of heads that are in none where there are any."""
+    """Return legend entries of clusters, and of heads without a cluster if there are any."""
     keys = [style.key(f"cluster {i + 1}", **look_of(i)) for i in range(int(cluster.max()) + 1)]
     return [*keys, *([style.key("not clustered", **look_of(-1))] if (cluster < 0).any() else [])]
 
@@ -33,7 +33,7 @@ def cluster_keys(cluster: xr.DataArray) -> list[Line2D]:
 def name_clusters(
     ax: Axes, *, cluster: xr.DataArray, note: str, width: float, look: dict[str, float]
 ) -> None:
-    """The heads of each cluster above the panel, a bar before each further cluster; a note beside the title.
+    """Write the heads of each cluster above the panel, separated by bars, and a note beside the title.
 
     width  of the panel, inches
     look   of the title
@@ -55,18 +55,18 @@ def name_clusters(
 
 
 def title_look(clusterings: Sequence[xr.DataArray], *, width: float) -> dict[str, float]:
-    """Of the titles of panels: room for the lines that the names of the heads of each cluster take."""
+    """Return properties of panel titles that leave room for the labels of the heads of each cluster."""
     return {"fontsize": 8, "pad": 5 + LINE * max(_words(each, width)[1] for each in clusterings)}
 
 
 def groups(cluster: xr.DataArray) -> dict[int, list[str]]:
-    """The heads of each cluster; those of none are left out."""
+    """Return the heads of each cluster. Heads without a cluster are left out."""
     indices = [index for index in np.unique(cluster.values).tolist() if index >= 0]
     return {index: cluster["head"].values[cluster.values == index].tolist() for index in indices}
 
 
 def _words(cluster: xr.DataArray, width: float) -> tuple[list[tuple[float, int, str, str]], int]:
-    """Where names stand above a panel: (points from its left, line, word, colour), and how many lines."""
+    """Return labels above a panel as (points from its left, line, word, colour), and the number of lines."""
     placed: list[tuple[float, int, str, str]] = []
     x, line = 0.0, 0
     for index, heads in groups(cluster).items():
@@ -85,5 +85,5 @@ def _words(cluster: xr.DataArray, width: float) -> tuple[list[tuple[float, int, 
 
 @cache
 def _points(word: str) -> float:
-    """Width of a name."""
+    """Return the width of a label in points."""
     return TextPath((0, 0), word, size=SIZE, prop=FontProperties(weight="bold")).get_extents().width

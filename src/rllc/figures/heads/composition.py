@@ -53,7 +53,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
 
 
 def _strongest(data: xr.Dataset) -> list[Finding]:
-    """Return the highest pair at the end, what reads previous-token heads, and the mean at the start."""
+    """Return the highest pair at the end, the readers of previous-token heads, and the mean at the start."""
     name, pairs = "K-composition", ["head", "later_head"]
     last, first = at_end(data, "k_composition"), data["k_composition"].isel(step=0)
     score = last["k_composition"].transpose("seed", ...)
@@ -131,6 +131,6 @@ def stage_figB5(  # noqa: N802
 
 
 def _chosen(score: xr.DataArray) -> list[str]:
-    """Two heads of highest score, highest first, and the one of the lowest."""
+    """Return the two heads with the highest scores, highest first, and the one with the lowest."""
     order = score["head"].values[np.argsort(-score.values)].tolist()
     return list(dict.fromkeys([*order[:2], order[-1]]))

@@ -39,7 +39,7 @@ def control_gradient_off(
     """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
 
     datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``heads``
-    main_setting  what the setting of rllc.nc is called
+    main_setting  name of the setting of rllc.nc
     """
     names = [name for name in datasets if name.split(".")[0] == "rllc"] or ["rllc"]
     settings = {name.partition(".")[2] or main_setting: inputs.need(datasets, name, "rllc") for name in names}
@@ -103,7 +103,7 @@ def _by_norm(rllc: xr.Dataset) -> bool:
 
 
 def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
-    """Return how far each setting is from its control, whether both order heads alike, and the prediction."""
+    """Return each setting's distance from its control, the rank correlation of both, and the prediction."""
     found, orders, predictions, drifts = [], [], [], []
     for name, one in drawn.items():
         if "shrinkage" in one:
@@ -129,10 +129,10 @@ def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
 
 
 def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:
-    """Return how heads change from the middle to the last checkpoint at a plain setting and at one by norm.
+    """Return the change from the middle to the last checkpoint, with and without a reference norm.
 
-    At a setting with a reference norm the sampled region grows and shrinks with the weights. Over the
-    checkpoints that both settings have, the median head of the first layer.
+    At a setting with a reference norm, the sampled region grows and shrinks with the weights. The number is
+    that of the median head of the first layer, over the checkpoints that both settings have.
     """
     chosen = [
         [name for name, one in drawn.items() if one.attrs["by_norm"] is scaled] for scaled in (False, True)
@@ -154,7 +154,7 @@ def _by_scale(drawn: dict[str, xr.Dataset]) -> list[Finding]:
 
 
 def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Seed) -> xr.Dataset:
-    """The measures of one setting, seed and distribution: (step, head)."""
+    """Return the measures of one setting, seed and distribution: (step, head)."""
     name = inputs.one_distribution(rllc, distribution)
     one = inputs.of_seed(rllc, seed).sel(distribution=name)
     prediction = against_controls.predicted(rllc, datasets)
@@ -174,7 +174,7 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Se
 
 
 def _limits(one: xr.Dataset) -> dict[str, float]:
-    """One vertical range for a setting: all estimates and controls, and predictions up to twice those."""
+    """Return one vertical range for a setting: estimates, controls, and predictions up to twice those."""
     values = one[[name for name in ("rllc", *CONTROLS[:-1]) if name in one]].to_array().values
     low, high = np.nanmin(values, initial=0.0), np.nanmax(values, initial=0.0)
     if "curvature_prediction" in one:

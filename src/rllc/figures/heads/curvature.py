@@ -110,7 +110,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
 
 
 def _at_the_end(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
-    """Return the model's trace on each distribution, of many on the first ones."""
+    """Return the model's trace on each distribution; if they are many, on the first ones."""
     last = at_end(data, "hessian_trace")
     return [
         finding
@@ -126,7 +126,7 @@ def _at_the_end(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
 
 
 def _against_rllc(data: xr.Dataset, datasets: Datasets) -> list[Finding]:
-    """Return how far trace and rLLC order heads alike, and the curvature prediction over the rLLC."""
+    """Return the rank correlation of trace and rLLC over heads, and curvature prediction over rLLC."""
     rllc = datasets.get("rllc")
     if rllc is None:
         return []

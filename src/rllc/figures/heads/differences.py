@@ -1,4 +1,4 @@
-"""One distribution less each of the others: the paired contrasts of rLLCs, their curves and findings."""
+"""Paired contrasts of rLLCs, one distribution minus each other one: their curves and findings."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,9 @@ INTERVALS = "Bands of differences, and what counts as higher: paired 95 % interv
 
 
 def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
-    """The paired contrasts of ``reference`` with every other distribution; None where there is none.
+    """Return the paired contrasts of ``reference`` with every other distribution; None if there is no other.
 
-    ``faulty`` where either of the two estimates is not reliable.
+    ``faulty`` is true if either of the two estimates is unreliable.
     """
     names = data["distribution"].values.tolist()
     others = [name for name in names if name != reference]
@@ -34,7 +34,7 @@ def between(data: xr.Dataset, reference: str) -> xr.Dataset | None:
 
 
 def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
-    """The contrasts with one distribution of every head that has a look, each with its interval."""
+    """Return the contrasts of every head in ``looks`` with one distribution, each with its interval."""
     cells = {head: apart.sel(head=head) for head in looks}
     return [
         Curve(cell["contrast"], looks[head], cell["half_width"], cell["faulty"])
@@ -45,8 +45,8 @@ def curves(apart: xr.Dataset, looks: Mapping[str, dict]) -> list[Curve]:
 def higher(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
     """Return how many heads are higher on the reference than on each other distribution at the end.
 
-    Of reliable estimates whose difference is larger than its interval. Of many distributions the findings are
-    of the two with most and fewest such heads.
+    Only reliable estimates count, whose difference is larger than its interval. If distributions are many,
+    the findings are those with most and with fewest such heads.
     """
     last = at_end(apart.where(~apart["faulty"]), "half_width")
     dims = [dim for dim in last["contrast"].dims if dim != "distribution"]

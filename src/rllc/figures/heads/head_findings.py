@@ -10,22 +10,22 @@ from rllc.figures import against_controls, inputs
 from rllc.figures.drawing import NAN, Finding
 from rllc.figures.findings import over_seeds, percent
 
-LISTED = 3  # distributions of which each has a finding
+LISTED = 3  # largest number of distributions with a finding each
 
 
 def at_end(data: xr.Dataset, name: str) -> xr.Dataset:
-    """Return the last checkpoint with a value of ``name``; the last of all where there is none."""
+    """Return the last checkpoint with a value of ``name``; the last of all if there is none."""
     known = data[name].notnull().any([dim for dim in data[name].dims if dim != "step"]).values
     return data.isel(step=int(np.flatnonzero(known)[-1]) if known.any() else -1)
 
 
 def at_step(data: xr.Dataset | xr.DataArray) -> str:
-    """Return "at step 1,342" of data of one checkpoint."""
+    """Return "at step 1,342" for data of one checkpoint."""
     return f"at step {int(data['step']):,}"
 
 
 def labels(data: xr.Dataset) -> str:
-    """Return what the distributions are called: "training mixture and code"; of many no name."""
+    """Return the names of the distributions: "training mixture and code"; no names if they are many."""
     names = [*inputs.distribution_labels(data).values()]
     if len(names) > LISTED:
         return "several texts"
@@ -33,13 +33,13 @@ def labels(data: xr.Dataset) -> str:
 
 
 def described(head: str, kinds: xr.DataArray | None) -> str:
-    """Return "head 1:2 (induction)" for types (head) of one seed; without the type where it is unknown."""
+    """Return "head 1:2 (induction)" for types (head) of one seed; without the type if it is unknown."""
     kind = "unknown" if kinds is None else str(kinds.sel(head=head).item())
     return f"head {head}" if kind == "unknown" else f"head {head} ({kind})"
 
 
 def highest(data: xr.Dataset, name: str, what: str, where: str, unit: str = "1") -> list[Finding]:
-    """Return the highest head's value: of one seed its label and error, of several seeds their mean and sd.
+    """Return the highest head's value: for one seed its label and error, for several their mean and sd.
 
     data   ``name`` (seed, head), ``name_se`` and ``head_type`` where they are known, at one checkpoint
     what   the quantity, "rLLC"

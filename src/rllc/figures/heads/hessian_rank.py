@@ -59,7 +59,7 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
 
 
 def _curves(cell: xr.Dataset) -> list[Curve]:
-    """Of one range: each method's count, what polynomials count of zeros, and what was found for sure."""
+    """Return the curves of one range: each method's count, its count of zeros, and the certain count."""
     drawn = []
     for method, (_, look) in LOOKS.items():
         one = cell.sel(rank_method=method)
@@ -71,13 +71,13 @@ def _curves(cell: xr.Dataset) -> list[Curve]:
 
 
 def _bracket(cell: xr.Dataset) -> Callable[[Axes], object]:
-    """Draws what the Ritz values leave open."""
+    """Return a function that draws the range that the Ritz values leave open."""
     low, high = (cell[name].values for name in BOUNDS[:2])
     return lambda ax: ax.fill_between(cell["step"].values, low, high, color="black", alpha=0.13, linewidth=0)
 
 
 def _counts(ax: Axes) -> None:
-    """A scale of counts: logarithmic from 10 on."""
+    """Set a scale of counts that is logarithmic from 10 on."""
     ax.set_yscale("symlog", linthresh=10)
     style.from_zero(ax)
 
@@ -92,7 +92,7 @@ def _keys() -> list:
 
 
 def _findings(data: xr.Dataset) -> list[Finding]:
-    """Return for each range the published count, what it would be if all eigenvalues were 0, and Lanczos's.
+    """Return for each range the published count, the count if all eigenvalues were 0, and that of Lanczos.
 
     All are of the seeds that have a published count on that range, of which there may be none.
     """
@@ -111,7 +111,7 @@ def _findings(data: xr.Dataset) -> list[Finding]:
 
 
 def _too_narrow(data: xr.Dataset, made: dict) -> list[str]:
-    """Return that the fixed range does not hold all eigenvalues, where it does not."""
+    """Return a sentence if the fixed range does not contain all eigenvalues."""
     low, high = float(data[ENDS[0]].min()), float(data[ENDS[1]].max())
     if "bounds" not in made or (made["bounds"][0] <= low and high <= made["bounds"][1]):
         return []

@@ -1,4 +1,4 @@
-"""When the induction head leaves the other heads, in its refined LLC and in its attention score."""
+"""The step at which the induction head separates from the other heads, by refined LLC and by score."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +21,7 @@ LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")
 
 
 def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]:
-    """The induction head of each seed: of those so typed, the one with the highest last score."""
+    """Return the induction head of each seed: the head of that type with the highest last score."""
     last = scores.isel(step=-1).where(kinds == "induction")
     typed = last["seed"].values[(kinds == "induction").any("head").values].tolist()
     return {
@@ -31,13 +31,13 @@ def induction_heads(kinds: xr.DataArray, scores: xr.DataArray) -> dict[int, str]
 
 
 def _others(one: xr.Dataset, head: str) -> list[str]:
-    """Heads of the same layer that are no induction heads; all others of it where there is none."""
+    """Return the heads of the same layer that are not induction heads; if there are none, all others."""
     layer = [h for h in inputs.heads_of_layer(one, int(one["layer"].sel(head=head))) if h != head]
     return [h for h in layer if one["head_type"].sel(head=h).item() != "induction"] or layer
 
 
 def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.Dataset:
-    """Leads and onsets of ``head`` over the heads of its layer that are of other types, for one seed."""
+    """Return the leads and onsets of ``head`` over heads of other types in its layer, for one seed."""
     others = _others(one, head)
     ahead = lead(one["rllc"], head=head, others=others, chains=by_chain(one), confidence=confidence)
     story = ahead[[*LEAD]]
@@ -71,9 +71,9 @@ def induction_onset(
 
     distributions  default "english" and "code"
     start          first step shown; default: half the earlier onset
-    confidence     the rLLC has left the others where the Student-t interval of this confidence of its lead
-                   over the highest of them is above 0, and is so at every later step
-    margin         the score has left where its lead exceeds this, from then on
+    confidence     the rLLC separates at the first step from which its lead over the highest other head stays
+                   above 0, by the Student-t interval of this confidence
+    margin         the score separates at the first step from which its lead stays above this
 
     A panel of text where no head is an induction head. One column per seed that has one.
     """
@@ -115,7 +115,7 @@ def induction_onset(
 
 
 def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) -> list[Row]:
-    """A column per seed: its head on each distribution, the lead on them, and the score."""
+    """Return rows with a column per seed: its head on each distribution, the leads, and the score."""
     labels = inputs.distribution_labels(shown)
     looks = style.distribution_styles(list(labels))
     upright = {n: {key: look[key] for key in ("color", "linestyle")} for n, look in looks.items()}
@@ -159,12 +159,12 @@ def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) ->
 
 
 def _mark(when: xr.DataArray, look: Mapping) -> Callable[[Axes], object]:
-    """Draws an upright line at an onset; nothing where there is none."""
+    """Return a function that draws a vertical line at an onset, if there is one."""
     return partial(Axes.axvline, x=when.item(), linewidth=1.2, zorder=1, **look)
 
 
 def _leads(ax: Axes, one: xr.Dataset, looks: Mapping[str, dict], marks: Mapping[str, Callable]) -> None:
-    """The lead on each distribution with its interval."""
+    """Draw the lead on each distribution with its interval."""
     level()(ax)
     for name, look in looks.items():
         cell = one.sel(distribution=name)
@@ -173,13 +173,13 @@ def _leads(ax: Axes, one: xr.Dataset, looks: Mapping[str, dict], marks: Mapping[
 
 
 def _first_step(data: xr.Dataset) -> float:
-    """Half the earliest onset of any seed, or the first step where there is none."""
+    """Return half the earliest onset of any seed, or the first step if there is none."""
     earliest = data[["rllc_onset", "score_onset"]].min().to_array().min().item()
     return earliest / 2 if np.isfinite(earliest) else float(data["step"][0])
 
 
 def _compare(ax: Axes, one: xr.Dataset, head: str, variable: str = "rllc") -> None:
-    """The head, the highest other head, their errors, and the range of the others."""
+    """Draw the head, the highest other head, their errors, and the range of the others."""
     x, values = one["step"].values, one[variable]
     estimated = variable == "rllc"
     errors = one["rllc_se"] if estimated else xr.zeros_like(values)

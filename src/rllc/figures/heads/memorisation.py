@@ -12,8 +12,8 @@ from rllc.figures.findings import over_seeds
 from rllc.figures.heads.head_findings import at_end, at_step
 
 NUMBERS = [f"multigram_spearman{part}" for part in ("", "_low", "_high", "_p", "_heads")]
-LAYERS = 4  # of which each has a finding
-ALPHA = 0.05  # p up to which a correlation is more than chance
+LAYERS = 4  # largest number of them with a finding each
+ALPHA = 0.05  # largest p of a significant correlation
 LINE = {"color": "#666666", "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 1}
 LEAST_SQUARES = "Dashed: least squares, which a single head can tilt, unlike ρ."
 
@@ -54,7 +54,7 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
     chance = style.key("count by chance", color="#8a8a8a", marker="|", linestyle="none", markersize=7)
     fit = style.key("least squares", **LINE)
     style.beside(axes[0, -1], [*keys, chance, *([fit] if _fitted(data, looks).any() else [])])
-    for ax, named in points.items() if len(looks) == 1 else ():  # of several seeds they are too many
+    for ax, named in points.items() if len(looks) == 1 else ():  # for several seeds there are too many labels
         naming.beside_points(ax, named)
     label = inputs.one_label(rllc, name)
     return Drawing(
@@ -74,12 +74,12 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
 
 
 def _fitted(one: xr.Dataset, looks: dict) -> xr.DataArray:
-    """Where a line is drawn: of one seed, with heads enough for a p."""
+    """Return where a line is drawn: in cells of one seed with enough heads for a p-value."""
     return (one["multigram_spearman_heads"] >= FEWEST) & (len(looks) == 1)
 
 
 def _panel(ax: Axes, one: xr.Dataset, scope: str, looks: dict) -> list[naming.Named]:
-    """The multigram heads of one scope at one step; returns their names."""
+    """Draw the multigram heads of one scope at one step, and return their labels."""
     words, named = [], []
     for seed, look in looks.items():
         cell = one.sel(seed=seed)
@@ -112,7 +112,7 @@ def _panel(ax: Axes, one: xr.Dataset, scope: str, looks: dict) -> list[naming.Na
 
 
 def correlation(cell: xr.Dataset, scope: str) -> str:
-    """The correlation with its interval, and p where there is one."""
+    """Return the correlation with its interval, and p if it is known."""
     numbers = {
         part: float(cell[f"multigram_spearman{part}"].sel(scope=scope))
         for part in ("", "_low", "_high", "_p")
@@ -128,7 +128,7 @@ def correlation(cell: xr.Dataset, scope: str) -> str:
 def _findings(data: xr.Dataset) -> list[Finding]:
     """Return the correlations at the last step of all multigram heads and within layers.
 
-    Of one seed with the p of all heads, of several with the number of seeds in which it is at most ``ALPHA``.
+    For one seed with the p of all heads, for several with the number of seeds whose p is at most ``ALPHA``.
     """
     last = at_end(data, "multigram_spearman")
     *layered, whole = last["scope"].values.tolist()

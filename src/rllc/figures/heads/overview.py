@@ -1,4 +1,4 @@
-"""What a newcomer looks at first: refined LLCs tell heads apart (arXiv 2410.02984, Fig. 1)."""
+"""Overview: refined LLCs tell heads apart (arXiv 2410.02984, Fig. 1)."""
 
 import numpy as np
 import xarray as xr
@@ -32,9 +32,8 @@ def rllc_fig1_overview(
 
     datasets    ``rllc``, ``clusters``, ``tokens`` (``multigrams``), ``classification`` (the correlation),
                 ``heads`` (types)
-    n_clusters  default: as many as the heads that are clustered together have types, where clusters.nc has
-                that, else the fewest
-    layer       whose curves are drawn; its heads are filled points in the last panel, all others hollow
+    n_clusters  default: the number of types of the clustered heads if clusters.nc has it, else the smallest
+    layer       layer of the curves; its heads are filled points in the last panel, all others hollow
     """
     clusters = inputs.of_seed(inputs.need(datasets, "clusters", "cluster"), seed)
     which = clusters["seed"].item()
@@ -70,7 +69,7 @@ def rllc_fig1_overview(
 
 
 def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int | None) -> int:
-    """How many clusters are shown."""
+    """Return the number of clusters to show."""
     scope = clusters["head_scope"]
     together = scope["head"].values[scope.isin(scope.sel(head=own["head"].values)).values]
     types = {*one["head_type"].sel(head=together).values.tolist()}
@@ -80,7 +79,7 @@ def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int 
 
 
 def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
-    """That of multigram heads of both layers at the end, where it is of this distribution."""
+    """Return the correlation of multigram heads of both layers at the end, if it is on this distribution."""
     made = datasets.get("classification")
     if made is None or recorded(made, "classification").get("distribution", name) != name:
         return {}
@@ -89,14 +88,14 @@ def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str,
 
 
 def _below(ax: Axes, keys: list, columns: int = 2) -> None:
-    """A legend under the panel."""
+    """Draw a legend under the panel."""
     ax.legend(
         handles=keys, loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=columns, fontsize=7, borderaxespad=0
     )
 
 
 def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
-    """Refined LLC at the end against the count of multigrams, every head by its type's colour."""
+    """Draw the refined LLC at the end against the count of multigrams, every head in its type's colour."""
     end = one.isel(step=-1)
     for head in end["head"].values.tolist():
         cell = end.sel(head=head)
@@ -128,7 +127,7 @@ def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
 
 
 def _names(axes: np.ndarray, one: xr.Dataset, own: xr.Dataset, by_cluster: dict, by_type: dict) -> None:
-    """The label of each head at the end of its curve and beside its point."""
+    """Place the label of each head at the end of its curve and beside its point."""
     known = own["rllc"].dropna("step", how="all")
     for ax, looks in zip(axes, (by_cluster, by_type), strict=False):
         ends = known.isel(step=slice(-1, None))

@@ -29,7 +29,7 @@ ALSO = ("rllc_se", *BY_CHAIN, "rllc_gradient_off", "status", "verdict")
 
 
 def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default: str) -> xr.Dataset:
-    """What a figure draws: the estimates, their errors, statuses and verdicts, the head types."""
+    """Return the data of a figure: the estimates, their errors, statuses and verdicts, the head types."""
     data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds)
     return data.sel(distribution=inputs.distribution_names(data, distributions, default))
 
@@ -52,9 +52,9 @@ def _drawing(
 
 
 def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
-    """Rows: seed and distribution; columns: layers; a legend of heads beside each seed's first row.
+    """Draw rows of seed and distribution, and columns of layers, with a legend beside each seed's first row.
 
-    Of several seeds the distributions stand side by side, so that a seed has one row.
+    With several seeds, the distributions are side by side, so that a seed has one row.
 
     thick  the type of the heads that are drawn thick
     """
@@ -109,9 +109,9 @@ def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, se
 
 
 def _by_head(data: xr.Dataset) -> style.Figure:
-    """A panel per head, a line per distribution; seeds and layers one below the other.
+    """Draw a panel per head and a line per distribution, with seeds and layers one below the other.
 
-    Four in a row, of several seeds eight in lower ones.
+    A row has four panels; with several seeds, eight lower ones.
     """
     labels = {name: style.short(label) for name, label in inputs.distribution_labels(data).items()}
     looks = style.distribution_styles(list(labels))
@@ -132,15 +132,15 @@ def _by_head(data: xr.Dataset) -> style.Figure:
 
 
 def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure:
-    """Rows: seeds and layers; columns: distributions; a line per head.
+    """Draw rows of seeds and layers, columns of distributions, and a line per head.
 
-    apart  contrasts of one distribution with each other one (distribution, ...), by layer: in rows of their
-           own, of several seeds beside the estimates
+    apart  contrasts of one distribution with each other one (distribution, ...), by layer: in separate rows;
+           with several seeds, beside the estimates
     """
     labels = {name: style.short(label, 16) for name, label in inputs.distribution_labels(data).items()}
     rings, beside = style.ring_keys(inputs.ring_reasons((data, "rllc"))), data.sizes["seed"] > 1
     rows: list[Row] = []
-    below: list[Row] = []  # of contrasts, where they are not beside the estimates
+    below: list[Row] = []  # rows of contrasts, if they are not beside the estimates
     for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         for layer in inputs.layers(one):
@@ -171,7 +171,7 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
 def _contrasts(
     apart: xr.Dataset, contrasts: xr.Dataset, labels: Mapping[str, str], heads: Mapping[str, dict]
 ) -> list[Panel]:
-    """A panel for every distribution that one is compared with."""
+    """Return a panel for every distribution in the contrasts."""
     mine = labels[apart.attrs["a"]]
     return [
         Panel(
@@ -212,8 +212,8 @@ def rllc_by_distribution(
     """A row per layer, a column per distribution, a line per head; below, one distribution less each other.
 
     distributions  default all
-    reference      what the others are taken from; where it is not drawn, or alone, no difference is
-    layer          the one whose heads are drawn; default all
+    reference      the distribution that contrasts are relative to; no contrasts if it is missing or alone
+    layer          layer of the heads drawn; default all
     """
     data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
     figure = _by_distribution(data, apart := differences.between(data, reference))

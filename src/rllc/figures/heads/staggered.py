@@ -71,7 +71,7 @@ def rllc_fig10_staggered_induction(
 
 
 def _ablated(heads: list[str]) -> list[str]:
-    """What is ablated in the scores drawn; the data have those of other seeds' heads, too."""
+    """Return the ablations of the scores drawn. The data also have those of other seeds' heads."""
     return ["none", *(["all"] if heads else []), *(others(heads, head) for head in heads if heads[1:])]
 
 
@@ -118,13 +118,13 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
 
 
 def _without(heads: Mapping[int, Sequence[str]]) -> list[str]:
-    """Return which seeds have no induction head."""
+    """Return a sentence on the seeds without an induction head."""
     seeds = [str(seed) for seed, each in heads.items() if not each]
     return [f"No induction head in seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}."] if seeds else []
 
 
 def _findings(data: xr.Dataset, heads: Mapping[int, Sequence[str]]) -> list[Finding]:
-    """Return the last scores as the model is and without induction heads, and of one seed each head's.
+    """Return the last scores of the intact model and without induction heads; for one seed also each head's.
 
     heads  induction heads of each seed
     """

@@ -37,7 +37,7 @@ def rllc_fig22_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Dra
 
 @style.styled
 def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
-    """Rows scopes, of the first seed and below it of the other; columns numbers of clusters.
+    """Draw rows of scopes, of the first seed and then of the other, and columns of numbers of clusters.
 
     Curves are refined LLCs on the distribution whose curves were clustered.
     """
@@ -45,11 +45,13 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     rllc = inputs.need(datasets, "rllc", "rllc")
     seeds = whole["seed"].values.tolist()
     if seed is None and len(seeds) <= place:
-        raise ValueError(f"transfer.nc has no training seed after {place}; it has {seeds}: say which")
+        raise ValueError(
+            f"transfer.nc has no training seed after {place}; it has {seeds}: name one of these as `seed`"
+        )
     other = inputs.of_seed(whole, seed)["seed"].item() if seed is not None else seeds[place]
     first = seeds[0]
     if other == first:
-        raise ValueError(f"seed {first} is that whose clusters are carried over; draw one of {seeds[1:]}")
+        raise ValueError(f"seed {first} is the seed whose clusters are transferred; draw one of {seeds[1:]}")
     names = ["cluster", "distance", "rand_types", "rand_own", "p", "p_least"]
     one = whole[names].sel(seed=[first, other], algorithm=SHAPE, drop=True)
     name = whole.attrs["distribution"]
@@ -61,7 +63,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     label, types = inputs.one_label(rllc, name), whole["types"].sel(seed=first)
     return Drawing(
         figure,
-        data.drop_vars("head_type"),  # colour is no type here
+        data.drop_vars("head_type"),  # colours do not mean types here
         f"Clusters of seed {first}'s heads carried over to seed {other}, by rLLC curves on {label}.",
         _findings(data.sel(seed=other), types, other),
         [
@@ -99,20 +101,20 @@ def _sheet(data: xr.Dataset, first: int) -> style.Figure:
 
 
 def _of_scopes(one: xr.Dataset) -> dict[str, xr.Dataset]:
-    """The heads of each scope."""
+    """Return the heads of each scope."""
     return {scope: one.sel(head=one["head_scope"] == scope) for scope in one["scope"].values.tolist()}
 
 
 def _typed(one: xr.Dataset) -> xr.Dataset:
-    """Heads called by their label and the letter of their type: "1:3i"."""
+    """Return the data with heads named by their label and the letter of their type: "1:3i"."""
     pairs = zip(one["head"].values.tolist(), one["head_type"].values.tolist(), strict=True)
     return one.assign_coords(head=[f"{head}{SHORT[kind]}" for head, kind in pairs])
 
 
 def _at_types(one: xr.Dataset, types: xr.DataArray) -> dict[str, xr.Dataset]:
-    """Return what there is of each scope at as many clusters as the first seed has types there.
+    """Return the data of each scope with as many clusters as the first seed has types there.
 
-    Scopes of which so many clusters were not made, or whose heads have one type, are left out.
+    Scopes without that number of clusters, or whose heads have a single type, are left out.
     """
     numbers = {scope: int(types.sel(scope=scope)) for scope in one["scope"].values.tolist()}
     cells = {
@@ -124,7 +126,7 @@ def _at_types(one: xr.Dataset, types: xr.DataArray) -> dict[str, xr.Dataset]:
 
 
 def _findings(one: xr.Dataset, types: xr.DataArray, seed: int) -> list[Finding]:
-    """Return for each scope how alike carried-over clusters are to types of heads, and by chance."""
+    """Return for each scope the agreement of transferred clusters with types of heads, and that by chance."""
     found = []
     for scope, cell in _at_types(one, types).items():
         number = int(cell["n_clusters"])
@@ -135,7 +137,7 @@ def _findings(one: xr.Dataset, types: xr.DataArray, seed: int) -> list[Finding]:
 
 
 def _too_few(one: xr.Dataset, types: xr.DataArray) -> list[str]:
-    """Return where no order of the heads has a p of 0.05 or less."""
+    """Return a sentence on scopes with too few heads for a p of 0.05 or less."""
     return [
         f"Too few heads: p of {scope} is at least {least:.2g}."
         for scope, cell in _at_types(one, types).items()
@@ -153,7 +155,9 @@ def rllc_fig23_other_seeds(
     """
     every = inputs.need(datasets, "rllc", "rllc")["seed"].values.tolist()
     if seeds is None and len(every) < 2:
-        raise ValueError(f"rllc.nc has the training seed {every[0]} alone: train others, or name it in seeds")
+        raise ValueError(
+            f"rllc.nc has the training seed {every[0]} only: train other seeds, or name it in `seeds`"
+        )
     seeds = every[1:] if seeds is None else seeds
     data = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "status", "verdict"), seeds=seeds)
     data = data.sel(distribution=inputs.distribution_names(data, distributions, ("mixture", "code")))
@@ -176,7 +180,7 @@ def rllc_fig23_other_seeds(
 
 
 def _of_seeds(data: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
-    """Return the highest heads of the last layer, and of how many seeds it is an induction head."""
+    """Return the highest heads of the last layer, and the number of seeds where it is an induction head."""
     last, layer = at_end(data, "rllc"), inputs.layers(data)[-1]
     top, found, total = inputs.of_layer(last, layer), [], data.sizes["seed"]
     kinds = data["head_type"]

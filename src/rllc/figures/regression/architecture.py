@@ -17,14 +17,14 @@ PARTS = {
     "MLP": "#117733",
     "unembedding": "#332288",
 }
-# what stands before the last point of a weight's name -> the part
+# name of a weight without its last component -> the part
 KINDS = {
     "embed": "embedding", "pos_embed": "embedding", "unembed": "unembedding", "ln_final": "layer norm",
     "ln1": "layer norm", "ln2": "layer norm", "attn": "attention", "mlp": "MLP",
 }  # fmt: skip
-WIDE, HIGH, STEP = 3.6, 0.62, 0.95  # of a box, and from one to the next above it
+WIDE, HIGH, STEP = 3.6, 0.62, 0.95  # height of a box, and distance to the next one above
 AGAIN = "Each block adds its input once more, as in the authors' code; the paper does not mention it."
-APART = 0.08  # what leaves the stream does so above what joins it there
+APART = 0.08  # paths that leave the stream start above those that join it
 
 
 @style.styled
@@ -91,7 +91,7 @@ def _sum(counts: Mapping[str, int], starts: tuple[str, ...]) -> int:
 
 
 def _of_part(counts: Mapping[str, int], part: str) -> int:
-    """How many weights the parts of a kind have together."""
+    """Return the number of weights of all parts of a kind."""
     return sum(count for name, count in counts.items() if KINDS[name.split(".")[-2]] == part)
 
 
@@ -111,7 +111,7 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], color
 
 
 def _around(ax: Axes, low: float, high: float, color: str, words: str, side: int = 1) -> None:
-    """A path beside the boxes, from the stream at ``low`` to the stream at ``high``."""
+    """Draw a path beside the boxes, from the stream at ``low`` to the stream at ``high``."""
     x, low, high = side * (WIDE / 2 + 0.3), low + APART, high - APART
     ax.plot([0, x, x], [low, low, high], color=color, linewidth=0.9, zorder=1)
     _arrow(ax, (x, high), (0, high), color)

@@ -17,8 +17,8 @@ TITLES = {
     "attention_entropy": "Entropy of the attention",
     "attention_variability": "Variability of the attention",
 }
-SIDES = {"x": 0, "y": 1}  # queries at inputs and at answers: the first of them
-ASKS = {"x": "inputs", "y": "answers"}  # the queries of a side
+SIDES = {"x": 0, "y": 1}  # first query at inputs, and at answers
+ASKS = {"x": "inputs", "y": "answers"}  # queries of a side
 
 
 @style.styled
@@ -39,7 +39,7 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str
     frame = staged(datasets, int(data["seed"]), setting)
     frame["over"] = partial(Axes.set_ylim, bottom=-0.03, top=1.03)
     rows, pairs = [], (data.sizes["query"] + 1) // 2
-    last: dict[tuple[str, str], float] = {}  # by head and side
+    last: dict[tuple[str, str], float] = {}  # (head, side) -> last value
     colors = style.shades(pairs)
     for layer in inputs.layers(data):
         for side, first in SIDES.items():

@@ -1,4 +1,4 @@
-"""What a model of in-context regression predicts over training (arXiv 2402.02364, Figs. 6a, C.3, C.4)."""
+"""Predictions of a model of in-context regression over training (arXiv 2402.02364, Figs. 6a, C.3, C.4)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from rllc.figures.regression.inputs import law, of_sequences, of_stages, staged
 
 MEAN = {"color": "black", "linewidth": 2.0, "marker": "o"}
 EARLY, LATE = {"color": "#4477AA", "marker": "o"}, {"color": "#AA4499", "marker": "s"}
-FAR = 3.0  # the factor from which on inputs and tasks are far from the distribution
+FAR = 3.0  # smallest factor at which inputs and tasks are far from the distribution
 
 
 @style.styled
@@ -204,12 +204,12 @@ def stage_figC4(  # noqa: N802
 
 
 def _far(loss: xr.DataArray) -> xr.DataArray:
-    """The part of a loss at the factors that are far from the distribution; all of it where none is."""
+    """Return the loss at the factors that are far from the distribution; if there are none, at all."""
     return loss.sel(scale=[g for g in loss["scale"].values if g >= FAR] or loss["scale"].values)
 
 
 def _worsening(loss: xr.DataArray) -> list[Finding]:
-    """Return how far the loss over g² of changed sequences ends above its best, at most."""
+    """Return the largest rise of the loss over g² of scaled sequences, from its minimum to the end."""
     worse = (loss.isel(step=-1) / loss.min("step")).stack(case=("seed", "change", "scale"))
     known_cases = worse[worse.notnull().values]
     if not known_cases.size:
@@ -220,7 +220,7 @@ def _worsening(loss: xr.DataArray) -> list[Finding]:
 
 
 def _side_by_side(columns: Mapping[str, list[Line2D]]) -> list[Line2D]:
-    """Legend entries of columns, each under its heading; the legend breaks where a column is full."""
+    """Return legend entries of columns, each under its heading, padded so that columns break there."""
     length = max(map(len, columns.values()))
     blank = style.key("", linestyle="none")
     return [
@@ -241,6 +241,6 @@ def _by(values: xr.DataArray, dim: str) -> list[xr.DataArray]:
 
 
 def _existing(source: xr.Dataset, scales: Sequence[float]) -> list[float]:
-    """Those of ``scales`` that were measured; all where none was."""
+    """Return those of ``scales`` that were measured; all measured ones if none was."""
     there = source["scale"].values.tolist()
     return [g for g in scales if g in there] or there

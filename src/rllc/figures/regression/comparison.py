@@ -15,7 +15,7 @@ from rllc.figures.regression.published import curves
 
 THEIRS = {"color": "#888888", "linewidth": 2.2, "zorder": 2}
 RATE = "cumulative_rate"
-# quantity -> title, unit, dataset and variable that have it, and labels there; means over what is left
+# quantity -> title, unit, dataset, variable and labels there; means are taken over the remaining dims
 PANELS = {
     "loss": ("held-out loss", "squared error", "metrics", "loss", {}),
     "llc": ("LLC of the whole model", "LLC", "llc", "llc", {}),
@@ -27,9 +27,9 @@ PANELS = {
     "least_share": ("least direction of W_E", "share", "structure", "embedding_share", {"direction": -1}),
 }
 LOGARITHMIC = ("mean_square", "weight_norm", "hessian_trace", "least_share")
-WITHIN_A_DECADE = ("weight_norm", "least_share")  # whose axes have other numbers than powers of ten
+WITHIN_A_DECADE = ("weight_norm", "least_share")  # their axes need labels between powers of ten
 COLUMNS = 4
-LEARNED = 3.0  # a loss between that of predicting 0 and the Bayes predictor's: half of what can be learned
+LEARNED = 3.0  # the loss half way between predicting 0 and the Bayes predictor
 OF_THEIRS = "Published: the authors' curves; their batches, largest rate and chains are others."
 
 
@@ -106,7 +106,7 @@ def regression_published_curves(
 
 
 def _measured(source: xr.Dataset, quantity: str, panel: tuple, distribution: str) -> xr.Dataset:
-    """A quantity of this study, (seed, step)."""
+    """Return a quantity of this study, (seed, step)."""
     *_, variable, at = panel
     values = source[variable].isel(at)
     if "distribution" in values.dims:
@@ -115,14 +115,14 @@ def _measured(source: xr.Dataset, quantity: str, panel: tuple, distribution: str
 
 
 def _over_rates(one: xr.Dataset) -> xr.Dataset:
-    """The same with the sum of the rates for ``step``, from the first update on."""
+    """Return the data with the sum of the rates as ``step``, from the first update on."""
     rate = one[RATE].values
     known = np.isfinite(rate) & (rate > 0)
     return one.isel(step=known).assign_coords(step=rate[known]).drop_vars(RATE)
 
 
 def _learned(one: xr.Dataset) -> float:
-    """Return the sum of rates at which half of what can be learned is learned; NaN where it never is."""
+    """Return the sum of rates at which the loss first falls to ``LEARNED``; NaN if it never does."""
     loss = one["loss"].dropna("step")
     below = loss["step"].values[loss.values <= LEARNED]
     return float(one[RATE].sel(step=below[0])) if below.size else np.nan

@@ -1,4 +1,4 @@
-"""What figures of in-context regression read off the datasets beside curves, and their conditions."""
+"""Data and conditions of figures of in-context regression, read from their datasets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,51 +10,51 @@ from rllc.figures.drawing import Datasets
 from rllc.figures.stage_bands import BASE, bands, of_curve
 from rllc.figures.stage_bands import of_stages as of_bands
 
-PUBLISHED = "published"  # what the base setting, the paper's, is called in figures
+PUBLISHED = "published"  # name of the base setting, the paper's, in figures
 
 
 def cell(datasets: Datasets, seed: int, setting: str = BASE) -> xr.Dataset | None:
-    """What ``stages`` has of the LLC of one seed; None where it has nothing."""
+    """Return the data of ``stages`` about the LLC of one seed; None if it has none."""
     return of_curve(datasets, seed, None, setting)
 
 
 def staged(datasets: Datasets, seed: int, setting: str = BASE) -> dict[str, Any]:
-    """The part of a ``Panel`` that draws the stages of one seed, by its LLC at a setting."""
+    """Return the keywords of a ``Panel`` that draw the stages of one seed, by its LLC at a setting."""
     return {"under": bands(cell(datasets, seed, setting))}
 
 
 def of_stages(datasets: Datasets, seeds: xr.DataArray, setting: str = BASE) -> list[str]:
-    """Return of which LLC the stages drawn are; nothing without stages."""
+    """Return which LLC gives the stages drawn; nothing without stages."""
     every = {seed: cell(datasets, seed, setting) for seed in seeds.values.reshape(-1).tolist()}
     return of_bands(every, called(setting))
 
 
 def called(setting: str) -> str:
-    """Return what a sampling setting is called in figures."""
+    """Return the name of a sampling setting in figures."""
     return PUBLISHED if setting == BASE else setting
 
 
 def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
-    """The law of the sequences among them."""
+    """Return the distribution of the sequences that an attribute of settings records."""
     return recorded(dataset, section).get("law", {})
 
 
 def of_sequences(source: xr.Dataset) -> list[str]:
-    """Return on how many sequences predictions are measured, as ``in_context`` recorded."""
+    """Return the number of sequences on which ``in_context`` measured predictions."""
     count = recorded(source, "in_context").get("sequences")
     return [f"Measured on {count:,} sequences."] if count else []
 
 
 def zero_loss(known: Mapping[str, Any]) -> float | None:
-    """The loss of predicting 0: D + noise variance."""
+    """Return the loss of predicting 0: D + noise variance."""
     return known["dimension"] + known["noise_variance"] if known else None
 
 
 def least(values: xr.DataArray) -> xr.DataArray:
-    """The smallest of ``values`` (step)."""
+    """Return the smallest of ``values`` (step)."""
     return values[int(values.argmin("step"))]
 
 
 def most(values: xr.DataArray) -> xr.DataArray:
-    """The largest of ``values`` (step)."""
+    """Return the largest of ``values`` (step)."""
     return values[int(values.argmax("step"))]

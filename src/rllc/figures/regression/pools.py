@@ -57,7 +57,7 @@ def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N
 
 
 def _findings(ratios: Mapping[str, float]) -> list[Finding]:
-    """Return the ratio of every number of tasks, and the largest number with which it gets below 1."""
+    """Return the ratio of every number of tasks, and the largest number whose ratio falls below 1."""
     finite = {int(tasks): ratio for tasks, ratio in ratios.items() if tasks != ENDLESS}
     nearer = [tasks for tasks, ratio in finite.items() if ratio < 1]
     most = [Finding("most tasks with a distance ratio below 1", float(max(nearer)))] if nearer else []
@@ -69,6 +69,6 @@ def _named(tasks: str) -> str:
 
 
 def _tasks(source: xr.Dataset) -> str:
-    """How many tasks the sequences of a dataset have, as it recorded."""
+    """Return the number of tasks that a dataset records for its sequences."""
     count = law(source, "in_context").get("tasks")
     return ENDLESS if count is None else str(count)

@@ -67,7 +67,7 @@ TABLE = """\
 
 
 def curves() -> xr.Dataset:
-    """``COLUMNS`` and ``cumulative_rate``, the sum of the learning rates so far: (step)."""
+    """Return ``COLUMNS`` and ``cumulative_rate``, the sum of the learning rates so far: (step)."""
     step, *values = np.array([row.split() for row in TABLE.splitlines()], dtype=float).T
     rate = PEAK / STEPS * np.where(step <= STEPS / 2, step**2, STEPS**2 / 2 - (STEPS - step) ** 2)
     found = dict(zip((*COLUMNS, "cumulative_rate"), (*values, rate), strict=True))

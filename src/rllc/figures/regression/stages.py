@@ -28,7 +28,7 @@ from rllc.figures.stage_bands import (
 from rllc.figures.stage_bands import keys as stage_keys
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
-SETTINGS = ("#117733", "#4477AA", "#999933", "#885522")  # of the sampler, the base setting first
+SETTINGS = ("#117733", "#4477AA", "#999933", "#885522")  # colours of settings, the base setting first
 ZERO, BAYES = {"color": "#CC6677", "linestyle": ":"}, {"color": "#332288", "linestyle": ":"}
 UNIT = "squared error"
 
@@ -86,7 +86,7 @@ def stage_fig1b_lr(
 
 
 def _findings(data: xr.Dataset, cells: Mapping[str, Cells], shown: Cells) -> list[Finding]:
-    """Return how like the loss every LLC is, the largest LLC at the base setting, and boundaries."""
+    """Return every LLC's correlation with the loss, the largest LLC at the base setting, and boundaries."""
     made = at_end("held-out loss", data["loss"], unit=UNIT) if len(cells) == 1 else []
     for each in cells:
         made += llc_findings(cells[each], f"LLC ({each})")[:1]
@@ -163,7 +163,7 @@ def regression_sampled_loss(
 
 
 def _of_chains(data: xr.Dataset) -> list[Finding]:
-    """Return the range of the chains' loss at the base setting, its likeness to the loss, and their reach."""
+    """Return range of the chains' loss at the base setting, its correlation with the loss, and distances."""
     sampled = data["sampled_loss"].dropna("step", how="all")
     return [
         *over_seeds("correlation of LLC and loss", of_every_seed(data, _correlation)),
@@ -180,7 +180,7 @@ def _correlation(one: xr.Dataset) -> float:
 
 
 def of_settings(datasets: Datasets) -> dict[str, xr.Dataset]:
-    """The estimates of every setting: the base one, called published, and the others by their names."""
+    """Return the estimates of every setting: the base one, called published, and the others by name."""
     inputs.need(datasets, "llc", "llc", "llc_gradient_off")
     return {
         name.partition(".")[2] or "published": data
@@ -192,7 +192,7 @@ def of_settings(datasets: Datasets) -> dict[str, xr.Dataset]:
 def together(
     base: xr.Dataset, settings: dict[str, xr.Dataset], name: str, variables: Sequence[str]
 ) -> xr.Dataset:
-    """Losses and the estimates of every setting, on one distribution: ``llc``, ``llc_local``, .."""
+    """Return losses and the estimates of every setting on one distribution: ``llc``, ``llc_local``, .."""
     parts = [base.sel(distribution=name)]
     for setting, source in settings.items():
         kept = [each for each in (*variables, "verdict") if each in source]
@@ -201,13 +201,13 @@ def together(
         parts.append(cut.rename({each: _named(each, end) for each in kept}))
     data = xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
     for end in map(_end, settings):
-        if f"verdict{end}" in data:  # whole numbers again, where a step has no estimate too
+        if f"verdict{end}" in data:  # integers again: steps without an estimate made them floats
             data[f"verdict{end}"] = data[f"verdict{end}"].fillna(0).astype(np.int16)
     return data.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
 def reference(datasets: Datasets) -> list[tuple[str, float, dict]]:
-    """Return levels of the loss: label, value, look; none where they are not known."""
+    """Return levels of the loss: label, value, look; none if they are unknown."""
     if "in_context" not in datasets:
         return []
     source = datasets["in_context"]
@@ -221,7 +221,7 @@ def _end(setting: str) -> str:
 
 
 def _named(variable: str, end: str) -> str:
-    """``llc_local_se``: the setting stands after the name of the quantity."""
+    """Return the name of a variable at a setting, which follows the quantity: ``llc_local_se``."""
     for suffix in ("_se", "_gradient_off"):
         if variable.endswith(suffix):
             return f"{variable.removesuffix(suffix)}{end}{suffix}"
@@ -229,7 +229,7 @@ def _named(variable: str, end: str) -> str:
 
 
 def _limits(data: xr.Dataset, end: str) -> Callable[[Axes], object]:
-    """The range of the estimates and their controls: what the loss would make of them may be far off."""
+    """Return a function that sets the range by estimates and controls, whatever the loss would predict."""
     shown = [data[name] for name in (f"llc{end}", f"llc{end}_gradient_off")]
     low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
     room = 0.08 * (high - low) or 1.0

@@ -16,7 +16,7 @@ from rllc.figures.regression.inputs import of_stages, staged
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
 OF_TRACE = "Trace: mean of Hutchinson probes; band: its standard error."
-# dataset -> what of it is drawn beside the last layer norm
+# dataset -> its quantities beside the last layer norm
 CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("hessian_eigenvalue",)}
 
 
@@ -251,7 +251,7 @@ def stage_figC7(  # noqa: N802
 
 
 def _share(values: xr.DataArray, look: Mapping[str, Any], ax: Axes) -> None:
-    """The share, from 0 at the foot of the panel to 1 at its head."""
+    """Draw the share, from 0 at the bottom of the panel to 1 at its top."""
     ax.plot(values["step"].values, values.values, linewidth=1.0, transform=ax.get_xaxis_transform(), **look)
     for height in (0.0, 0.5, 1.0):
         ax.text(
@@ -277,6 +277,6 @@ def _lines(values: xr.DataArray, dim: str) -> list[Curve]:
 
 
 def _ends(label: str, values: xr.DataArray, unit: str = "1") -> list[Finding]:
-    """Return the value at the first checkpoint and that at the last."""
+    """Return the values at the first and at the last checkpoint."""
     first = values.isel(step=slice(0, 1))
     return [*at_end(label, first, unit=unit), *at_end(label, values, unit=unit)]

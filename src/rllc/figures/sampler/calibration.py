@@ -19,9 +19,9 @@ from rllc.figures.findings import fitting
 from rllc.figures.inputs import distribution_labels, distribution_names, need
 
 KIND_NAMES = {"heads": "heads", "full": "whole model"}
-IS = ("#C9C3DE", "#2A7F8E", "#E3A05C")  # of a curvature, a posterior mean, drift
-WORDS = ("curvature", "mean", "drift")  # as they fit into a cell
-MAPS = {  # what is drawn: title, colour map, norm
+IS = ("#C9C3DE", "#2A7F8E", "#E3A05C")  # colours of a curvature, a posterior mean, drift
+WORDS = ("curvature", "mean", "drift")  # short enough for a cell
+MAPS = {  # quantity -> title, colour map, norm
     "meaning": ("what the estimate is", ListedColormap(IS), Normalize(-0.5, 2.5)),
     "shrinkage": ("shrinkage 1 - on/off", colormaps["YlGnBu"], Normalize(0, 1)),
     "shrinkage_without_drift": ("1 - centred control/off", colormaps["YlGnBu"], Normalize(0, 1)),
@@ -38,7 +38,7 @@ RECOMMENDED = {"marker": "o", "markersize": 9, "markerfacecolor": "none"}
 def sweeps(
     calibration: xr.Dataset, distributions: Names, seed: int | None, step: int | None
 ) -> dict[tuple[str, str], xr.Dataset]:
-    """The sweep at one seed and step (default the first, the last), by kind of component and distribution.
+    """Return the sweep at one seed and step (default first and last), by kind of component and distribution.
 
     Dims are kept; values of the grid at which the kind was never sampled are dropped.
     """
@@ -79,13 +79,13 @@ def regime_map(
 
     distributions  default all that were swept
     seed, step     default the first seed, the last step
-    main_setting   what the setting of rllc.nc is called
+    main_setting   name of the setting of rllc.nc
     """
     calibration = need(datasets, "calibration", "llc", "llc_centred")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
     called = [main_setting if name == "sampling" else name for name in chosen["setting"].values.tolist()]
     chosen, labels = chosen.assign_coords(setting=called), distribution_labels(calibration)
-    limits = json.loads(chosen.attrs.get("rule", "{}"))  # those that the recommendation was made with
+    limits = json.loads(chosen.attrs.get("rule", "{}"))  # settings of the recommendation
     swept = sweeps(calibration, distributions, seed, step)
     maps = {at: regime(each, **limits) for at, each in swept.items()}
     figure, axes = style.grid(
@@ -128,13 +128,13 @@ def regime_map(
 
 
 def _any(maps: Mapping[tuple[str, str], xr.Dataset], name: str, value: float | None) -> bool:
-    """Return whether a cell of any map has this value; None: has none."""
+    """Return whether a cell of any map has this value; ``value`` None: whether a cell is empty."""
     each = (drawn[name] for drawn in maps.values())
     return any(bool((one.isnull() if value is None else one == value).any()) for one in each)
 
 
 def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
-    """One table of numbers as colours and text, in brackets where the rule does not trust them."""
+    """Draw one table of numbers as colours and text, in brackets if the rule does not trust them."""
     _, colors, norm = MAPS[variable]
     drawn = drawn.transpose("localization", "n_beta", ...)
     table, good = drawn[variable].values, drawn["trusted"].values == 1
@@ -159,7 +159,7 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
 
 
 def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarray]:
-    """Where settings lie on the axes of a map, between cells by their logarithm; NaN outside the grid."""
+    """Return the places of settings on the axes of a map, interpolated by logarithm; NaN outside the grid."""
     place = []
     for name in AXES:
         value, grid = np.log(chosen[f"{prefix}_{name}"].values), np.log(drawn[name].values)
@@ -169,10 +169,10 @@ def _place(drawn: xr.Dataset, chosen: xr.Dataset, prefix: str) -> list[np.ndarra
 
 
 def _mark(ax: Axes, drawn: xr.Dataset, chosen: xr.Dataset) -> None:
-    """The settings in use and the recommended one, under the number of their cell."""
+    """Mark the settings in use and the recommended one, under the number of their cell."""
     marks: dict[tuple[float, float], int] = {}
     for i, at in enumerate(zip(*_place(drawn, chosen, "setting"), strict=True)):
-        # Settings that differ in more than the axes show stand side by side.
+        # Settings that differ only in other keys than the axes are drawn side by side.
         beside = marks[at] = marks.get(at, -1) + 1
         ax.plot(at[0] - 0.32 + 0.2 * beside, at[1] - 0.2, **_setting_look(i))
     x, y = _place(drawn, chosen, "recommended")
@@ -186,7 +186,7 @@ def _setting_look(i: int) -> dict:
 
 
 def _in_use(data: xr.Dataset) -> list[Finding]:
-    """Return the shrinkage without drift at the settings in use, where they are points of the grid."""
+    """Return the shrinkage without drift at the settings in use that are points of the grid."""
     found = []
     for setting, kind in product(data["setting"].values.tolist(), data["kind"].values.tolist()):
         one = data.sel(kind=kind)
@@ -199,7 +199,7 @@ def _in_use(data: xr.Dataset) -> list[Finding]:
 
 
 def _recommended(data: xr.Dataset) -> list[Finding]:
-    """Return the setting that the rule recommends for a kind, where it is the same on all texts drawn."""
+    """Return the setting that the rule recommends for a kind, if it is the same on all texts drawn."""
     found = []
     for kind in data["kind"].values.tolist():
         point = {axis: data[f"recommended_{axis}"].sel(kind=kind) for axis in AXES}
@@ -211,13 +211,13 @@ def _recommended(data: xr.Dataset) -> list[Finding]:
 
 
 def _over(values: xr.DataArray, how: str = "median of") -> str:
-    """Return over how many texts a number is, where these are several."""
+    """Return the number of texts that a number summarises, if they are several."""
     count = values.sizes["distribution"]
     return f", {how} {count} texts" if count > 1 else ""
 
 
 def _without(chosen: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
-    """Return for which components and distributions the rule recommends no setting."""
+    """Return the components and distributions for which the rule recommends no setting."""
     none = [
         f"{KIND_NAMES[kind]} on {labels[name]}"
         for kind, name in product(chosen["kind"].values.tolist(), chosen["distribution"].values.tolist())
@@ -227,5 +227,5 @@ def _without(chosen: xr.Dataset, labels: Mapping[str, str]) -> list[str]:
 
 
 def cell(swept: xr.Dataset) -> str:
-    """What of the sweep is drawn."""
+    """Return which part of the sweep is drawn."""
     return f"Training seed {swept['seed'].item()}, step {swept['step'].item():,}"

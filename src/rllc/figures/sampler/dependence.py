@@ -1,7 +1,7 @@
-"""What estimates depend on beside the setting: data, minibatches, noise.
+"""Dependence of estimates on data, minibatches and noise, at a fixed setting.
 
-After arXiv 2402.02364, Figs. A.1 and D.3 to D.5 (there of a regression transformer), of whatever experiment
-has dependence.nc, heads and whole models alike.
+After arXiv 2402.02364, Figs. A.1 and D.3 to D.5 (there for a regression transformer), for every experiment
+that has dependence.nc, and for heads and whole models.
 """
 
 import json
@@ -26,9 +26,9 @@ SEEDINGS = {
     "shared": ("same at every\ncheckpoint", {"color": "#004488", "linestyle": "-"}),
     "fresh": ("anew at each", {"color": "#BB5566", "linestyle": "--"}),
 }
-FEW = 4  # findings of figures with long conditions
+FEW = 4  # largest number of findings of figures with long conditions
 KINDS = {"full": "the whole model", "heads": "heads"}
-# variable with traces -> the loss that they are of
+# variable with traces -> name of their loss
 LOSSES = {
     "paired_loss": "all predictions",
     "paired_loss_likelihood": "one prediction of each context",
@@ -38,7 +38,7 @@ LOSSES = {
 def _measured(
     datasets: Datasets, distribution: str | None, seed: int | None, *names: str
 ) -> tuple[xr.Dataset, xr.Dataset, str]:
-    """Variables of one seed and distribution: with these dims, without them, and the distribution's label."""
+    """Return variables of one seed and distribution with these dims, those without, and the label."""
     dependence = of_seeds(need(datasets, "dependence", *names), None if seed is None else [seed])
     chosen = one_distribution(dependence, distribution)
     data = dependence[[*names]].sel(distribution=[chosen]).isel(seed=[0]).assign_attrs(dependence.attrs)
@@ -58,7 +58,7 @@ def _conditions(data: xr.Dataset) -> list[str]:
 
 
 def _looks(values: xr.DataArray, **more: str) -> dict[int, dict]:
-    """Line properties of ascending values, from dark to light."""
+    """Return line properties of ascending values, from dark to light."""
     shades = zip(values.values.tolist(), style.shades(values.size), strict=True)
     return {value: {"color": color, **more} for value, color in shades}
 
@@ -72,7 +72,7 @@ def _figure(
     height: float,
     title: str,
 ) -> Figure:
-    """A panel per title, with what draws it on axes and a line at 0; ``looks`` of the steps."""
+    """Return a figure with a panel per title, drawn by its function. ``looks`` holds those of the steps."""
     panels = [Panel(name, over=all_of(each, style.zero), x=x) for name, each in draw.items()]
     keys = [style.key(style.step_text(step), **look) for step, look in looks.items()]
     row = Row(y, panels, keys, "training step")
@@ -174,7 +174,7 @@ def calibration_dataset_size(
 
 
 def _changes(change: xr.DataArray) -> list[Finding]:
-    """Return how far the LLC of fewer contexts is from that of all: medians, and the largest of one."""
+    """Return the change of the LLC from all contexts to fewer: medians, and the largest single one."""
     *fewer, most = change["dataset_size"].values.tolist()
     label = f"change of the LLC against {most} contexts, for"
     found = [
@@ -265,7 +265,7 @@ def calibration_noise_seeds(
 
 
 def _roughness(values: xr.DataArray) -> list[Finding]:
-    """Return how far noise seeds disagree about neighbouring checkpoints; nothing with one seed."""
+    """Return the disagreement of noise seeds about neighbouring checkpoints; nothing with one seed."""
     if values.sizes["noise_seed"] < 2 or values.sizes["step"] < 2:
         return []
     noise = values.diff("step").std("noise_seed", ddof=1).mean("step")

@@ -14,7 +14,7 @@ from rllc.figures.sampler.calibration import KIND_NAMES, cell, sweeps
 from rllc.figures.sampler.traces import FAILED
 from rllc.vocabulary import STATUS
 
-BARS = {  # of a kind of component
+BARS = {  # keywords of a kind of component
     "heads": "Heads: medians over {} heads, bars from the lower to the upper quartile.",
     "full": "Whole model: bars of two Monte Carlo standard errors.",
 }
@@ -90,7 +90,7 @@ def calibration_grid(
 
 
 def _passing(data: xr.Dataset, rule: xr.Dataset, kind: str, name: str, label: str) -> Finding:
-    """Return how many settings pass the rule, of those sampled."""
+    """Return the number of sampled settings that pass the rule."""
     at = {"kind": kind, "distribution": name}
     sampled = int(rule["tested"].sel(at))
     said = f"settings that pass the rule, of {sampled} sampled, {KIND_NAMES[kind]} on {label}"
@@ -98,7 +98,7 @@ def _passing(data: xr.Dataset, rule: xr.Dataset, kind: str, name: str, label: st
 
 
 def _sweep_line(ax: Axes, each: xr.Dataset, color: tuple) -> None:
-    """The median and its bars, the control, hollow points where ``passes`` does not hold, and crosses."""
+    """Draw the median with bars, the control, hollow points where ``passes`` is false, and crosses."""
     over = [dim for dim in CELLS if dim in each.dims]
     crossed = each["step_size"].values[each["status"].isin(FAILED).any([*over, "chain"]).values]
     if crossed.size:

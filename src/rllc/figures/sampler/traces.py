@@ -14,14 +14,14 @@ from rllc.figures.inputs import distribution_labels, need, of_seeds
 from rllc.figures.panels import Panel, Row, all_of, sheet
 from rllc.vocabulary import STATUS
 
-AT = ("n_beta", "localization", "step_size")  # settings of a cell
+AT = ("n_beta", "localization", "step_size")  # keys of a cell's setting
 FAILED = [STATUS.index(name) for name in ("nonfinite", "diverged")]
 CHAIN_COLOR = "#8899BB"
 MEAN = {"color": "#22335E", "linewidth": 1.8}
 
 
 def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataArray:
-    """n_beta times the mean paired loss up to each draw: the estimate, had the chain ended there."""
+    """Return n_beta times the mean paired loss up to each draw: the estimate if the chain ended there."""
     draws = paired_loss["draw"].size
     count = xr.DataArray(np.arange(1, draws + 1), dims="draw", coords={"draw": paired_loss["draw"]})
     return (n_beta * paired_loss.cumsum("draw", skipna=False) / count).rename("running_llc")
@@ -36,7 +36,9 @@ def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, ti
     ).isel(seed=[0])
     cases = _cases(calibration)
     if not cases:
-        raise ValueError("calibration.nc has no cell that was sampled")
+        raise ValueError(
+            "calibration.nc has no sampled cell: expected estimates, so run the calibration again"
+        )
     labels, panels, cells = distribution_labels(calibration), [], {}
     drawn: list[xr.DataArray] = []
     for mode, at in cases.items():
@@ -72,7 +74,7 @@ def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, ti
 
 
 def _estimate(one: xr.Dataset, labels: Mapping[str, str]) -> Finding:
-    """Return the LLC of one case, with the place in the sweep that it is from."""
+    """Return the LLC of one case, with its place in the sweep."""
     at = ", ".join(f"{name} {float(one[name]):g}" for name in AT)
     where = (
         f"{one['component'].item()} on {labels[one['distribution'].item()]}, step {int(one['step']):,}, {at}"
@@ -87,9 +89,9 @@ def _chains(ax: Axes, trace: xr.DataArray) -> None:
 
 
 def _cases(calibration: xr.Dataset) -> dict[str, dict]:
-    """Coordinates of the clearest cell of each failure that occurs, and of one that converged.
+    """Return coordinates of the clearest cell of each failure that occurs, and of one that converged.
 
-    What converged need not pass the rule of docs/calibration.md, which asks for more."""
+    The converged cell need not pass the rule of docs/calibration.md, which is stricter."""
     llc, error, drift = calibration["llc"], calibration["llc_se"], abs(calibration["drift"])
     sampled = (calibration["status"] != STATUS.index("missing")).any("chain")
     tried = calibration["llc_gradient_off"].notnull() & sampled

@@ -14,7 +14,7 @@ from rllc.figures.findings import known
 from rllc.figures.inputs import faulty, need, ring_reasons
 
 COLORS = ("#4477AA", "#AA3377", "#228833", "#CC7722", "#222222")
-SHORT = 3.0  # relaxation times of a direction in which the loss is flat
+SHORT = 3.0  # required length of a chain, in relaxation times of a flat direction of the loss
 LONG = f"chains of {SHORT:g} relaxation times or more"
 EXACT_LINE = {"color": style.CONTROL_COLOR, "linewidth": 1.0}
 LIMIT_LINE = EXACT_LINE | {"linestyle": ":"}
@@ -99,7 +99,7 @@ def validation_potentials(datasets: Datasets) -> Drawing:
 
 
 def _short(data: xr.Dataset) -> xr.DataArray:
-    """Where chains are shorter than a direction in which the loss is flat takes to forget the centre."""
+    """Return where chains are too short to forget the centre in flat directions of the loss."""
     return data["moves"] * data["step_size"] * data["localization"] / 2 < SHORT
 
 
@@ -177,7 +177,7 @@ def _drawing(
 def _networks(
     left: Axes, right: Axes, data: xr.Dataset, *, by: str, name: str, first: int = 0
 ) -> list[Line2D]:
-    """Estimate against the coefficient, and relative error against size; a colour per value of ``by``."""
+    """Draw estimate against coefficient, and relative error against size; a colour per value of ``by``."""
     stacked = data.stack(case=("model", "n_beta"))
     stacked = stacked.isel(case=stacked["llc"].notnull().values)
     entries = []
@@ -200,7 +200,7 @@ def _look(n: int, *, hollow: bool = False) -> dict:
 
 
 def _bars(ax: Axes, x: xr.DataArray | np.ndarray, one: xr.Dataset, truth: str | None = None, **look) -> None:
-    """Estimates, or their errors relative to ``truth``, with two standard errors and rings."""
+    """Draw estimates, or their errors relative to ``truth``, with two standard errors and rings."""
     x, y, error = np.asarray(x), one["llc"].values, one["llc_se"].values
     if truth is not None:
         exact = one[truth].values
@@ -214,7 +214,7 @@ def _bars(ax: Axes, x: xr.DataArray | np.ndarray, one: xr.Dataset, truth: str | 
 
 
 def _diagonal(ax: Axes, truth: xr.DataArray, label: str) -> None:
-    """Equal logarithmic axes through the range of the truths, and estimate = truth."""
+    """Set equal logarithmic axes over the range of the exact values, and draw estimate = exact value."""
     drawn = [line.get_ydata() for line in ax.get_lines()]  # estimates
     values = np.concatenate([np.ravel(each) for each in (*drawn, truth)]).astype(float)
     values = values[np.isfinite(values) & (values > 0)]
@@ -226,20 +226,20 @@ def _diagonal(ax: Axes, truth: xr.DataArray, label: str) -> None:
 
 
 def _log_axis(ax: Axes, which: str, low: float, high: float) -> None:
-    """A logarithmic axis whose labels stay apart over any range."""
+    """Set a logarithmic axis whose labels never overlap."""
     ax.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     axis = ax.xaxis if which == "x" else ax.yaxis
     style.label_decades(axis, low, high, (1, 2, 5) if np.log10(high / low) < 2 else (1,))
 
 
 def _errors(data: xr.Dataset, truth: str) -> np.ndarray:
-    """Relative errors in per cent, where they are known."""
+    """Return the known relative errors in per cent."""
     errors = 100 * ((data["llc"] - data[truth]) / data[truth]).values
     return errors[np.isfinite(errors)]
 
 
 def _agreement(data: xr.Dataset, of: str = "") -> list[Finding]:
-    """Return relative errors against the exact values, and how they compare with their standard errors."""
+    """Return relative errors against the exact values, and their ratio to their standard errors."""
     sizes, end = np.abs(_errors(data, "exact")), f", {of}" if of else ""
     if not sizes.size:
         return []

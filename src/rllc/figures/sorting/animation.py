@@ -42,8 +42,8 @@ def sort_animation(
 ) -> Animation:
     """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
 
-    curves    names of ``sorting.panels.statistics`` that are drawn beside the circuits
-    quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself
+    curves    names of ``sorting.panels.statistics`` to draw beside the circuits
+    quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
     datasets = given(datasets, distribution=distribution, seeds=None)
@@ -58,7 +58,7 @@ def sort_animation(
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(width, 9.4 - width))[0]
     columns = _maps(left, circuits).T
     marks = _curves(right, shown, chosen, datasets)
-    # The longest text holds the room that the layout leaves above.
+    # The longest text reserves enough room above.
     heading = figure.suptitle("", x=0.012, ha="left", fontsize=11, fontweight="bold")
     steps = circuits["step"].values
     accuracy = chosen["metrics"]["accuracy"]
@@ -107,7 +107,7 @@ def sort_animation(
 
 
 def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:
-    """Axes [head, kind] of the heat maps."""
+    """Return the axes [head, kind] of the heat maps."""
     heads = circuits["head"].values.tolist()
     axes = figure.subplots(len(heads), 2, squeeze=False, sharex=True, sharey=True)
     for column, (kind, (_, down, across)) in zip(axes.T, KINDS.items(), strict=True):
@@ -123,7 +123,7 @@ def _maps(figure: SubFigure, circuits: xr.Dataset) -> np.ndarray:
 
 
 def _curves(figure: SubFigure, shown: Sequence[Statistic], one: Datasets, datasets: Datasets) -> list[Line2D]:
-    """The curves of one seed; returns the line in each panel that marks the checkpoint."""
+    """Draw the curves of one seed. Return the line in each panel that marks the checkpoint."""
     axes = figure.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
     steps = np.unique(np.concatenate([one[c.source]["step"].values for each in shown for c in each.curves]))
     marks = []

@@ -29,9 +29,9 @@ KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
 FADED = 0.78
 NOBODY = (0.93, 0.93, 0.93)
-LISTED = 6  # heads with a finding
+LISTED = 6  # largest number of heads with a finding
 STRIP = "Strip beside OV: the head with the largest diagonal entry for each number, pale if it is another."
-DEAD = 0.02  # of the limit of the colours: below it a panel looks empty, and says how large its entries are
+DEAD = 0.02  # share of the colours' limit: a panel below it looks empty and shows the size of its entries
 
 
 @style.styled
@@ -49,8 +49,8 @@ def sort_circuits(
 
     steps     default, where ``metrics`` and ``llc`` were given: the first with token accuracy ``accurate``,
               that of the largest LLC, about twice and four times as late, and the last
-    quantile  colours end at this quantile of |W| over the heads, at each checkpoint by itself: under layer
-              norm the scale of a circuit is free, and weight decay makes it smaller by orders of magnitude
+    quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint: under layer
+              norm the scale of a circuit is free, and weight decay shrinks it by orders of magnitude
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
     one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
@@ -100,7 +100,7 @@ def sort_circuits(
 
 
 def _held(circuits: xr.Dataset) -> list[Finding]:
-    """How many numbers each head has at the last checkpoint drawn; of many heads those with most."""
+    """Return the count of numbers of each head at the last checkpoint drawn; of many heads, the largest."""
     last = circuits.isel(step=-1)
     held, heads = holders(last), last["head"].values.tolist()
     counts = {head: int((held == n).sum()) for n, head in enumerate(heads)}
@@ -115,7 +115,7 @@ def _held(circuits: xr.Dataset) -> list[Finding]:
 
 
 def _scales(limits: Mapping[str, Sequence[float]], steps: Sequence[int], quantile: float) -> list[Finding]:
-    """How large the entries of both circuits are at the first and at the last checkpoint drawn."""
+    """Return the size of the entries of both circuits at the first and at the last checkpoint drawn."""
     return [
         Finding(
             f"{100 * quantile:g} % quantile of |W| of {KINDS[kind][0]} at step {steps[n]:,}", limits[kind][n]
@@ -126,10 +126,10 @@ def _scales(limits: Mapping[str, Sequence[float]], steps: Sequence[int], quantil
 
 
 def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) -> None:
-    """The heat map of one circuit, first number on top, colours from -limit to limit.
+    """Draw the heat map of one circuit, first number on top, colours from -limit to limit.
 
-    Beside an OV circuit of several heads, for each source number, the head that handles it; other heads than
-    this pale.
+    If there are several heads, a strip beside an OV circuit shows the head that handles each source number.
+    Other heads than this one are pale.
     """
     values = circuits[kind].sel(head=head).transpose("token", "other_token")
     tokens, others = values["token"].values, values["other_token"].values
@@ -148,7 +148,7 @@ def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) 
 
 
 def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
-    """What a row shows, beside its first panel: the head, in its colour, and the circuit."""
+    """Write the head, in its colour, and the circuit beside the first panel of a row."""
     color = "#222222" if head is None else head_color(int(head.split(":")[1]))
     shown = "  ".join(filter(None, (head and f"head {head}", kind and KINDS[kind][0])))
     ax.annotate(
@@ -158,7 +158,7 @@ def name_row(ax: Axes, head: str | None, kind: str | None) -> None:
 
 
 def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
-    """Colours [token, 1, 3] of the strip of the head number ``index``."""
+    """Return the colours [token, 1, 3] of the strip of head number ``index``."""
 
     def color(holder: int) -> tuple[float, float, float]:
         if holder < 0:
@@ -170,18 +170,18 @@ def strip_colors(circuits: xr.Dataset, index: int) -> np.ndarray:
 
 
 def color_limit(values: xr.DataArray, quantile: float) -> float:
-    """Where the colours end: a quantile of |W| that a few large entries do not move."""
+    """Return the limit of the colours: a quantile of |W|, which a few large entries do not move."""
     limit = float(np.nanquantile(np.abs(values.values), quantile))
     return limit if np.isfinite(limit) and limit > 0 else 1.0
 
 
 def limit_text(limit: float) -> str:
-    """Two digits, from 100 on in full: 0.013, 4.2, 128."""
+    """Return a limit with two digits, from 100 on in full: 0.013, 4.2, 128."""
     return f"{limit:.2g}" if limit < 99.5 else f"{limit:,.0f}"
 
 
 def color_bar(figure: Figure | SubFigure, axes: Iterable[Axes], **place) -> None:
-    """One bar for heat maps whose colours end at limits of their own: from -1 to 1 times the limit."""
+    """Draw one colour bar for heat maps with different limits: from -1 to 1 times the limit."""
     bar = figure.colorbar(
         ScalarMappable(Normalize(-1, 1), MAP), ax=list(axes), extend="both", ticks=[-1, 0, 1], **place
     )
@@ -190,7 +190,7 @@ def color_bar(figure: Figure | SubFigure, axes: Iterable[Axes], **place) -> None
 
 
 def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
-    """Checkpoints that tell the story, and why each is there: onset, peak of the LLC, after it, end."""
+    """Return the default checkpoints with the reason of each: onset, peak of the LLC, after the peak, end."""
     known = one["circuits"]["step"].values
     steps: dict[int, str] = {}
     first = first_accurate(one["metrics"], accurate) if "metrics" in one else None
@@ -212,5 +212,5 @@ def _chosen(one: Datasets, accurate: float) -> dict[int, str]:
 
 
 def _nearest(known: np.ndarray, step: float) -> int:
-    """The checkpoint nearest to ``step`` on the logarithmic axis."""
+    """Return the checkpoint nearest to ``step`` on the logarithmic axis."""
     return int(known[np.abs(np.log1p(known) - np.log1p(step)).argmin()])

@@ -55,7 +55,7 @@ def sort_curves(
 
 
 def _findings(ones: findings.Runs, accurate: float) -> list[Finding]:
-    """Peak and fall of the LLC, when the model sorts, and of one seed its circuits at peak and end."""
+    """Return peak and fall of the LLC, the step of accurate sorting, and of one seed its circuits."""
     several = any(one["circuits"].sizes["head"] > 1 for one in ones.values() if "circuits" in one)
     overlap, rank = ("head_overlap", "overlap of heads"), ("rank_sum", "rank sum of circuits")
     return [
@@ -79,13 +79,13 @@ def _conditions(datasets: Datasets, ones: findings.Runs) -> list[str]:
 
 
 def _walking(data: xr.Dataset, name: str) -> bool:
-    """Whether more than half of the estimates are of chains that are not in equilibrium."""
+    """Return whether more than half of the estimates come from chains that are not in equilibrium."""
     bits, known = verdicts(data, name), data[name].notnull()
     return bits is not None and int(((bits.astype(np.int64) & UNRELAXED) > 0).sum()) > int(known.sum()) / 2
 
 
 def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
-    """The variables drawn; those of other settings and verdicts of heads under names of their own."""
+    """Return the variables drawn. Those of other settings, and verdicts of heads, get distinct names."""
     parts: list[xr.Dataset] = []
     for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
         drawn = {c.variable for each in shown for c in each.curves if c.source == source}

@@ -1,4 +1,4 @@
-"""Findings of the sorting figures: numbers of each training seed, read off what is drawn of it."""
+"""Findings of the sorting figures: numbers of each training seed, from the data drawn."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ from rllc.figures.drawing import NAN, Datasets, Finding
 from rllc.figures.findings import over_seeds
 from rllc.figures.sorting.inputs import LARGEST, first_accurate, llc_means, llc_peak
 
-Runs = Mapping[int, Datasets]  # the datasets of every training seed, as of ``one_seed``
+Runs = Mapping[int, Datasets]  # seed -> its datasets, as ``one_seed`` returns them
 AT_PEAK = "at the largest LLC"
 
 
@@ -19,14 +19,14 @@ def peak_step(ones: Runs) -> list[Finding]:
 
 
 def llc_fall(ones: Runs) -> list[Finding]:
-    """Return the fall of the LLC from its largest mean to the last; nothing if that is the largest."""
+    """Return the fall of the LLC from its largest mean to the last; nothing if the last is the largest."""
     errors = _each(ones, lambda one: _fall(one)[1])
     label = "fall of the LLC from peak to end"
     return over_seeds(label, _each(ones, lambda one: _fall(one)[0]), errors, "%")
 
 
 def peak_conditions(ones: Runs) -> list[str]:
-    """Return which largest LLC is meant, and in which seeds it is the last mean, so that there is no fall."""
+    """Return the definition of the largest LLC, and the seeds without a fall, where it is the last mean."""
     rising = [seed for seed, one in ones.items() if _ends_at_peak(one)]
     marked = any(llc_peak(one) is not None for one in ones.values())
     of = f" of seed{'s' * (len(rising) > 1)} {', '.join(map(str, rising))}" if len(ones) > 1 else ""
@@ -37,7 +37,7 @@ def peak_conditions(ones: Runs) -> list[str]:
 
 
 def accuracy(ones: Runs, accurate: float) -> list[Finding]:
-    """Return the first step with token accuracy ``accurate``, and the largest of seeds without one."""
+    """Return the first step with token accuracy ``accurate``; for seeds without one, the largest accuracy."""
 
     def reached(one: Datasets) -> float:
         first = first_accurate(one["metrics"], accurate)
@@ -52,7 +52,7 @@ def accuracy(ones: Runs, accurate: float) -> list[Finding]:
 
 
 def of_circuits(ones: Runs, variable: str, label: str) -> list[Finding]:
-    """Return a variable (step) of the circuits at the end, and of one seed at its largest LLC."""
+    """Return a variable (step) of the circuits at the end; for one seed also at its largest LLC."""
     circuits = [one["circuits"] for one in ones.values() if "circuits" in one]
     if not circuits:
         return []
@@ -72,7 +72,7 @@ def of_circuits(ones: Runs, variable: str, label: str) -> list[Finding]:
 
 
 def _each(ones: Runs, read: Callable[[Datasets], float]) -> xr.DataArray:
-    """``read`` of every seed (seed)."""
+    """Return ``read`` of every seed (seed)."""
     return xr.DataArray([read(one) for one in ones.values()], {"seed": list(ones)}, ["seed"])
 
 
@@ -87,9 +87,9 @@ def _ends_at_peak(one: Datasets) -> bool:
 
 
 def _fall(one: Datasets) -> tuple[float, float]:
-    """1 - last / largest of ``llc_means``, in per cent, and its standard error.
+    """Return 1 - last / largest of ``llc_means`` in per cent, and its standard error.
 
-    The two means are taken as independent: where they share checkpoints the error is rather too large.
+    The two means are treated as independent. If they share checkpoints, the error is too large.
     """
     means, peak = llc_means(one), llc_peak(one)
     if means is None or peak is None or _ends_at_peak(one):

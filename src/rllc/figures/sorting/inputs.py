@@ -1,4 +1,4 @@
-"""What the figures of sorting transformers take from the datasets they are given, and how it looks."""
+"""Data of the figures of sorting transformers, read from their datasets, and line properties."""
 
 import numpy as np
 import xarray as xr
@@ -7,7 +7,7 @@ from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, NotJudged, largest_mean
 from rllc.figures import style
 from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
 
-# One colour per quantity, in every figure of this family; a line's dash says which variety of it.
+# One colour per quantity in every figure of this family. The dash tells varieties of a quantity apart.
 COLORS = {
     "accuracy": "#1B4F8A",
     "loss": "#333333",
@@ -18,7 +18,7 @@ COLORS = {
     "regions": "#4D6470",
 }
 LARGEST = f"Largest LLC: mean of {PEAK_WINDOW} checkpoints, from step {PEAK_FROM} on."
-# Tol's "vibrant" scheme, which no other family uses: heads of a one-layer model have no type.
+# Tol's "vibrant" scheme. No other family uses it, because heads of a one-layer model have no type.
 HEAD_COLORS = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311")
 
 
@@ -27,12 +27,12 @@ def head_color(n: int) -> str:
 
 
 def head_looks(circuits: xr.Dataset) -> dict[str, dict]:
-    """Line properties of each head."""
+    """Return the line properties of each head."""
     return {head: style.numbered(n, head_color(n)) for n, head in enumerate(circuits["head"].values.tolist())}
 
 
 def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
-    """A dataset without ``distribution``: the one wanted, or its first."""
+    """Return the dataset at ``distribution``, or at its first one, without the dim."""
     if "distribution" not in dataset.dims:
         return dataset
     wanted = None if distribution is None else [distribution]
@@ -41,9 +41,9 @@ def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
 
 
 def given(datasets: Datasets, *, distribution: str | None, seeds: Seeds) -> dict[str, xr.Dataset]:
-    """Every dataset with the same seeds and one distribution; ``metrics`` has to be there.
+    """Return every dataset with the same seeds and one distribution. ``metrics`` is required.
 
-    Each keeps its own steps: an estimate at some checkpoints only is not missing at the others.
+    Each keeps its own steps: an estimate at only some checkpoints is not missing at the others.
     """
     metrics = of_seeds(need(datasets, "metrics", "accuracy", "loss"), seeds)
     selected = {"metrics": on_lists(metrics, distribution)}
@@ -54,16 +54,16 @@ def given(datasets: Datasets, *, distribution: str | None, seeds: Seeds) -> dict
 
 
 def one_seed(datasets: Datasets, seed: int | None) -> dict[str, xr.Dataset]:
-    """The datasets at one training seed; None: the first of the circuits, or of the metrics."""
+    """Return the datasets at one training seed; None: the first of the circuits, or of the metrics."""
     first = next(name for name in ("circuits", "metrics") if name in datasets)
     chosen = int(datasets[first]["seed"].values[0]) if seed is None else seed
     return {name: of_seeds(dataset, [chosen]).isel(seed=0) for name, dataset in datasets.items()}
 
 
 def llc_means(one: Datasets) -> xr.Dataset | None:
-    """Means of ``llc`` (step) of one seed, as ``LARGEST`` says, with their ``error`` where that is known.
+    """Return the means of ``llc`` (step) of one seed, as in ``LARGEST``, with their ``error`` if it is known.
 
-    None where none is above 0, too few are known, or there is no LLC.
+    None if no mean is above 0, too few are known, or there is no LLC.
     """
     if "llc" not in one:
         return None
@@ -78,13 +78,13 @@ def llc_means(one: Datasets) -> xr.Dataset | None:
 
 
 def llc_peak(one: Datasets) -> xr.DataArray | None:
-    """The largest of ``llc_means``, with its ``step``; None where there are none."""
+    """Return the largest of ``llc_means``, with its ``step``; None if there are none."""
     means = llc_means(one)
     return None if means is None else means["llc"][int(means["llc"].argmax("step"))]
 
 
 def has_peak(datasets: Datasets) -> bool:
-    """Whether a largest LLC is marked, in any seed."""
+    """Return whether any seed has a marked largest LLC."""
     if "llc" not in datasets:
         return False
     runs = np.atleast_1d(datasets["llc"]["seed"].values).tolist()
@@ -92,11 +92,11 @@ def has_peak(datasets: Datasets) -> bool:
 
 
 def first_accurate(metrics: xr.Dataset, accurate: float) -> int | None:
-    """The first step of one seed at which the token accuracy is at least ``accurate``."""
+    """Return one seed's first step with a token accuracy of at least ``accurate``; None if there is none."""
     enough = metrics["step"].values[metrics["accuracy"].values >= accurate]
     return int(enough[0]) if enough.size else None
 
 
 def holders(circuits: xr.Dataset) -> np.ndarray:
-    """``token_head`` as whole numbers, -1 where it is missing."""
+    """Return ``token_head`` as whole numbers, -1 for missing ones."""
     return np.nan_to_num(circuits["token_head"].values.astype(float), nan=-1).astype(int)

@@ -1,4 +1,4 @@
-"""The statistics of a sorting transformer over training, a panel each; figure and animation draw them."""
+"""Panels of the statistics of a sorting transformer over training, for figures and animations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
@@ -17,8 +17,8 @@ from rllc.figures.sorting.inputs import COLORS, has_peak, head_looks, llc_peak
 
 PEAK = {"color": COLORS["llc"], "linestyle": (0, (1, 1.5)), "linewidth": 1.1}
 ESTIMATES = ("llc", "rllc", "controls")
-OTHERS = ("#999933", "#882255", "#332288", "#CC6677", "#44AA99")  # settings beside the LLC's own
-FROM = 50  # steps: the LLC of random weights would set the scale of all others
+OTHERS = ("#999933", "#882255", "#332288", "#CC6677", "#44AA99")  # other settings than the LLC's own
+FROM = 50  # first step that sets the range: the LLC of random weights would dwarf all others
 TRIANGLE = {"linestyle": "none", "markersize": 4, "color": "#333333", "zorder": 4}
 SECOND = {"linestyle": "--", "linewidth": 1.1, "markersize": 2.0}
 
@@ -34,7 +34,7 @@ class Variable(NamedTuple):
     relative: bool = False
 
     def of(self, datasets: Datasets) -> Curve:
-        """With standard errors and rings where there are any; shares have neither."""
+        """Return the curve, with standard errors and rings if they exist. Shares have neither."""
         dataset = datasets[self.source].sel(self.select)
         if self.relative:
             return Curve(dataset[self.variable] / dataset[self.variable].max("step"), self.look)
@@ -42,9 +42,9 @@ class Variable(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """What a panel shows: ``name`` for those who choose, title, vertical label and curves; ``scale``.
+    """A panel's content: ``name`` in the options, title, vertical label, curves, and ``scale``.
 
-    within  vertical limits; None: as they come
+    within  vertical limits; None: those of matplotlib
     """
 
     name: str
@@ -56,7 +56,7 @@ class Statistic(NamedTuple):
 
 
 def statistics(datasets: Datasets) -> list[Statistic]:
-    """Every panel that the datasets have the variables for, from top to bottom."""
+    """Return every panel whose variables the datasets have, from top to bottom."""
     several = "circuits" in datasets and datasets["circuits"].sizes["head"] > 1
     listed = [
         _whole(
@@ -93,7 +93,7 @@ def statistics(datasets: Datasets) -> list[Statistic]:
 
 
 def _whole(source: str, name: str, title: str, unit: str, **variables: str | None) -> Statistic:
-    """Variables of the whole model: the first solid with points, the others dashed."""
+    """Return the panel of variables of the whole model: the first solid with points, the others dashed."""
     first = dots(COLORS[name])
     curves = [
         Variable(source, variable, first if n == 0 else first | SECOND, label)
@@ -112,7 +112,7 @@ def _by_head(datasets: Datasets, source: str, variable: str, title: str, unit: s
 
 
 def _anti_state(datasets: Datasets) -> Statistic:
-    """One line where there are two heads: each is the other's rest, so both have the same score."""
+    """Return the panel of the anti-state. For two heads it has one line: both have the same score."""
     panel = _by_head(datasets, "circuits", "anti_state", "anti-state score", "−correlation")
     if len(panel.curves) > 2:
         return panel
@@ -121,7 +121,7 @@ def _anti_state(datasets: Datasets) -> Statistic:
 
 
 def _overlap(circuits: xr.Dataset) -> Statistic:
-    """The mean, and under it thin lines: one per pair of heads, dashed QK and dotted OV."""
+    """Return the panel of the overlap: the mean, and thin lines for pairs of heads (QK dashed, OV dotted)."""
     thin = {"color": style.lightness(COLORS["overlap"], 0.45), "linewidth": 0.8}
     pairs = circuits["pair"].values.tolist() if "pair" in circuits.coords else []
     parts = [
@@ -140,7 +140,7 @@ def _overlap(circuits: xr.Dataset) -> Statistic:
 
 
 def _controls(datasets: Datasets) -> Statistic:
-    """The LLC under other settings and the weight norm, each over its maximum; nothing without a setting."""
+    """Return the panel of the LLC at other settings and of the weight norm, each over its maximum."""
     others = [name for name in datasets if name.startswith("llc.")]
     look = dots(COLORS["llc"]) | {"markersize": 2.0, "linewidth": 1.1}
     looks = zip(others, cycle(OTHERS), cycle(style.LINES[1:6]), cycle("s^Dv"), strict=False)
@@ -163,7 +163,7 @@ def dots(color: str) -> dict[str, Any]:
 
 
 def _limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | None:
-    """What the estimates of all seeds need from step ``FROM`` on; None for other statistics."""
+    """Return the range of the estimates of all seeds from step ``FROM`` on; None for other statistics."""
     if statistic.name not in ESTIMATES:
         return None
     edges = []
@@ -180,13 +180,13 @@ def _limits(statistic: Statistic, datasets: Datasets) -> tuple[float, float] | N
 
 
 def of_seed(statistic: Statistic, one: Datasets, *, steps: np.ndarray, title: str) -> Panel:
-    """The panel of one seed: all curves, what lies beyond its limits, and where the LLC peaks."""
+    """Return the panel of one seed: curves, marks of values beyond its limits, and the peak of the LLC."""
     curves = [each.of(one) for each in statistic.curves]
 
     def frame(ax: Axes) -> None:
         if statistic.scale == "log":
             ax.set_yscale("log")
-            ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel they would run into each other
+            ax.yaxis.set_minor_formatter(NullFormatter())  # in so low a panel labels would overlap
             _few_decades(ax)
         if statistic.within is not None:
             for each in curves:
@@ -201,14 +201,14 @@ def of_seed(statistic: Statistic, one: Datasets, *, steps: np.ndarray, title: st
 
 
 def mark_peak(ax: Axes, one: Datasets, **look: Any) -> None:
-    """An upright line where the LLC of one seed is largest, if it is anywhere."""
+    """Draw a vertical line at the largest LLC of one seed, if it exists."""
     peak = llc_peak(one)
     if peak is not None:
         ax.axvline(float(peak["step"]), **look)
 
 
 def _few_decades(ax: Axes) -> None:
-    """Labels on a logarithmic axis whose values span less than two powers of ten."""
+    """Label a logarithmic axis whose values span less than two powers of ten."""
     low, high = ax.dataLim.minposy, ax.dataLim.y1
     if not low < high < 100 * low:
         return
@@ -218,7 +218,7 @@ def _few_decades(ax: Axes) -> None:
 
 
 def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None:
-    """A triangle at the edge for each value that lies beyond it."""
+    """Draw a triangle at the edge for each value beyond it."""
     for marker, height, out in _outside(values, within):
         steps = values["step"].values[out.values]
         heights = np.full(steps.size, height)
@@ -226,15 +226,15 @@ def _beyond(ax: Axes, values: xr.DataArray, within: tuple[float, float]) -> None
 
 
 def _outside(values: xr.DataArray, within: tuple[float, float]) -> Iterator[tuple[str, float, xr.DataArray]]:
-    """The marker of what lies below and above the limits, at which share of the height, and where."""
+    """Yield marker, height as a share of the panel, and values, first below and then above the limits."""
     yield "v", 0.05, values < within[0]
     yield "^", 0.95, values > within[1]
 
 
 def entries(statistic: Statistic, datasets: Datasets, *, brief: bool = False) -> list:
-    """Legend entries of a panel: its curves that have a name, the peak, triangles, the reasons of its rings.
+    """Return legend entries of a panel: named curves, the peak, triangles, and the reasons of its rings.
 
-    ``brief``: without the reasons.
+    brief  leave out the reasons
     """
     listed = [style.key(curve.label, **curve.look) for curve in statistic.curves if curve.label]
     if statistic.name == "llc" and has_peak(datasets):

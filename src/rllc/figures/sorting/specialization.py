@@ -1,4 +1,4 @@
-"""Which head handles which number, over training: how heads divide the vocabulary (the list-sorting post)."""
+"""Vocabulary handled by each head over training: how heads divide it (the list-sorting post)."""
 
 from functools import partial
 
@@ -94,7 +94,7 @@ def _whole_numbers(ax: Axes) -> None:
 
 
 def _map(ax: Axes, circuits: xr.Dataset) -> None:
-    """An image of ``token_head`` (step, token): a cell reaches half way to the next checkpoint."""
+    """Draw ``token_head`` (step, token) as an image. A cell reaches half way to the next checkpoint."""
     count, tokens = circuits.sizes["head"], circuits["token"].values.astype(float)
     held = np.ma.masked_less(holders(circuits.transpose("step", "token", ...)).T, 0)
     ax.pcolormesh(
@@ -110,7 +110,7 @@ def _map(ax: Axes, circuits: xr.Dataset) -> None:
 
 
 def _edges(steps: np.ndarray) -> np.ndarray:
-    """Borders of checkpoints half way between them on the step axis, log(1 + step / unit)."""
+    """Return the borders half way between checkpoints on the step axis, log(1 + step / unit)."""
     unit = steps[steps > 0].min() if (steps > 0).any() else 1.0
     where = np.log1p(steps / unit)
     half = np.diff(where) / 2 if len(where) > 1 else np.array([0.05])

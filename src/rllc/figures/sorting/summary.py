@@ -1,4 +1,4 @@
-"""What the experiments with sorting transformers have in common: one panel per statistic."""
+"""Comparison of the experiments with sorting transformers: one panel per statistic."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ QUANTITIES = {
     "final_regions": "regions of 3 or more",
     "final_accuracy": "accuracy at the end",
 }
-SHARES = ("fall", "accuracy")  # ends or beginnings of names whose values are shares
+SHARES = ("fall", "accuracy")  # ends or beginnings of the names of shares
 EXPECTED = "#DCE6DC"
 
 
@@ -40,7 +40,7 @@ def sort_summary(
     """A panel per statistic, experiments from top to bottom, a point per seed; thresholds of claims shaded.
 
     quantities  title of each statistic's panel, by the statistic's name
-    titles      what an experiment is called, by its name; default its label in the dataset
+    titles      experiment -> its title; default its label in the dataset
     group       the variable (claim) that names a claim's experiment
     """
     shown = dict(quantities or QUANTITIES)
@@ -90,7 +90,7 @@ def sort_summary(
 
 
 def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[float, float, str]]) -> None:
-    """The points of one statistic with their errors, and a bar in the row of each claim's thresholds."""
+    """Draw the points of one statistic with their errors, and a bar for each claim's thresholds."""
     values, error = data[variable].values.astype(float), _errors(data, variable)
     hollow = data.get(f"{variable}_untrusted", xr.zeros_like(data[variable])).values > DOUBTED
     names, runs = data["experiment"].values.tolist(), data.sizes["seed"]
@@ -124,27 +124,27 @@ def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[f
 
 
 def _errors(data: xr.Dataset, statistic: str) -> np.ndarray:
-    """Standard errors; none of steps, which are of a few checkpoints: no interval."""
+    """Return standard errors. Steps have none, since they come from a few checkpoints."""
     if f"{statistic}_se" in data and not statistic.endswith("_step"):
         return data[f"{statistic}_se"].values
     return np.full(data[statistic].shape, np.nan)
 
 
 def _expected(claims: xr.Dataset, statistic: str, group: str) -> list[tuple[float, float, str]]:
-    """Thresholds of the claims on a statistic: (at least, at most, experiment)."""
+    """Return the thresholds of the claims on a statistic: (at least, at most, experiment)."""
     if not {"statistic", "at_least", "at_most", group} <= set(claims.variables):
         return []
     mine = (claims["statistic"] == statistic) & claims[group].isin(claims["experiment"])
     if "verdict" in claims:
         mine &= ~claims["verdict"].isin(["not reached", "not judged"])
-    if "versus" in claims:  # a difference or ratio, which is not on the statistic's axis
+    if "versus" in claims:  # a difference or ratio, which does not fit the statistic's axis
         mine &= claims["versus"] == ""
     columns = (claims[name].values[mine.values].tolist() for name in ("at_least", "at_most", group))
     return list(zip(*columns, strict=True))
 
 
 def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
-    """The horizontal axis of a statistic: steps on a logarithmic one, shares in per cent."""
+    """Set the horizontal axis of a statistic: logarithmic for steps, per cent for shares."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     if variable.endswith("_step"):
@@ -167,7 +167,7 @@ def _axis(ax: Axes, variable: str, values: np.ndarray) -> None:
 
 
 def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str]:
-    """Return what every experiment is called: as given, or by its label."""
+    """Return the title of every experiment: as given, else its label."""
     names = data["experiment"].values.tolist()
     labels: list[str] = names
     if "experiment_label" in data.coords:
@@ -176,7 +176,7 @@ def _titles(data: xr.Dataset, titles: Mapping[str, str] | None) -> dict[str, str
 
 
 def _ends(data: xr.Dataset, variable: str, title: str, called: Mapping[str, str]) -> list[Finding]:
-    """Return the least and the largest value of a statistic, with where it is; of equal values one."""
+    """Return the smallest and largest value of a statistic with their places; one place of equal values."""
     known = data[variable].stack(cell=("experiment", "seed")).dropna("cell")
     if not known.size:
         return []

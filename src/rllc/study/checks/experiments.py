@@ -1,4 +1,4 @@
-"""An experiment: names that refer to nothing, and sections that contradict each other."""
+"""Checks of an experiment: names that refer to nothing, and sections that contradict each other."""
 
 import math
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
 
 
 def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
-    """A task, its tokens and its distributions belong together."""
+    """Yield the problems of a task with its tokens and its distributions."""
     task, family = TASKS[experiment.task], family_of(experiment.model)
     if tokenizer and not isinstance(tokenizer, task.tokens):
         name = experiment.tokenizer

@@ -1,4 +1,4 @@
-"""Figures and animations: what they read must be made, and what they are told must be known."""
+"""Checks of figures and animations: their datasets must be made, and their options must be known."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ OF_DISTRIBUTIONS = ("distribution", "distributions", "natural", "generated", "fa
 
 
 def figure_problems(study: Study) -> Iterator[str]:
-    """Problems of every figure and animation."""
+    """Yield the problems of every figure and animation."""
     for name, animation in study.animations.items():
         place = f"animations.{name}"
         yield from refer(f"{place}.draws", animation.draws, ANIMATIONS, "animation")
@@ -31,7 +31,7 @@ def figure_problems(study: Study) -> Iterator[str]:
 
 
 def _of_study(study: Study, place: str, figure: Figure, row: FigureRow, drawn: str) -> Iterator[str]:
-    """Figures of the validation and of the claims have no experiment; the former need their family."""
+    """Yield the problems of figures of the validation and of the claims, which have no experiment."""
     if figure.beside:
         yield f"{place}.beside: '{drawn}' is of no experiment; take it out"
     if figure.experiment is not None:
@@ -46,7 +46,7 @@ def _of_study(study: Study, place: str, figure: Figure, row: FigureRow, drawn: s
 def _of_experiment(
     study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
 ) -> Iterator[str]:
-    """What a figure reads is made for its experiment, and so are the distributions that it is told."""
+    """Yield the problems of a figure's datasets and distributions, which its experiment must have."""
     yield from _unknown(place, figure, row, drawn)
     if figure.experiment is None:
         yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
@@ -67,10 +67,10 @@ def _of_experiment(
         setting = figure.options.get("setting")
         if isinstance(setting, str) and "setting" in options(row):
             parts = [name.partition(".") for name in made]
-            read = (*row.needs, *(["llc"] if "stages" in row.uses else []))  # stages are of LLC curves
+            read = (*row.needs, *(["llc"] if "stages" in row.uses else []))  # stages are those of LLC curves
             known = [BASE_SETTING, *(after for base, dot, after in parts if dot and base in read)]
             yield from refer(f"{place}.options.setting", setting, known, f"sampling setting of {drawn}")
-        layers = [*range(getattr(experiment.model, "n_layers", 0))]  # families need not have layers
+        layers = [*range(getattr(experiment.model, "n_layers", 0))]  # some families have no layers
         of = {"seed": experiment.seeds, "seeds": experiment.seeds, "layer": layers}
         for name, known in of.items():
             value = figure.options.get(name)
@@ -82,7 +82,7 @@ def _of_experiment(
 def _beside(
     study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
 ) -> Iterator[str]:
-    """Further experiments are of figures of several alone, and have what these need."""
+    """Yield the problems of further experiments, which only figures of several experiments may have."""
     others = getattr(figure, "beside", [])
     if others and not row.several:
         yield f"{place}.beside: '{drawn}' draws one experiment; take it out"
@@ -97,7 +97,7 @@ def _beside(
 
 
 def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str) -> Iterator[str]:
-    """Options, or values of them, that the drawing function does not take."""
+    """Yield the problems of options, or their values, that the drawing function does not accept."""
     known = options(row) if figure.options else {}
     for name, value in figure.options.items():
         if name not in known:
@@ -116,7 +116,7 @@ def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str)
 def _distributions(
     place: str, figure: Figure | Animation, row: FigureRow, drawn: str, experiment: Experiment
 ) -> Iterator[str]:
-    """Distributions that the datasets of a figure do not have."""
+    """Yield the problems of distributions that the datasets of a figure do not have."""
     told = {name: default for name, default in options(row).items() if name in OF_DISTRIBUTIONS}
     made = [distributions(experiment, dataset) for dataset in row.needs] if told else []
     present = [name for name in experiment.distributions if all(name in each for each in made)]

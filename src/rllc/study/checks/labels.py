@@ -1,4 +1,4 @@
-"""Texts that figures show: what stands between dollars must be mathematics that matplotlib can set."""
+"""Checks of texts in figures: text between dollars must be mathematics that matplotlib can set."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -15,11 +15,11 @@ SHOWN = {
 
 
 def label_problems(study: Study) -> Iterator[str]:
-    """Texts with dollars that are no pairs around mathematics."""
+    """Yield the problems of texts whose dollars do not enclose mathematics."""
     formulas = {place: text for place, text in shown_texts(study) if "$" in text.replace(r"\$", "")}
     for place, text in formulas.items():
         if why := _misset(text):
-            yield f"{place}: {text!r} is no mathematics: {why}; write \\$ where a dollar is meant"
+            yield f"{place}: {text!r} is not valid mathematics: {why}; write \\$ where a dollar is meant"
 
 
 def undrawable_labels(study: Study) -> list[str]:
@@ -27,7 +27,7 @@ def undrawable_labels(study: Study) -> list[str]:
     odd = {place: text for place, text in shown_texts(study) if not text.isascii()}
     if not odd or find_spec("matplotlib") is None:
         return []
-    from rllc.figures.fonts import undrawable  # half a second that a study without such texts is spared
+    from rllc.figures.fonts import undrawable  # takes half a second, and few studies need it
 
     missing = {place: undrawable(text) for place, text in odd.items()}
     return [
@@ -39,18 +39,18 @@ def undrawable_labels(study: Study) -> list[str]:
 
 
 def shown_texts(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield place and text of whatever the config has figures show."""
+    """Yield place and text of every text of the config that figures show."""
     shown = study.model_dump(include={table: {"__all__": keys} for table, keys in SHOWN.items()})
     return _texts("", shown)
 
 
 def _misset(text: str) -> str:
-    """Why matplotlib cannot set a text with formulas; "": it can, or is not here."""
+    """Return why matplotlib cannot set a text with formulas; "" if it can, or is not installed."""
     if text.replace(r"\$", "").count("$") % 2:
         return "a dollar opens it and none closes it"  # beside another such text it would
     if find_spec("matplotlib") is None:
         return ""
-    from matplotlib.mathtext import MathTextParser  # half a second that a study without formulas is spared
+    from matplotlib.mathtext import MathTextParser  # takes half a second, and few studies need it
 
     try:
         MathTextParser("agg").parse(text)

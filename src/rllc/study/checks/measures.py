@@ -1,4 +1,4 @@
-"""What an experiment asks to be measured: where it is measured must be there, and what each row checks."""
+"""Checks of measures and analyses: their distributions, seeds and steps must exist. Rows add checks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ HELD_OUT = ("batch_size", "contexts", "dataset_sizes", "batch_sizes")  # keys th
 
 
 def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
-    """Problems of every measure and analysis that the experiment declares."""
+    """Yield the problems of every measure and analysis that the experiment declares."""
     known = _scheduled(experiment)
     datasets = measured(experiment)
     for name, dataset in datasets.items():
@@ -43,14 +43,14 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             and row.finish.asked(experiment)
             and not row.declared(experiment)
         ):
-            yield f"{place}.{row.finish.name}: {row.finish.about} are read off {row.name}.nc; give {row.name}"
+            yield f"{place}.{row.finish.name}: {row.finish.about} need {row.name}.nc; give {row.name}"
     needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
     if needing and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
 
 
 def _too_many(place: str, section: Section, tokens: Any) -> Iterator[str]:
-    """More positions or contexts than there are, in a section or in one that it holds."""
+    """Yield the problems of keys that ask for more positions or contexts than exist, at any depth."""
     for name, value in section:
         largest = max(value, default=0) if isinstance(value, list) else value or 0
         if isinstance(value, Section):
@@ -68,7 +68,7 @@ def _too_many(place: str, section: Section, tokens: Any) -> Iterator[str]:
 
 
 def _section(name: str, dataset: Dataset) -> str:
-    """Where the section of a dataset stands in its experiment."""
+    """Return the key of a dataset's section in its experiment."""
     kind = dataset.row.name.removeprefix("sample_")
     if dataset.row.attribute == BASE_SETTING:
         setting = name.partition(".")[2]
@@ -77,7 +77,7 @@ def _section(name: str, dataset: Dataset) -> str:
 
 
 def _extent(place: str, experiment: Experiment, dataset: Dataset, known: list[int]) -> Iterator[str]:
-    """Distributions, seeds and steps that a section names and the experiment does not have."""
+    """Yield the problems of distributions, seeds and steps that the experiment does not have."""
     for distribution in getattr(dataset.section, "distributions", None) or []:
         yield from refer(
             f"{place}.distributions",
@@ -98,7 +98,7 @@ def _extent(place: str, experiment: Experiment, dataset: Dataset, known: list[in
 
 
 def _scheduled(experiment: Experiment) -> list[int]:
-    """The steps that have checkpoints; none where that is not known (others say why)."""
+    """Return the steps that have checkpoints; none if they are unknown, which other checks report."""
     if experiment.checkpoints.source == "train" and experiment.training is None:
         return []
     try:
