@@ -14,7 +14,7 @@ from rllc.claims.claim import claims_of
 from rllc.claims.experiment import Experiment
 from rllc.claims.judge import evaluate
 from rllc.claims.run import Absent, Run
-from rllc.measures.in_context import in_context
+from rllc.measures.in_context.kernel import in_context
 from rllc.models.regression import model
 from rllc.tasks.regression.sequences import draw
 

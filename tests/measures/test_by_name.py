@@ -6,9 +6,9 @@ import xarray as xr
 
 import rllc
 from rllc.measures.by_name import measure, names
-from rllc.measures.fisher import fisher
-from rllc.measures.hessian import hessian_traces
-from rllc.study.measures.table import MEASURES
+from rllc.measures.fisher.kernel import fisher
+from rllc.measures.hessian.kernel import hessian_traces
+from rllc.study.table import MEASURES
 from rllc.tasks.batch import next_token_batch
 
 MODEL = rllc.AttentionOnly(rllc.Architecture(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=16, d_vocab=7))

@@ -12,7 +12,7 @@ import rllc
 from rllc.run.fingerprint import closure, distribution, fingerprint
 from rllc.study.families import FAMILIES
 from rllc.study.figures import FIGURES
-from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.table import ANALYSES, MEASURES
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
@@ -179,15 +179,16 @@ def test_a_row_more_changes_no_fingerprint(tmp_path):
 
     before = all_of_them()
     assert len(before) > len(rows) + len(SCRIPTS)
-    for module in ("measures/table", "measures/curvature", "families", "tasks", "figures"):
-        file = tmp_path / f"src/rllc/study/{module}.py"
+    rooms = ("study/table", "measures/hessian/spec", "study/families", "study/tasks", "study/figures")
+    for module in rooms:
+        file = tmp_path / f"src/rllc/{module}.py"
         file.write_text(file.read_text() + "\nMORE = 1\n")
     assert all_of_them() == before
-    (tmp_path / "src/rllc/measures/hessian.py").write_text("X = 1\n")
+    (tmp_path / "src/rllc/measures/hessian/kernel.py").write_text("X = 1\n")
     after = all_of_them()
     changed = {function for key, function in before if before[key, function] != after[key, function]}
-    assert "rllc.measures.hessian:hessian" in changed
-    assert "rllc.measures.ablation:ablation" not in changed
+    assert "rllc.measures.hessian.kernel:hessian" in changed
+    assert "rllc.measures.ablation.kernel:ablation" not in changed
 
 
 def test_source_replaced_with_its_size_and_time_kept_has_another_fingerprint(project):

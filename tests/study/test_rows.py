@@ -3,10 +3,10 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 from rllc.study.figures import ANIMATIONS, CALIBRATION, FIGURES, PAGES
-from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 from rllc.study.rows import EXTENT
 from rllc.study.study import work
+from rllc.study.table import ANALYSES, MEASURES
 from rllc.units import NATS
 
 

@@ -1,7 +1,7 @@
 """Datasets: every part of one measure joined, labelled, and small enough for a notebook.
 
 Makes `<experiment>/<dataset>.nc` (results/README.md), and what is made of datasets: one rule per analysis of
-`rllc.study.measures`.
+`rllc.study.analyses`.
 """
 
 

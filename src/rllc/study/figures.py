@@ -1,6 +1,6 @@
 """Every figure: the function that draws it and the datasets it reads. One line per figure.
 
-Figures that draw one measure stand in its row (``rllc.study.measures``).
+Figures that draw one measure stand in its row (``rllc.measures.<name>.spec``).
 
 Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
 """
@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rllc.study import study
-from rllc.study.measures.table import MEASURES
 from rllc.study.rows import FigureRow
+from rllc.study.table import MEASURES
 
 PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
