@@ -11,6 +11,7 @@ from scipy import stats
 from rllc.analysis.classification import NUMBERS, classification
 from rllc.analysis.tokens import bracket_head
 from rllc.figures.heads.memorisation import rllc_fig11_memorisation
+from rllc.study.analyses.classification import ANALYSIS
 
 PATTERNS = ["induction", "dyck", "skip_ngram", "ngram", "recurrent_pair", "unexplained"]
 #        type             share by pattern                        multigrams  rLLC  on code
