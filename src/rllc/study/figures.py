@@ -2,7 +2,8 @@
 
 Figures that draw one measure stand in its row (``rllc.measures.<name>.spec``).
 
-Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
+Drawing functions are ``rllc.figures.<family>.<module>:<function>``. Those that read one measure
+alone are ``rllc.measures.<name>.figure:<function>``. They take the datasets by name.
 """
 
 import ast
@@ -22,7 +23,7 @@ PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # what figures of the claims table need, which is of no experiment either
 SUMMARY = "sort_summary"  # the figure of claims that is of experiments with circuits alone
 VALIDATION = "validation"  # target of the figures that are of no experiment
-FOLDER = Path(__file__).parents[1] / "figures"
+SOURCE = Path(__file__).parents[2]
 
 
 def _at(function: str) -> str:
@@ -113,8 +114,8 @@ def options(row: FigureRow) -> dict[str, object]:
 
 
 def _function(row: FigureRow) -> ast.FunctionDef:
-    module, _, function = row.draws.removeprefix(f"{PACKAGE}.").partition(":")
-    file = FOLDER / f"{module.replace('.', '/')}.py"
+    module, _, function = row.draws.partition(":")
+    file = SOURCE / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
         raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.study.figures")

@@ -117,7 +117,7 @@ MEASURE = Measure(
     stream_of_seed=False,
     figures={
         "rllc_fig6_dyck_path_patching": FigureRow(
-            "rllc.figures.heads.brackets:rllc_fig6_dyck_path_patching", ("brackets",)
+            "rllc.measures.brackets.figure:rllc_fig6_dyck_path_patching", ("brackets",)
         )
     },
 )

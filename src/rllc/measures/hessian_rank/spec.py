@@ -107,7 +107,7 @@ MEASURE = Measure(
     stream="hessian_rank",
     figures={
         "rllc_fig16_hessian_rank": FigureRow(
-            "rllc.figures.heads.hessian_rank:rllc_fig16_hessian_rank", ("hessian_rank",), (), "baselines"
+            "rllc.measures.hessian_rank.figure:rllc_fig16_hessian_rank", ("hessian_rank",), (), "baselines"
         )
     },
 )
