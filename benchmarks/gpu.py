@@ -36,7 +36,7 @@ from cases import PUBLISHED, TEXT, markov
 from rllc.estimator.fast_heads import estimate_heads, sample_heads
 from rllc.estimator.llc import estimate
 from rllc.estimator.samplers.batches import to_device
-from rllc.measures.hessian import hessian_traces
+from rllc.measures.hessian.kernel import hessian_traces
 from rllc.models.components import masks
 from rllc.models.device import choose, device_name, products
 from rllc.models.initial import initial_weights

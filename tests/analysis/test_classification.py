@@ -11,7 +11,7 @@ from scipy import stats
 from rllc.analysis.classification import NUMBERS, classification
 from rllc.analysis.tokens import bracket_head
 from rllc.figures.heads.memorisation import rllc_fig11_memorisation
-from rllc.study.measures.tokens import ANALYSES
+from rllc.study.analyses.classification import ANALYSIS
 
 PATTERNS = ["induction", "dyck", "skip_ngram", "ngram", "recurrent_pair", "unexplained"]
 #        type             share by pattern                        multigrams  rLLC  on code
@@ -225,8 +225,7 @@ def test_a_step_or_a_distribution_without_estimates_is_refused():
 
 
 def test_the_row_declares_what_is_made():
-    (row,) = ANALYSES
-    assert set(row.variables) == set(result().data_vars)
+    assert set(ANALYSIS.variables) == set(result().data_vars)
 
 
 def test_the_figure_draws_every_multigram_head():

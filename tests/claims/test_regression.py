@@ -15,7 +15,7 @@ from rllc.claims.experiment import Experiment
 from rllc.claims.judging.evaluate import evaluate
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
-from rllc.measures.in_context import in_context
+from rllc.measures.in_context.kernel import in_context
 from rllc.models.regression import model
 from rllc.tasks.regression.sequences import draw
 

@@ -137,7 +137,7 @@ class Tiny(Login):
         return re.findall(rf"SLURM jobid (\d+) \(log: .*{f'rule_{rule}/' if rule else ''}", said)
 
     def _measure(self, first: str) -> None:
-        self.edit("src/rllc/measures/sampled_heads.py", self.MEASURE, self.MEASURE + first)
+        self.edit("src/rllc/measures/sample_heads/kernel.py", self.MEASURE, self.MEASURE + first)
 
 
 class Running:

@@ -18,7 +18,7 @@ def test_a_job_that_is_cancelled_while_it_samples_goes_on(trained, cluster, undi
 
 def test_a_job_killed_for_memory_gets_more(trained, cluster, undisturbed):
     """The cost model is made to promise far too little: three times as much is enough."""
-    trained.edit("src/rllc/study/measures/sampling.py", "memory = 900 +", "memory = 260 +")
+    trained.edit("src/rllc/study/sampling.py", "memory = 900 +", "memory = 260 +")
     said = trained.snakemake(trained.PART)
     asked = {n: cluster.job(n)["MinMemoryNode"] for n in trained.submitted(said, "sample_heads")}
     assert len(asked) > 1, said[-3000:]

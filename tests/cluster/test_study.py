@@ -10,8 +10,8 @@ import xarray as xr
 
 from rllc.run import forecast
 from rllc.study import defaults, limits
-from rllc.study.measures.table import ANALYSES
 from rllc.study.reading import read
+from rllc.study.table import ANALYSES
 
 SUBMITTED = re.compile(r"SLURM jobid (\d+) \(log: (.*)\)\.")
 LOCAL_RULES = {

@@ -9,7 +9,7 @@ from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB6
 from rllc.figures.heads.composition import stage_figB5
 from rllc.figures.positions import stage_figB3, stage_figB4
 from rllc.figures.stage_bands import OF_LOSS
-from rllc.measures.positions import principal_components
+from rllc.measures.positions.kernel import principal_components
 
 STEPS = [0, 10, 50, 200, 600, 1500, 3000]
 CELL = {"seed": [0, 1], "step": STEPS, "distribution": ["mixture"]}

@@ -6,7 +6,7 @@ import pytest
 
 from rllc.figures import held_out
 from rllc.figures.conditions import contexts, few_contexts, of_estimates, recorded
-from rllc.study.measures.table import MEASURES
+from rllc.study.table import MEASURES
 
 SMALL = {"contexts": 41, "documents": 1, "tokens": 5240, "read": 5, "source": "files"}
 LARGE = {"contexts": 2000, "documents": 300, "tokens": 900000, "read": 3000, "source": "files"}

@@ -17,8 +17,8 @@ from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
 from rllc.figures.regression.pools import stage_figC2
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
-from rllc.measures.in_context import in_context
-from rllc.measures.structure import structure
+from rllc.measures.in_context.kernel import in_context
+from rllc.measures.structure.kernel import structure
 from rllc.models.regression import model
 from rllc.models.weights import weight_norm
 from rllc.study.figures import FIGURES

@@ -21,7 +21,7 @@ from rllc.tasks.arrow import as_lists, with_manifest
 
 ON_CPU = Compute("cpu", "fp32", 1)
 SETTINGS = Measure(
-    family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.metrics:metrics"),
+    family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.metrics.kernel:metrics"),
     keywords={}, attribute="sampling", steps=[0], compute=ON_CPU, side="held_out", stream=5, batch_stream=6,
 )  # fmt: skip
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from rllc.estimator.llc import estimate
-from rllc.measures.sampled_heads import heads
-from rllc.measures.sampling import full, other
+from rllc.measures.sample_full.kernel import full
+from rllc.measures.sample_heads.kernel import heads
+from rllc.measures.sampling import other
 from rllc.seeds import derive
 
 WEIGHTS = {"w": torch.tensor([0.2, -0.1, 0.3])}

@@ -3,18 +3,18 @@
 import pytest
 import xarray as xr
 
-from rllc.measures.ablation import ablation, ablations
-from rllc.measures.circuits import circuits, full_circuits
+from rllc.measures.ablation.kernel import ablation, ablations
+from rllc.measures.circuits.kernel import circuits, full_circuits
 from rllc.measures.data import InMemoryData
-from rllc.measures.eigenvalues import eigenvalues, largest_eigenvalues
-from rllc.measures.fisher import fisher, fisher_traces, generated_batches
-from rllc.measures.heads import head_scores, heads, repeat_gap
-from rllc.measures.hessian import hessian, hessian_traces
-from rllc.measures.hessian_rank import hessian_rank, hessian_ranks
-from rllc.measures.metrics import evaluate, metrics
+from rllc.measures.eigenvalues.kernel import eigenvalues, largest_eigenvalues
+from rllc.measures.fisher.kernel import fisher, fisher_traces, generated_batches
+from rllc.measures.heads.kernel import head_scores, heads, repeat_gap
+from rllc.measures.hessian.kernel import hessian, hessian_traces
+from rllc.measures.hessian_rank.kernel import hessian_rank, hessian_ranks
+from rllc.measures.metrics.kernel import evaluate, metrics
 from rllc.measures.most_affected import Contexts, most_affected
-from rllc.measures.token_losses import by_token, kinds, token_losses
-from rllc.measures.tokens import tokens, tokens_in_context
+from rllc.measures.token_losses.kernel import by_token, kinds, token_losses
+from rllc.measures.tokens.kernel import tokens, tokens_in_context
 from rllc.models.attention_only import model
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Examples

@@ -6,9 +6,9 @@ import pytest
 from rllc.run import forecast
 from rllc.study import cost, cost_of_inputs, limits, steps
 from rllc.study.datasets import measured, validated
-from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
 from rllc.study.study import work
+from rllc.study.table import MEASURES
 
 JOBS = [
     ("train", SimpleNamespace(experiment="language", seed="0", start="0")),

@@ -33,6 +33,10 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
     [
         ("workflow/rules/measures.smk", "for row in MEASURES:", "for row in MEASURES[1:]:", True),
         ("src/rllc/study/parameters.py", "def model", "MORE = 1\n\n\ndef model", True),
+        ("src/rllc/measures/positions/spec.py", "class Positions", "MORE = 1\n\n\nclass Positions", True),
+        ("src/rllc/measures/sample_full/spec.py", "MEASURE =", "MORE = 1\nMEASURE =", True),
+        ("src/rllc/study/analyses/recommendation.py", "ANALYSIS =", "MORE = 1\nANALYSIS =", True),
+        ("src/rllc/measures/positions/kernel.py", "import ", "import math\nimport ", False),
         ("src/rllc/study/claims.py", "def files", "MORE = 1\n\n\ndef files", True),
         ("src/rllc/job_settings/measures.py", "@dataclass", "MORE = 1\n\n\n@dataclass", True),
         ("src/rllc/job_settings/file.py", "def as_text", "MORE = 1\n\n\ndef as_text", True),

@@ -10,15 +10,18 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from rllc.measures.hessian_rank.spec import ORTHOGONALISE
+from rllc.measures.token_losses.spec import KINDS
+from rllc.measures.tokens.spec import CLASSIFY
 from rllc.study import cost, cost_of_inputs, defaults, parameters
 from rllc.study.datasets import measured
 from rllc.study.families import ELEMENT, FLOPS, IN_CONTEXT_PASS, PASS, Load, family_of
-from rllc.study.measures.hessian_rank import ORTHOGONALISE
-from rllc.study.measures.highlights import KINDS
-from rllc.study.measures.tokens import CLASSIFY
 from rllc.study.reading import read
+from rllc.study.rows import two_passes
+from rllc.study.section import Section
 from rllc.study.steps import chunks
 from rllc.study.study import work
+from rllc.study.table import MEASURES
 from rllc.tasks.batch import next_token_batch
 from rllc.tasks.regression.sequences import blocks
 
@@ -109,6 +112,11 @@ def largest_sweep(f):
 
 # row -> seconds at each checkpoint; megabytes; seconds of the job, beside; bytes of each checkpoint, of the job
 BATCH, SCORED = at("batch_size"), at("batch_size", "scored_positions")
+# Of a row without a cost.
+DEFAULT = (
+    lambda f: 2 * f.one(getattr(f.s, "contexts", None) or f.s.sequences),
+    lambda f: 900 + 8 * (BATCH(f) if hasattr(f.s, "batch_size") else at("sequences")(f)),
+)
 EXPECTED = {
     "sample_heads": (lambda f: of_sampling(f, cost.HEAD, f.heads), lambda f: 900 + 10 * SCORED(f)),
     "sample_full": (of_sampling, lambda f: 900 + 10 * SCORED(f)),
@@ -139,17 +147,12 @@ EXPECTED = {
     "brackets": (
         lambda f: (1.6 + f.heads / 10) * f.one(2 * f.s.examples), lambda f: 900 + 8 * BATCH(f), lambda f: cost.START,
     ),
-    "icl": (lambda f: 1.5 * f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f)),
-    "metrics": (lambda f: f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f)),
-    "ngrams": (lambda f: 3 * f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f), lambda f: cost.START),
-    "positions": (lambda f: 2 * f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f), lambda f: cost.START),
     "token_losses": (
         lambda f: f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f),
         lambda f: KINDS * f.s.contexts * f.tokens.predictions,
         lambda f: (8 * f.s.contexts * f.tokens.predictions, 50 * f.s.contexts * f.tokens.predictions),
     ),
     "in_context": (lambda f: 2 * len(f.s.scales) * f.one(f.s.sequences), lambda f: 1500),
-    "structure": (lambda f: 2 * f.one(f.s.sequences), lambda f: 1200),
     "calibration": (
         of_sweeps, lambda f: 1200 + 20 * largest_sweep(f), lambda f: 0, lambda f: (1e6, 0),
     ),
@@ -162,7 +165,7 @@ def test_every_measure_costs_the_passes_that_it_makes():
     counted = set()
     for experiment in study().experiments.values():
         for made in measured(experiment).values():
-            given = EXPECTED[made.row.name]
+            given = DEFAULT if made.row.cost is two_passes else EXPECTED[made.row.name]
             seconds, megabytes, once, disk = (*given, *USUAL[len(given) :])
             facts, n = Facts(experiment, made.section), 3
             found = made.row.cost(work(study(), experiment, made.section, [0] * n))
@@ -172,7 +175,33 @@ def test_every_measure_costs_the_passes_that_it_makes():
                 made.row.name
             )
             counted.add(made.row.name)
-    assert counted == EXPECTED.keys()
+    assert counted == {row.name for row in MEASURES} >= EXPECTED.keys()
+
+
+class NoContexts(Section):
+    """A section that says nothing of contexts."""
+
+
+class LongSequences(Section):
+    """Sequences of a length of their own."""
+
+    sequences: int = 30
+    length: int = 7
+
+
+def test_default_cost_of_a_section_without_contexts_is_that_of_all_held_out_ones():
+    experiment = study().experiments["language"]
+    held_out = study().tokenizers[experiment.tokenizer].held_out_blocks
+    found = two_passes(work(study(), experiment, NoContexts(), [0, 1, 2]))
+    facts = Facts(experiment, None)
+    assert found.cpu_seconds == pytest.approx(cost.START + 3 * 2 * facts.one(held_out))
+    assert found.megabytes == pytest.approx(900 + 8 * facts.logits(held_out))
+
+
+def test_default_cost_counts_sequences_of_the_length_that_the_section_says():
+    experiment = study().experiments["language"]
+    found = two_passes(work(study(), experiment, LongSequences(), [0]))
+    assert found.cpu_seconds == pytest.approx(cost.START + 2 * Facts(experiment, None).one(30, length=7))
 
 
 def test_a_training_costs_three_passes_a_step_and_keeps_its_checkpoints():

@@ -11,8 +11,8 @@ from rllc.study.datasets import (
     traced,
     words,
 )
-from rllc.study.measures.table import MEASURES
 from rllc.study.reading import read
+from rllc.study.table import MEASURES
 from rllc.units import NATS
 
 

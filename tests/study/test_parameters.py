@@ -8,10 +8,10 @@ import pytest
 from rllc.job_settings.file import as_text, read_settings
 from rllc.study import parameters
 from rllc.study.datasets import datasets, measured
-from rllc.study.measures.table import ANALYSES
 from rllc.study.parameters import compute, import_checkpoints, measure, train
 from rllc.study.reading import read
 from rllc.study.steps import chunks
+from rllc.study.table import ANALYSES
 
 
 def told(study):

@@ -2,12 +2,22 @@ import re
 from importlib.util import find_spec
 from types import SimpleNamespace
 
+from rllc.study.families import CAPABILITIES
 from rllc.study.figures import ANIMATIONS, CALIBRATION, FIGURES, PAGES
-from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 from rllc.study.rows import EXTENT
 from rllc.study.study import work
+from rllc.study.table import ANALYSES, MEASURES
 from rllc.units import NATS
+
+
+def source(row):
+    """The kernel of a measure as it is written, with what the sampling measures share."""
+    names = [
+        row.kernel.partition(":")[0],
+        *(["rllc.measures.sampling"] if row.name.startswith("sample_") else []),
+    ]
+    return "".join(find_spec(name).loader.get_source(name) for name in names)
 
 
 def test_what_is_added_where_it_is_asked_for_may_be_absent():
@@ -38,12 +48,12 @@ def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
             assert isinstance(variable.long_name, str) and variable.long_name not in units, (row.name, name)
 
 
-def test_a_measure_comes_after_measures_of_one_part_per_seed():
+def test_a_measure_comes_after_those_whose_parts_its_kernel_reads_which_are_one_per_seed():
     rows = {row.name: row for row in MEASURES}
-    reading = {row.name: row.after for row in MEASURES if row.after}
-    assert reading == {"brackets": ("heads", "tokens"), "icl": ("heads",), "sample_other": ("heads",)}
-    for names in reading.values():
-        assert not any(rows[name].per_distribution or rows[name].after for name in names)
+    assert rows["brackets"].after == ("heads", "tokens")
+    for row in MEASURES:
+        assert {*row.after} == {*re.findall(r'data\.part\("(\w+)"\)', source(row))}, row.name
+        assert not any(rows[name].per_distribution or rows[name].after for name in row.after), row.name
 
 
 def test_components_come_after_heads_where_one_is_a_type_of_heads_and_are_told_the_thresholds(config):
@@ -76,7 +86,8 @@ def test_contexts_are_those_that_the_section_names():
         "brackets": [({"words_of": "english"}, ("english", "held_out"))],
     }
     chosen = {row.name: row.contexts for row in MEASURES if row.contexts}
-    assert chosen.keys() == sections.keys()
+    assert chosen.keys() == {row.name for row in MEASURES if "data.contexts(" in source(row)}
+    assert chosen.keys() >= sections.keys()
     for name, cases in sections.items():
         for section, expected in cases:
             assert chosen[name](experiment, SimpleNamespace(**section)) == expected
@@ -127,7 +138,13 @@ def test_units_are_those_of_what_the_words_name():
         "path_patching": "ablated_least ablated_least_se path path_se",
         "hessian_stages": "trace_smooth",
     }
-    assert nats == {(row, name) for row, names in sides.items() for name in names.split()}
+    none = {
+        "calibration", "circuits", "dependence", "in_context", "sample_full", "sample_heads", "sample_other", "structure",
+        "classification", "clusters", "transfer", "domains", "highlights", "kcomposition", "milestones", "recommendation",
+        "refinement", "stages", "staggered",
+    }  # fmt: skip
+    named = {each for each in nats if each[0] in {*sides, *none}}
+    assert named == {(row, name) for row, names in sides.items() for name in names.split()}
     others = {}
     for row in (*MEASURES, *ANALYSES):
         for name, variable in row.variables.items():
@@ -145,6 +162,20 @@ def test_units_are_those_of_what_the_words_name():
     }  # fmt: skip
 
 
+def test_a_standard_error_has_the_unit_of_what_it_is_of():
+    for row in (*MEASURES, *ANALYSES):
+        for name, variable in row.variables.items():
+            of = row.variables.get(name.removesuffix("_se"), variable)
+            assert of.unit == variable.unit, (row.name, name)
+
+
+def test_a_measure_has_a_stream_where_its_kernel_draws_and_a_tokenizer_where_it_reads_one():
+    for row in MEASURES:
+        text = source(row)
+        assert bool(row.stream) == bool(re.search(r"data\.(seed|stream)\b", text)), row.name
+        assert ("tokenizer" in row.reads) == bool(re.search(r"data\.(encoder|bos)\b", text)), row.name
+
+
 def test_jobs_of_measures_differ_in_these_ways_alone():
     """The longest come first; what torch has nothing to do with needs no GPU; sequences are those of all seeds."""
     assert {row.name: row.priority for row in MEASURES if row.priority} == {
@@ -154,20 +185,19 @@ def test_jobs_of_measures_differ_in_these_ways_alone():
     assert [row.name for row in MEASURES if not row.gpu] == ["circuits"]
     shared = {row.name for row in MEASURES if not row.stream_of_seed and row.stream}
     assert shared == {"heads", "brackets", "in_context", "structure"}
-    silent = {row.name for row in MEASURES if not row.stream}
-    assert silent == {"circuits", "icl", "metrics", "ngrams", "positions", "token_losses"}
     calibrating = {row.name for row in (*MEASURES, *ANALYSES) if row.target != "all"}
     assert calibrating == {"calibration", "dependence", "recommendation"}
     assert {row.target for row in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
-    assert {row.name for row in MEASURES if "tokenizer" in row.reads} == {
-        "fisher", "heads", "tokens", "brackets", "ngrams", "token_losses",
-    }  # fmt: skip
-    assert {row.name: row.requires for row in MEASURES if row.requires} == {
+    requiring = {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
         **dict.fromkeys(("heads", "tokens", "brackets"), ("heads", "attention")),
         **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),
         "fisher": ("tokens",), "circuits": ("heads", "circuits"), "icl": ("heads", "positions", "tokens"),
+        **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),
+        **dict.fromkeys(("in_context", "structure", "calibration", "dependence"), ()),
     }  # fmt: skip
+    assert requiring.items() <= {row.name: row.requires for row in MEASURES}.items()
+    assert all({*row.requires} <= CAPABILITIES.keys() for row in MEASURES)
 
 
 def test_figures_are_asked_for_and_sorted_by_what_they_are_of():

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from rllc.study import defaults
-from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.reading import read
 from rllc.study.rows import EXTENT
 from rllc.study.section import Section
 from rllc.study.study import work
+from rllc.study.table import ANALYSES, MEASURES
 
 # values that are of another kind are meant
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")

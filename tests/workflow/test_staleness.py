@@ -3,7 +3,7 @@
 import os
 
 from rllc.store import manifest
-from rllc.study.measures.table import MEASURES
+from rllc.study.table import MEASURES
 
 AFTER_SAMPLING = {
     "gather",

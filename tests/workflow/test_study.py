@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from rllc.store.labels import COORDINATES, LONGEST
-from rllc.study.measures.table import ANALYSES
+from rllc.study.table import ANALYSES
 from rllc.vocabulary import in_full
 
 CELL = ("seed", "step", "distribution")

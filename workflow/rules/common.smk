@@ -50,7 +50,7 @@ from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.limits import minutes
-from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.steps import chunks, steps
 from rllc.study.tasks import GENERATORS, TASKS

@@ -1,7 +1,7 @@
 """Datasets: all parts of one measure, joined, labelled, and small enough for a notebook.
 
 Makes `<experiment>/<dataset>.nc` (results/README.md), and the datasets of analyses: one rule per analysis of
-`rllc.study.measures`.
+`rllc.study.analyses`.
 """
 
 

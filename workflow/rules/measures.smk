@@ -1,4 +1,4 @@
-"""Measures: one rule per row of `rllc.study.measures`, one job per seed, distribution and chunk of checkpoints.
+"""Measures: one rule per folder of `rllc.measures` with a spec, one job per seed, distribution and chunk of checkpoints.
 
 Each job needs a chunk's checkpoints and held-out blocks. If the distribution is a model's predictions, it also
 needs the teacher's checkpoints. It makes one part under `<experiment>/parts/`. Heads, chains and draws are inside

@@ -61,12 +61,12 @@ def measure(
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all measures: modules of ``rllc.measures`` with a kernel of their own name.
+    """Return the names of all measures: folders of ``rllc.measures`` with a kernel of their own name.
 
     Nothing is imported: some measures need packages of the workflow.
     """
-    files = sorted(Path(next(iter(measures.__path__))).glob("*.py"))
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    files = sorted(Path(next(iter(measures.__path__))).glob("*/kernel.py"))
+    sources = {file.parent.name: file.read_text(encoding="utf-8") for file in files}
     return tuple(
         name for name, text in sources.items() if re.search(rf"^def {name}\(\s*data: Data,", text, re.M)
     )
@@ -76,7 +76,7 @@ def _kernel(name: str) -> Any:
     if name not in (known := names()):
         raise ValueError(f"there is no measure {name!r}: expected one of {', '.join(known)}")
     try:
-        return getattr(importlib.import_module(f"{measures.__name__}.{name}"), name)
+        return getattr(importlib.import_module(f"{measures.__name__}.{name}.kernel"), name)
     except ModuleNotFoundError as error:
         raise ImportError(
             f"measure {name!r} needs the package {error.name}: pip install rllc[workflow]"

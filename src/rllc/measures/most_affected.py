@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.measures.ablation import mean_outputs
+from rllc.measures.ablation.kernel import mean_outputs
 from rllc.models.loss import token_losses
 from rllc.models.transformer import (
     Architecture,

@@ -1,4 +1,4 @@
-"""LLCs of the whole model and of other components, each with its control."""
+"""LLCs of components under a sampling setting, each with its control: what the sampling measures share."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,18 +14,14 @@ from rllc.models.weights import Weights
 from rllc.sampler_config import SamplerConfig
 
 
-def full(data: Data, **sampling: Any) -> Measurement:
-    """SGLD in all weights: the LLC of the whole model."""
-    measure = sampled(data, _of_components(["full"]), name="llc", **sampling)
-    return lambda *at: measure(*at).squeeze("component", drop=True)
-
-
 def other(data: Data, *, components: list[str], **sampling: Any) -> Measurement:
     """SGLD in the weights of each of the components listed."""
-    return sampled(data, _of_components(components), name="rllc", **sampling)
+    return sampled(data, of_components(components), name="rllc", **sampling)
 
 
-def _of_components(labels: list[str]) -> Callable[..., Estimate]:
+def of_components(labels: list[str]) -> Callable[..., Estimate]:
+    """Return the estimator of these components, which ``sampled`` calls."""
+
     def estimator(weights: Weights, model: Model, **given: Any) -> Estimate:
         components = {label: model.masks(label) for label in labels}
         return partial(estimate_components, model.loss, weights, components=components, **given)

@@ -8,10 +8,10 @@ from rllc.study import cost_of_inputs, limits
 from rllc.study.cost import Cost
 from rllc.study.datasets import Dataset, measured
 from rllc.study.limits import GPU
-from rllc.study.measures.table import MEASURES
 from rllc.study.rows import Measure
 from rllc.study.steps import chunks
 from rllc.study.study import Study, work
+from rllc.study.table import MEASURES
 
 SMALL = Cost(cpu_seconds=2.0)  # imports matplotlib or scipy, and little else
 GATHER = Cost(cpu_seconds=0.5)

@@ -16,17 +16,18 @@ from typing import Any
 
 from rllc.run.atomic_write import atomic_write
 from rllc.run.fingerprint import fingerprint
+from rllc.study.discovery import PATTERNS, modules
 
 VARIABLE = "RLLC_PLAN"
 FOLDER = Path(".snakemake/rllc")
-# Modules that turn a config into the command lines of jobs.
+# Modules that turn a config into the command lines of jobs, beside the specs that `rllc.study.table` finds.
 MODULES = (
     "rllc.run.command",
     "rllc.run.settings_files",
     "rllc.study.layout",
     "rllc.study.parameters",
     "rllc.study.datasets",
-    "rllc.study.measures.table",
+    "rllc.study.table",
     "rllc.study.claims",
     "rllc.study.texts",
 )
@@ -67,8 +68,8 @@ def kept(*, root: Path) -> dict[str, Any] | None:
     plan = json.loads(file.read_text(encoding="utf-8"))
     if plan["rules"] != rules_digest(root):
         raise Changed(
-            "the source (workflow/ or src/rllc/study, src/rllc/run) changed after this job was planned. "
-            "Run snakemake again: it plans with the code as it is now"
+            "the source (workflow/ or src/rllc/study, src/rllc/run, a spec in src/rllc/measures) "
+            "changed after this job was planned. Run snakemake again: it plans with the code as it is now"
         )
     return plan
 
@@ -77,8 +78,9 @@ def rules_digest(root: Path) -> str:
     """Return a hash of the Snakefile and the rules, without comments, and of the planning modules."""
     files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
     lines = [line for file in files for line in _code_lines(file.read_text(encoding="utf-8"))]
-    modules = fingerprint("src/rllc/run/command.py", *MODULES, root=root)
-    return hashlib.sha256("\n".join([modules, *lines]).encode()).hexdigest()[:16]
+    rows = [name for kind in PATTERNS for name in modules(kind, package=root / "src/rllc")]
+    planning = fingerprint("src/rllc/run/command.py", *MODULES, *rows, root=root)
+    return hashlib.sha256("\n".join([planning, *lines]).encode()).hexdigest()[:16]
 
 
 def _code_lines(text: str) -> Iterable[str]:

@@ -70,8 +70,8 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
             if optional:
                 continue
             raise ValueError(
-                f"no part holds '{name}', which the measure's row in rllc.study.measures declares: take it "
-                "out there, or say when it is optional"
+                f"no part holds '{name}', which the measure's row (rllc.measures.<name>.spec) declares: "
+                "take it out there, or say when it is optional"
             )
         own = {str(dim) for dim in dataset[name].dims} - {"seed", "step", "distribution"}
         if own != set(dims):
@@ -82,8 +82,8 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
     unknown = [str(name) for name in dataset.data_vars if name not in variables]
     if variables and unknown:
         raise ValueError(
-            f"the measure's row in rllc.study.measures does not declare {', '.join(unknown)}: add what the "
-            "kernel returns to its variables (no measure runs again for that)"
+            f"the measure's row (rllc.measures.<name>.spec) does not declare {', '.join(unknown)}: add what "
+            "the kernel returns to its variables (no measure runs again for that)"
         )
     return dataset
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from rllc.job_settings.datasets import Judge
 from rllc.study.datasets import TRACES, TRAINING_LOSS, datasets, measured
-from rllc.study.measures.sampling import BASE_SETTING
-from rllc.study.measures.table import ANALYSES
+from rllc.study.sampling import BASE_SETTING
 from rllc.study.section import nearest
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study, work
+from rllc.study.table import ANALYSES
 
 # Analyses that depend on types of heads. Claims on them are also judged with shuffled types
 # (rllc.claims.repeat).

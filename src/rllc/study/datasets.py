@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from rllc.study.distributions import Files, Hub, Installed, Mixture
-from rllc.study.measures.sampling import BASE_SETTING, DATASETS, setting
-from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Measure, Variable
+from rllc.study.sampling import BASE_SETTING, DATASETS, setting
 from rllc.study.study import Experiment, Study
+from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.tasks import GENERATORS, TASKS, Distribution
 from rllc.units import NATS
 

@@ -18,10 +18,10 @@ from pydantic.fields import FieldInfo
 from rllc.study.datasets import TRAINING_LOSS
 from rllc.study.figures import ANIMATIONS, FIGURES, listed
 from rllc.study.figures import about as drawn
-from rllc.study.measures.table import ANALYSES, MEASURES
 from rllc.study.rows import Variable
 from rllc.study.section import Section
 from rllc.study.study import Study
+from rllc.study.table import ANALYSES, MEASURES
 
 BOUNDS = {
     "ge": "at least",

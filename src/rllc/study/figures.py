@@ -1,8 +1,9 @@
 """The table of figures: for each, the function that draws it and the datasets that it reads.
 
-Figures of a single measure are in the row of the measure (``rllc.study.measures``).
+Figures of a single measure are in the row of the measure (``rllc.measures.<name>.spec``).
 
-Drawing functions are ``rllc.figures.<family>.<module>:<function>`` and take the datasets by name.
+Drawing functions are ``rllc.figures.<family>.<module>:<function>``. Those that read one measure
+alone are ``rllc.measures.<name>.figure:<function>``. They take the datasets by name.
 """
 
 import ast
@@ -15,14 +16,14 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rllc.study import study
-from rllc.study.measures.table import MEASURES
 from rllc.study.rows import FigureRow
+from rllc.study.table import MEASURES
 
 PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # dataset of figures of the claims table, which belongs to no experiment
 SUMMARY = "sort_summary"  # the figure of claims that needs experiments with circuits
 VALIDATION = "validation"  # target of the figures that belong to no experiment
-FOLDER = Path(__file__).parents[1] / "figures"
+SOURCE = Path(__file__).parents[2]
 
 
 def _at(function: str) -> str:
@@ -113,8 +114,8 @@ def options(row: FigureRow) -> dict[str, object]:
 
 
 def _function(row: FigureRow) -> ast.FunctionDef:
-    module, _, function = row.draws.removeprefix(f"{PACKAGE}.").partition(":")
-    file = FOLDER / f"{module.replace('.', '/')}.py"
+    module, _, function = row.draws.partition(":")
+    file = SOURCE / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
         raise ValueError(f"{file.name} has no function {function}; correct the table in rllc.study.figures")

@@ -13,9 +13,9 @@ from rllc.study.claims import claim_problems, judged
 from rllc.study.datasets import is_text
 from rllc.study.distributions import Predictions, TextTokens
 from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION
-from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.overlays import resolved, with_own_figures
 from rllc.study.problems import explained, unstorable
+from rllc.study.sampling import BASE_SETTING
 from rllc.study.section import ConfigError, Problem
 from rllc.study.study import Figure, Study
 from rllc.study.tasks import TASKS

@@ -1,7 +1,7 @@
 """What a row of the tables of measures and analyses says: all that the workflow must know of one.
 
 Rules, datasets, limits of Slurm, forecasts, checks and documents are derived from rows; nothing else names a
-measure. A row stands beside its config section in ``rllc.study.measures``.
+measure. The row of a measure stands beside its config section in ``rllc.measures.<name>.spec``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +17,7 @@ from rllc.study.setup import Setup
 from rllc.study.tasks import Distribution, Tokenizer
 
 S_co = TypeVar("S_co", bound=Section, covariant=True)
+CONTEXTS = 1000  # that a measure reads, where neither its section nor the tokenizer says how many
 EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
 
 
@@ -118,6 +119,21 @@ class Finish:
         return {} if self.section is None else self.settings(getattr(experiment, self.name))
 
 
+def two_passes(work: Work[Any]) -> Cost:
+    """Return the cost of two forward passes at each checkpoint over the contexts of a section.
+
+    The section's ``contexts`` or ``sequences`` says how many there are, its ``length`` how long they are. A
+    section without these keys reads all held-out contexts. ``batch_size`` of them are in memory at once; all,
+    where the section does not say. This is generous for a kernel that passes over its contexts once.
+    """
+    section, tokens = work.section, work.tokens
+    extent = (getattr(section, name, None) for name in ("contexts", "sequences"))
+    contexts = next((each for each in extent if each), tokens.held_out_blocks or CONTEXTS)
+    seconds = 2 * len(work.steps) * work.forward(contexts, None, length=getattr(section, "length", None))
+    at_once = getattr(section, "batch_size", None) or contexts
+    return Cost(cost.START + seconds, 900 + 8 * work.logits(at_once, None))
+
+
 def _as_written(work: Work[Section]) -> dict[str, Any]:
     return work.section.model_dump(exclude=EXTENT)
 
@@ -135,7 +151,8 @@ class Measure:
     kernel     ``module:function``; ``function(data, **settings)`` gives ``measure(weights, model, step)``
     variables  of its dataset
     section    of the config; None: ``sections`` says where it is
-    cost       estimate of one job
+    cost       estimate of one job; a kernel that differentiates, or passes more often than twice over its
+               contexts, needs one of its own
     sections   experiment -> dataset: its section, where they are not one section of the row's name
     datasets   pattern of the names of its datasets, where they are not the row's name
     settings   keywords of the kernel, on which its results depend: plain data
@@ -163,10 +180,10 @@ class Measure:
     about: str
     kernel: str
     variables: Mapping[str, Variable]
-    cost: Callable[[Work[Any]], Cost]
     section: type[Section] | None = None
     sections: Callable[[Setup], Mapping[str, Section | None]] | None = None
     datasets: str = ""
+    cost: Callable[[Work[Any]], Cost] = two_passes
     settings: Callable[[Work[Any]], dict[str, Any]] = _as_written
     checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
     requires: tuple[str, ...] = ()

@@ -6,25 +6,37 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import field_validator
 
-from rllc.study.measures.behaviour import Metrics, Ngrams, Positions
-from rllc.study.measures.calibration import Calibration
-from rllc.study.measures.clusters import Clusters, Transfer
-from rllc.study.measures.curvature import Eigenvalues, Fisher, Hessian
-from rllc.study.measures.domains import Domains
-from rllc.study.measures.heads import Ablation, Circuits, Heads, Kcomposition, Refinement
-from rllc.study.measures.hessian_rank import HessianRank
-from rllc.study.measures.highlights import Highlights
-from rllc.study.measures.interventions import Brackets, Icl, Staggered
-from rllc.study.measures.milestones import Milestones
-from rllc.study.measures.regression import InContext, Structure
-from rllc.study.measures.roles import HeadTypes
-from rllc.study.measures.sampling import Samplings
-from rllc.study.measures.stages import HessianStages, Stages
-from rllc.study.measures.table import ANALYSES, MEASURES
-from rllc.study.measures.tokens import Classification, Tokens
+from rllc.measures.ablation.spec import Ablation
+from rllc.measures.brackets.spec import Brackets
+from rllc.measures.circuits.spec import Circuits
+from rllc.measures.eigenvalues.spec import Eigenvalues
+from rllc.measures.fisher.spec import Fisher
+from rllc.measures.heads.spec import Heads
+from rllc.measures.hessian.spec import Hessian
+from rllc.measures.hessian_rank.spec import HessianRank
+from rllc.measures.icl.spec import Icl
+from rllc.measures.in_context.spec import InContext
+from rllc.measures.metrics.spec import Metrics
+from rllc.measures.ngrams.spec import Ngrams
+from rllc.measures.positions.spec import Positions
+from rllc.measures.structure.spec import Structure
+from rllc.measures.token_losses.spec import Highlights
+from rllc.measures.tokens.spec import Tokens
+from rllc.study.analyses.classification import Classification
+from rllc.study.analyses.clusters import Clusters, Transfer
+from rllc.study.analyses.domains import Domains
+from rllc.study.analyses.kcomposition import Kcomposition
+from rllc.study.analyses.milestones import Milestones
+from rllc.study.analyses.refinement import Refinement
+from rllc.study.analyses.stages import HessianStages, Stages
+from rllc.study.analyses.staggered import Staggered
+from rllc.study.calibration import Calibration
+from rllc.study.roles import HeadTypes
 from rllc.study.rows import Measure, Work
+from rllc.study.sampling import Samplings
 from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.tasks import Distribution, Tokenizer
 from rllc.study.validation import Validation
 from rllc.study.values import Count, Distinct, Name, Positive, Seed

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 
-from rllc.figures.heads.brackets import rllc_fig6_dyck_path_patching
+from rllc.measures.brackets.figure import rllc_fig6_dyck_path_patching
 from rllc.vocabulary import head_coords, head_labels
 
 STEPS = [0, 10, 100, 1000]

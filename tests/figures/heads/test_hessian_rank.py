@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.figures.heads.hessian_rank import rllc_fig16_hessian_rank
+from rllc.measures.hessian_rank.figure import rllc_fig16_hessian_rank
 
 METHODS = ["chebyshev", "jackson", "lanczos"]
 WORDS = (

@@ -17,7 +17,7 @@ from rllc.figures.heads import tokens as figures
 from rllc.figures.page import INK, SCHEMES
 from rllc.figures.tokens_page import ORANGES, TARGET, tokens_in_context
 from rllc.measures.most_affected import Contexts, most_affected
-from rllc.measures.tokens import tokens_in_context as measure
+from rllc.measures.tokens.kernel import tokens_in_context as measure
 from rllc.tasks.language.patterns import PATTERNS, Reader
 
 VOCABULARY, CONTEXT, TOP = 40, 31, 120

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rllc.study.checks.names import refer
 from rllc.study.datasets import datasets, distributions, validated
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
-from rllc.study.measures.sampling import BASE_SETTING
 from rllc.study.rows import FigureRow
+from rllc.study.sampling import BASE_SETTING
 from rllc.study.section import like
 from rllc.study.study import Animation, Experiment, Figure, Study
 

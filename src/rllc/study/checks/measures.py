@@ -6,11 +6,11 @@ from typing import Any
 from rllc.study.checks.names import refer
 from rllc.study.datasets import Dataset, measured
 from rllc.study.families import missing_capabilities
-from rllc.study.measures.sampling import BASE_SETTING
-from rllc.study.measures.table import ANALYSES, MEASURES
+from rllc.study.sampling import BASE_SETTING
 from rllc.study.section import Section
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study, work
+from rllc.study.table import ANALYSES, MEASURES
 
 HELD_OUT = ("batch_size", "contexts", "dataset_sizes", "batch_sizes")  # keys that count held-out contexts
 

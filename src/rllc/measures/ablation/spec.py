@@ -1,0 +1,49 @@
+"""Ablation of every head: section and row."""
+
+from pydantic import model_validator
+
+from rllc.study.contexts import in_whole_batches
+from rllc.study.cost import START, Cost
+from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Distinct, Name
+from rllc.units import NATS
+
+
+class Ablation(Section):
+    """Zero, mean and resample ablation of every head."""
+
+    contexts: int = key("contexts, a multiple of batch_size", ge=2)
+    batch_size: int = key("contexts at once", ge=2)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "Ablation":
+        in_whole_batches(self.contexts, self.batch_size)
+        return self
+
+
+def _cost(work: Work[Ablation]) -> Cost:
+    section = work.section
+    one = work.forward(section.contexts, None)
+    seconds = len(work.steps) * (3 * work.heads + 2) * one
+    return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
+
+
+MEASURE = Measure(
+    name="ablation",
+    section=Ablation,
+    about="zero, mean and resample ablation of every head",
+    kernel="rllc.measures.ablation.kernel:ablation",
+    variables={
+        "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method"))
+    },
+    cost=_cost,
+    requires=("heads",),
+    stream="ablation",
+    figures={
+        "rllc_fig17_ablations": FigureRow(
+            "rllc.figures.heads.ablations:rllc_fig17_ablations", ("ablation",), ("heads",), "baselines"
+        )
+    },
+)

@@ -1,0 +1,123 @@
+"""Path patching on sentences with brackets: sections and row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.checks.names import refer
+from rllc.study.cost import START, Cost
+from rllc.study.roles import thresholds, typed
+from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.setup import Setup
+from rllc.study.values import Count, Distinct, Name, Step
+from rllc.units import NATS
+
+
+class Sentences(Section):
+    """Sentences with round brackets."""
+
+    unnested: Distinct[str] = key("without brackets in brackets", min_length=1)
+    nested: Distinct[str] = key("with brackets in brackets", min_length=1)
+
+
+class Brackets(Section):
+    """Path patching from layer 0's multigram heads into the bracket head, on sentences with brackets."""
+
+    checkpoints: Distinct[Step] | None = key(
+        "where it is measured; null: everywhere", unit="steps", min_length=1, default=None
+    )
+    words_of: Name = key("distribution whose commonest words sentences are made of")
+    words: int = key("how many of its words", ge=2, default=60)
+    sentences: Sentences | None = key("of one's own; null: they are made of words", default=None)
+    examples: int = key("contexts of each kind", ge=2)
+    batch_size: Count = key("contexts at once")
+
+
+def _depth(text: str) -> int:
+    """How deep round brackets are nested; 0 where there are none, or they are not balanced."""
+    opened = deepest = 0
+    for character in text:
+        opened += (character == "(") - (character == ")")
+        deepest = max(deepest, opened)
+        if opened < 0:
+            return 0
+    return 0 if opened else deepest
+
+
+def _contexts(experiment: Setup, section: Brackets) -> tuple[str, str]:
+    return section.words_of, "held_out"
+
+
+def _settings(work: Work[Brackets]) -> dict[str, Any]:
+    return {**work.section.model_dump(exclude={"checkpoints", "words_of"}), **thresholds(work)}
+
+
+def _cost(work: Work[Brackets]) -> Cost:
+    """Passes over both kinds as they are and without the senders; of others only what follows layer 0."""
+    section = work.section
+    one = work.forward(2 * section.examples, None)
+    seconds = len(work.steps) * (1.6 + 0.1 * work.heads) * one
+    return Cost(2 * START + seconds, 900 + 8 * work.logits(section.batch_size, None))
+
+
+def _checks(place: str, work: Work[Brackets]) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    if experiment.task != "language":
+        yield f"{place}: brackets are in text; set it to null"
+        return
+    yield from typed(place, work)
+    if experiment.model.n_layers < 2:
+        yield f"{place}: paths lead from layer 0 into a later one, and there is one layer; set it to null"
+    names = experiment.distributions
+    yield from refer(f"{place}.words_of", section.words_of, names, "distribution of this experiment")
+    if work.is_taught(section.words_of):
+        yield f"{place}.words_of: '{section.words_of}' is a model's predictions; name a distribution of text"
+    own = section.sentences.model_dump() if section.sentences else {}
+    for kind, texts in own.items():
+        for text in texts:
+            if (depth := _depth(text)) == 0 or (depth > 1) != (kind == "nested"):
+                said = (
+                    "are nested" if depth > 1 else "are not nested" if depth else "are absent or not balanced"
+                )
+                yield f"{place}.sentences.{kind}: the round brackets of {text!r} {said}; correct it"
+
+
+def _of_condition(long_name: str) -> Variable:
+    return Variable(long_name, NATS, ("brackets", "condition", "closers"))
+
+
+def _of_receiver(long_name: str) -> Variable:
+    return Variable(long_name, NATS, ("head", "brackets", "closers"))
+
+
+MEASURE = Measure(
+    name="brackets",
+    section=Brackets,
+    about="path patching from multigram heads of layer 0 into the bracket head",
+    kernel="rllc.measures.brackets.kernel:brackets",
+    variables={
+        "loss": _of_condition("loss on brackets that close"),
+        "loss_se": _of_condition("standard error over contexts of the loss"),
+        "rise": _of_condition("the same less that of the model as it is"),
+        "rise_se": _of_condition("standard error over contexts of the difference"),
+        "rise_into": _of_receiver("loss patched into this head alone less that of the model as it is"),
+        "rise_into_se": _of_receiver("standard error over contexts of that difference"),
+        "closers_scored": Variable("brackets that are scored", "1", ("brackets", "closers")),
+        "members": Variable("heads in the role, by the last checkpoint", "1", ("role",)),
+    },
+    settings=_settings,
+    cost=_cost,
+    checks=_checks,
+    requires=("heads", "attention"),
+    reads=("tokenizer",),
+    after=("heads", "tokens"),
+    contexts=_contexts,
+    per_distribution=False,
+    stream="brackets",
+    stream_of_seed=False,
+    figures={
+        "rllc_fig6_dyck_path_patching": FigureRow(
+            "rllc.measures.brackets.figure:rllc_fig6_dyck_path_patching", ("brackets",)
+        )
+    },
+)

@@ -1,0 +1,39 @@
+"""Largest eigenvalues of the Hessian: section and row."""
+
+from rllc.study.cost import START, Cost
+from rllc.study.rows import Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import STAGE, Count, Distinct, Name, Share
+from rllc.units import NATS
+
+PRODUCTS = 40  # of a Hessian with a vector, until three eigenvalues are known to a thousandth
+
+
+class Eigenvalues(Section):
+    """The largest eigenvalues of the Hessian."""
+
+    count: Count = key("how many", source=f"{STAGE}, Fig. 6b: 3")
+    contexts: Count = key("contexts of the one minibatch", source=f"{STAGE}, App. C.2: 1,024 samples")
+    scored_positions: Count | None = key("as in sampling", default=None)
+    tolerance: Share = key("relative accuracy", default=1e-3)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+
+
+def _cost(work: Work[Eigenvalues]) -> Cost:
+    size = (work.section.contexts, work.section.scored_positions)
+    seconds = len(work.steps) * PRODUCTS * 4 * work.forward(*size)
+    return Cost(START + seconds, 1200 + 20 * work.logits(*size))
+
+
+MEASURE = Measure(
+    name="eigenvalues",
+    section=Eigenvalues,
+    about="largest eigenvalues of the Hessian",
+    kernel="rllc.measures.eigenvalues.kernel:eigenvalues",
+    variables={
+        "hessian_eigenvalue": Variable("largest eigenvalues of the Hessian of the loss", NATS, ("rank",)),
+        "hessian_products": Variable("products with the Hessian that they took", "1"),
+    },
+    cost=_cost,
+    stream="eigenvalues",
+)

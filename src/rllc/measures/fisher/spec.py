@@ -1,0 +1,80 @@
+"""Traces of the Fisher information matrix: section and row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.cost import START, Cost
+from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import RLLC, Count, Distinct, Name
+from rllc.units import NATS
+
+
+class Fisher(Section):
+    """Traces of the Fisher information matrix, on contexts that the checkpoint generates."""
+
+    probes: int = key("Rademacher probes, each on contexts of its own", ge=2, source=f"{RLLC}, App. D.2: 5")
+    batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D.2: 30 sequences in all")
+    distributions: Distinct[Name] | None = key(
+        "held-out text for `fisher_data`; the other variables are the same on all; null: all",
+        min_length=1,
+        default=None,
+    )
+
+
+def _cost(work: Work[Fisher]) -> Cost:
+    """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
+    section, tokens = work.section, work.tokens
+    one = work.forward(section.batch_size, None)
+    generated = tokens.context * work.forward(
+        section.probes * section.batch_size, 1, length=tokens.context // 2
+    )
+    seconds = len(work.steps) * (section.probes * 14 * one + generated)
+    return Cost(START + seconds, 1200 + 20 * work.logits(section.batch_size, None))
+
+
+def _settings(work: Work[Fisher]) -> dict[str, Any]:
+    """Contexts are as long as those of the text."""
+    return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokens.context}
+
+
+def _checks(place: str, work: Work[Fisher]) -> Iterator[str]:
+    experiment = work.experiment
+    if experiment.task != "language":
+        yield f"{place}: contexts are generated after a start of text, which this task lacks; set it to null"
+    for name in work.section.distributions or experiment.distributions:
+        if work.is_taught(name):
+            yield f"{place}.distributions: '{name}' is a model's predictions; name distributions of text"
+
+
+def _trace(long_name: str, *dims: str) -> Variable:
+    return Variable(long_name, NATS, dims)
+
+
+MEASURE = Measure(
+    name="fisher",
+    section=Fisher,
+    about="traces of the Fisher information matrix, whole and of every head",
+    kernel="rllc.measures.fisher.kernel:fisher",
+    variables={
+        "fim_trace": _trace("trace of the FIM: of the Hessian on generated contexts"),
+        "fim_trace_se": _trace("standard error over probes, each with contexts of its own"),
+        "fim_trace_head": _trace("trace of the head's block of the FIM", "head"),
+        "fim_trace_head_se": _trace("standard error over probes of the head's FIM trace", "head"),
+        "fim_trace_ggn": _trace("trace of the FIM: of the Gauss-Newton matrix on generated contexts"),
+        "fim_trace_ggn_se": _trace("standard error over probes, each with contexts of its own"),
+        "fisher_data": _trace("trace of the Gauss-Newton matrix on held-out text, no FIM"),
+        "fisher_data_se": _trace("standard error over probes, each with contexts of its own"),
+    },
+    settings=_settings,
+    cost=_cost,
+    checks=_checks,
+    requires=("tokens",),
+    reads=("tokenizer",),
+    stream="fisher",
+    figures={
+        "rllc_fig15_fim_trace": FigureRow(
+            "rllc.figures.heads.curvature:rllc_fig15_fim_trace", ("fisher",), ("hessian",), "baselines"
+        )
+    },
+)

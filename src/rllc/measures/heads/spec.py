@@ -1,0 +1,79 @@
+"""Attention scores of heads, and their composition: section and row."""
+
+from collections.abc import Iterator
+
+from rllc.study.cost import START, Cost
+from rllc.study.families import AttentionOnly
+from rllc.study.roles import HeadTypes
+from rllc.study.rows import FigureRow, Finish, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import Count
+from rllc.units import NATS
+
+
+class Heads(Section):
+    """Attention scores on random token sequences."""
+
+    sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
+    length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
+
+
+def _cost(work: Work[Heads]) -> Cost:
+    section = work.section
+    one = work.forward(section.sequences, None, length=section.length)
+    return Cost(START + len(work.steps) * 3 * one)
+
+
+def _checks(place: str, work: Work[Heads]) -> Iterator[str]:
+    experiment, length = work.experiment, work.section.length
+    if experiment.task != "language":
+        yield f"{place}: attention scores are measured on text tokens; set `heads: null`"
+    if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
+        yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
+
+
+MEASURE = Measure(
+    name="heads",
+    section=Heads,
+    about="attention scores of every head on random tokens; Q-, K- and V-composition",
+    kernel="rllc.measures.heads.kernel:heads",
+    variables={
+        "previous_token": Variable("attention to the previous token", "1", ("head",)),
+        "current_token": Variable("attention to the current token", "1", ("head",)),
+        "prefix_matching": Variable(
+            "attention from the second A to the token after the first A", "1", ("head",)
+        ),
+        "prefix_matching_literal": Variable("attention from the second A to the first A", "1", ("head",)),
+        "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
+        "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
+        "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
+        "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first", NATS),
+    },
+    cost=_cost,
+    checks=_checks,
+    requires=("heads", "attention"),
+    reads=("tokenizer",),
+    per_distribution=False,
+    stream="patterns",
+    stream_of_seed=False,
+    finish=Finish(
+        function="rllc.analysis.head_types:head_types",
+        variables={
+            "head_type": Variable(
+                "type of the head by its attention scores at the last checkpoint",
+                "1",
+                ("head",),
+                "where asked for",
+            )
+        },
+        name="head_types",
+        section=HeadTypes,
+        about="types of heads",
+        settings=lambda section: {"thresholds": section.model_dump()},
+    ),
+    figures={
+        "rllc_fig7_kcomposition": FigureRow(
+            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("heads",)
+        )
+    },
+)

@@ -1,0 +1,104 @@
+"""In-context learning without some of the induction heads (arXiv 2410.02984, App. B.2.2, Fig. 10)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
+from rllc.measures.architecture import architecture_of
+from rllc.measures.data import Data, Measurement
+from rllc.measures.roles import indices, label, of_type
+from rllc.models.loss import token_losses
+from rllc.models.model import Model
+from rllc.models.transformer import Architecture, Weights, unembed
+from rllc.tasks.batch import Batch
+
+NONE, ALL = "none", "all"
+Head = tuple[int, int]
+
+
+def icl(
+    data: Data,
+    *,
+    contexts: int,
+    batch_size: int,
+    early: Sequence[int],
+    late: Sequence[int],
+    thresholds: Mapping[str, float],
+) -> Measurement:
+    """``scores`` without none, all, and all but each of the heads that are induction heads at the last
+    checkpoint; on the contexts of ``metrics``, if as many. Ranges of positions are without their end.
+    """
+    batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
+    heads = indices(of_type(data.part("heads"), "induction", thresholds=thresholds))
+
+    def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        ablated = left_out(heads)
+        architecture, ranges = architecture_of(model), (range(*early), range(*late))
+        return scores(weights, batches, ablated, architecture=architecture, early=ranges[0], late=ranges[1])
+
+    return measure
+
+
+def left_out(heads: Sequence[Head]) -> dict[str, list[Head]]:
+    """Which heads are ablated together: none; of several, all but each, by their label; and all."""
+    others = [[other for other in heads if other != head] for head in heads] if len(heads) > 1 else []
+    return {NONE: [], **{label(each): each for each in others}, **({ALL: list(heads)} if heads else {})}
+
+
+@torch.no_grad()
+def scores(
+    weights: Weights,
+    batches: Sequence[Batch],
+    ablated: Mapping[str, Sequence[Head]],
+    *,
+    architecture: Architecture,
+    early: Sequence[int],
+    late: Sequence[int],
+) -> xr.Dataset:
+    """The in-context learning score (``rllc.measures.metrics``) with heads' outputs replaced by their means.
+
+    Means are over all contexts and positions of ``batches`` (``rllc.measures.ablation``).
+
+    Returns (ablated) ``icl_score``, loss at ``late`` less that at ``early`` positions, nats, ``icl_left``,
+    that over the score with nothing ablated, the first of ``ablated``, and each one's ``_se`` over contexts.
+    That of ``icl_left`` is to first order, sd(gap - left * plain gap) over root n and the plain score: both
+    scores have the same contexts. Raises ValueError where a batch does not score all of these positions.
+    """
+    where = torch.as_tensor([*early, *late])
+    means = mean_outputs(weights, batches, architecture) if any(ablated.values()) else None
+    gaps: dict[str, list[np.ndarray]] = {name: [] for name in ablated}
+    for batch in batches:
+        place = torch.searchsorted(batch.positions, where.to(batch.positions.device))
+        if int(place.max()) >= len(batch.positions) or not torch.equal(batch.positions[place].cpu(), where):
+            raise ValueError(
+                f"positions {sorted({*early, *late})} are not all scored: choose positions that batches score"
+            )
+        at, targets = batch.positions[place], batch.targets[:, place]
+        clean = passed(weights, batch.contexts, architecture, at)
+        for name, heads in ablated.items():
+            outputs = {} if means is None else {head: means[head] for head in heads}
+            left = replaced(weights, clean, outputs, architecture, at).left[-1]
+            losses = token_losses(unembed(weights, left, architecture), targets).double()
+            first, last = losses.split([len(early), len(late)], 1)
+            gaps[name].append((last.mean(1) - first.mean(1)).cpu().numpy())
+    every = np.asarray([np.concatenate(found) for found in gaps.values()])
+    score, plain = every.mean(1), every[0]
+    left = score / plain.mean()
+    return xr.Dataset(
+        {
+            "icl_score": ("ablated", score),
+            "icl_score_se": ("ablated", _error(every)),
+            "icl_left": ("ablated", left),
+            "icl_left_se": ("ablated", _error(every - left[:, None] * plain) / abs(plain.mean())),
+        },
+        {"ablated": np.asarray(list(ablated), dtype=object)},
+    )
+
+
+def _error(gaps: np.ndarray) -> np.ndarray:
+    """Standard error of the mean over contexts: [..., contexts] -> [...]; NaN with one."""
+    count = gaps.shape[-1]
+    return gaps.std(-1, ddof=1) / count**0.5 if count > 1 else np.full(gaps.shape[:-1], np.nan)

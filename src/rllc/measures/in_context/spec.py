@@ -1,0 +1,114 @@
+"""Predictions of in-context linear regression: section and row."""
+
+from typing import Any
+
+from rllc.study.cost import START, Cost
+from rllc.study.regression import SQUARES, figure, law, of_the_task
+from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.values import STAGE, Distinct, Positive
+
+
+class InContext(Section):
+    """Predictions by pair, in distribution and out of it."""
+
+    sequences: int = key("sequences, the same at all checkpoints", ge=2, source=f"{STAGE}: 2,048")
+    middle: int = key(
+        "pair between the early and the late part", ge=2, source=f"{STAGE}, App. C.3.2: 4", default=4
+    )
+    scales: Distinct[Positive] = key(
+        "inputs, or tasks, are multiplied by each of these", min_length=1, source=f"{STAGE}, Fig. C.4",
+        default=[0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0],
+    )  # fmt: skip
+
+
+def _settings(work: Work[InContext]) -> dict[str, Any]:
+    training = work.experiment.own_training.model_dump()
+    schedule = ("learning_rate", "steps", "warmup", "schedule", "end_rate")
+    return {
+        **work.section.model_dump(),
+        "law": law(work),
+        "schedule": {name: training[name] for name in schedule},
+    }
+
+
+def _cost(work: Work[InContext]) -> Cost:
+    passes = len(work.steps) * 2 * len(work.section.scales)
+    return Cost(START + passes * work.forward(work.section.sequences, None), 1500)
+
+
+def _pair(long_name: str) -> Variable:
+    return Variable(long_name, SQUARES, ("k",))
+
+
+def _gap(name: str, of: str) -> dict[str, Variable]:
+    return {
+        name: Variable(f"in-context learning score: squared error at {of}", SQUARES),
+        f"{name}_se": Variable("its standard error over sequences", SQUARES),
+    }
+
+
+MEASURE = Measure(
+    name="in_context",
+    section=InContext,
+    about="predictions of in-context linear regression by pair, in distribution and out of it",
+    kernel="rllc.measures.in_context.kernel:in_context",
+    variables={
+        "mse": _pair("mean squared error of the prediction at pair k"),
+        "mse_se": _pair("its standard error over sequences"),
+        "prediction_square": _pair("mean square of the prediction at pair k"),
+        "ridge_mse": _pair("mean squared error of the Bayes predictor on the same sequences"),
+        **_gap("icl_early", "the middle pair less that at the first"),
+        **_gap("icl_late", "the last pair less that at the middle one"),
+        **_gap("icl_score", "the last pair less that at the first"),
+        "delta_zero": Variable("mean square of the predictions", SQUARES),
+        "delta_prior": Variable("mean squared difference from what the mean task predicts", SQUARES),
+        "delta_ridge": Variable("mean squared difference from ridge regression", SQUARES),
+        "delta_dmmse": Variable(
+            "mean squared difference from the Bayes predictor of finitely many tasks",
+            SQUARES,
+            optional="where tasks are finitely many",
+        ),
+        "far_loss": Variable(
+            "loss where inputs or tasks are times g, over g^2", SQUARES, ("change", "scale")
+        ),
+        "far_icl": Variable(
+            "the same of the in-context learning score, last pair less first",
+            SQUARES,
+            ("change", "scale"),
+        ),
+        "far_prediction": Variable("mean absolute prediction there", "1", ("change", "scale")),
+        "cumulative_rate": Variable("sum of the learning rates of all updates so far", "1"),
+    },
+    settings=_settings,
+    cost=_cost,
+    checks=of_the_task,
+    per_distribution=False,
+    stream="in_context",
+    stream_of_seed=False,
+    figures={
+        "stage_fig1b_lr": figure(
+            "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "in_context", "stages")
+        ),
+        "regression_published_curves": figure(
+            "comparison:regression_published_curves",
+            "metrics",
+            "llc",
+            "in_context",
+            uses=("hessian", "structure"),
+        ),
+        "stage_fig6a": figure("behaviour:stage_fig6a", "in_context"),
+        "stage_figC2": FigureRow(
+            "rllc.figures.regression.pools:stage_figC2", ("in_context",), (), "regression", several=True
+        ),
+        "stage_figC3": figure("behaviour:stage_figC3", "in_context"),
+        "stage_figC4": figure("behaviour:stage_figC4", "in_context"),
+        "regression_sampled_loss": figure(
+            "stages:regression_sampled_loss",
+            "metrics",
+            "llc",
+            "structure",
+            uses=("llc.*", "in_context", "stages"),
+        ),
+    },
+)

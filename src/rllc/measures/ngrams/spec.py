@@ -1,0 +1,44 @@
+"""Bigram score, and losses on common n-grams: section and row."""
+
+from collections.abc import Iterator
+
+from rllc.study.contexts import OnContexts
+from rllc.study.rows import Measure, Variable, Work
+from rllc.study.section import key
+from rllc.study.values import Count
+from rllc.units import NATS
+
+
+class Ngrams(OnContexts):
+    """Bigram score, and losses on common n-grams."""
+
+    vocabulary: int = key(
+        "entries of the larger tokenizer whose entries are the n-grams", ge=257, default=8192,
+        source="arXiv 2402.02364: 50,257",
+    )  # fmt: skip
+    per_order: Count = key("n-grams of each length", source="arXiv 2402.02364: 1,000", default=1000)
+    text_blocks: Count = key("training contexts that it is learnt on", unit="contexts", default=10000)
+
+
+def _checks(place: str, work: Work[Ngrams]) -> Iterator[str]:
+    if work.experiment.task != "language":
+        yield f"{place}: n-grams are of text; set `ngrams: null`"
+
+
+MEASURE = Measure(
+    name="ngrams",
+    section=Ngrams,
+    about="bigram score and its bound, losses on common n-grams",
+    kernel="rllc.measures.ngrams.kernel:ngrams",
+    variables={
+        "bigram_score": Variable("cross-entropy of the predictions against bigrams of the text", NATS),
+        "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
+        "bigram_excess": Variable("bigram score less its entropy", NATS),
+        "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
+        "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),
+        "ngram_score": Variable("baseline over loss of n-grams", "1", ("n",)),
+    },
+    checks=_checks,
+    requires=("positions", "tokens"),
+    reads=("tokenizer",),
+)

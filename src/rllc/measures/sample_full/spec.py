@@ -1,0 +1,10 @@
+"""LLC of the whole model: row."""
+
+from rllc.study.sampling import estimates, sampling_row
+
+MEASURE = sampling_row(
+    "full",
+    "LLC of the whole model, with the control",
+    estimates("llc"),
+    priority=5,  # next to the longest jobs of a small study, those of sample_heads
+)

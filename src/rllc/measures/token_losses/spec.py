@@ -1,0 +1,52 @@
+"""Loss and logit of every next token, of which highlights are made: section and row."""
+
+from rllc.study.cost import START, Cost
+from rllc.study.rows import Measure, Variable, Work
+from rllc.study.sampling import BASE_SETTING
+from rllc.study.section import Section, key
+from rllc.study.setup import Setup
+from rllc.study.values import Count, Name
+from rllc.units import NATS
+
+KINDS = 6e-5  # CPU seconds of a token whose kind is told, once in a job
+
+
+class Highlights(Section):
+    """Tokens of held-out text whose loss falls in each stage; makes also token_losses.nc."""
+
+    distribution: Name = key("whose held-out contexts are read, and of the LLC whose stages are meant")
+    setting: Name = key("sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING)
+    contexts: int = key("held-out contexts, the first ones", ge=2)
+    batch_size: Count = key("contexts at once")
+    length: Count = key("tokens of an excerpt", unit="tokens", default=60)
+
+
+def _cost(work: Work[Highlights]) -> Cost:
+    section = work.section
+    tokens = section.contexts * work.tokens.predictions
+    seconds = len(work.steps) * work.forward(section.contexts, None) + KINDS * tokens
+    megabytes = 900 + 8 * work.logits(section.batch_size, None)
+    return Cost(START + seconds, megabytes, 8.0 * len(work.steps) * tokens + 50.0 * tokens)
+
+
+def _contexts(experiment: Setup, section: Highlights) -> tuple[str, str]:
+    return section.distribution, "held_out"
+
+
+MEASURE = Measure(
+    name="token_losses",
+    sections=lambda experiment: {"token_losses": experiment.get(Highlights)},
+    about="loss and logit of every next token of some held-out contexts",
+    kernel="rllc.measures.token_losses.kernel:token_losses",
+    variables={
+        "loss": Variable("loss of the next token", NATS, ("context", "position")),
+        "logit": Variable("logit of the next token", "1", ("context", "position")),
+    },
+    settings=lambda work: work.section.model_dump(include={"contexts", "batch_size"}),
+    cost=_cost,
+    requires=("positions", "tokens"),
+    reads=("tokenizer",),
+    contexts=_contexts,
+    per_distribution=False,
+    recorded_as="highlights",
+)

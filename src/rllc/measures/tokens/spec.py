@@ -1,0 +1,139 @@
+"""Tokens in context, and which patterns explain what a head is for: section and row."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study.checks.names import refer
+from rllc.study.cost import START, Cost
+from rllc.study.rows import FigureRow, Measure, Variable, Work
+from rllc.study.section import Section, key
+from rllc.study.setup import Setup
+from rllc.study.values import RLLC, Count, Distinct, Name, Step
+from rllc.units import NATS
+
+CLASSIFY = 2.5e-4  # CPU seconds of a token in context, with its share of reading contexts
+
+
+class Tokens(Section):
+    """Tokens in context: where mean-ablating a head raises the loss most, and which patterns explain them."""
+
+    checkpoints: Distinct[Step] = key("where it is measured", unit="steps", min_length=1)
+    corpus: Name | None = key(
+        "distribution whose held-out contexts are searched; null: contexts that are trained on", default=None
+    )
+    searched: Count = key("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
+    batch_size: Count = key("contexts at once")
+    top: int = key("tokens kept of every head", ge=10, source=f"{RLLC}, App. B.1: 1,000")
+    shown: int = key("examples kept of every pattern, with their attention", ge=1, le=10)
+
+
+def _contexts(experiment: Setup, section: Tokens) -> tuple[str, str]:
+    """Those that are trained on, or the held-out ones of the distribution named."""
+    if section.corpus is None:
+        return experiment.own_training.distribution, "train"
+    return section.corpus, "held_out"
+
+
+def _settings(work: Work[Tokens]) -> dict[str, Any]:
+    return work.section.model_dump(exclude={"checkpoints", "corpus"})
+
+
+def _cost(work: Work[Tokens]) -> Cost:
+    """A pass for the means, one for what every head attends to, and one per head."""
+    section, of = work.section, work.heads
+    one = work.forward(section.searched, None)
+    seconds = len(work.steps) * ((of + 3) * one + 2 * of * section.top * CLASSIFY)
+    length = work.tokens.context
+    kept = 4e-6 * length * (2 * of * section.top + section.searched)
+    attended = 4e-6 * section.batch_size * of * length**2
+    megabytes = 900 + 8 * work.logits(section.batch_size, None) + 2 * (kept + attended)
+    examples = of * section.shown * 6 * length * 8
+    return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
+
+
+def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    if experiment.task != "language":
+        yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
+        return
+    tokens = work.known_tokens
+    if section.corpus is None and experiment.training is None:
+        yield (
+            f"{place}.corpus: nothing is trained here; name the distribution whose held-out contexts "
+            "are searched"
+        )
+    if section.corpus is not None:
+        names = experiment.distributions
+        yield from refer(f"{place}.corpus", section.corpus, names, "distribution of this experiment")
+        if work.is_taught(section.corpus):
+            yield (
+                f"{place}.corpus: the targets of '{section.corpus}' are a model's predictions; "
+                "name a distribution of text"
+            )
+    if tokens is None:
+        return
+    held_out = section.corpus is not None
+    most, side = (tokens.held_out_blocks, "held_out") if held_out else (tokens.train_blocks, "train")
+    if section.searched > (most or 0):
+        yield (
+            f"{place}.searched: {section.searched} of at most {most or 0} contexts; lower it, or raise the "
+            f"tokenizer's {side}_blocks"
+        )
+    if section.top > section.searched * tokens.predictions:
+        positions = section.searched * tokens.predictions
+        yield f"{place}.top: {section.top} of the {positions} tokens that are searched; lower it"
+
+
+def _of_head(long_name: str, unit: str, *dims: str) -> Variable:
+    return Variable(long_name, unit, ("head", *dims))
+
+
+MEASURE = Measure(
+    name="tokens",
+    section=Tokens,
+    about="tokens in context: where ablating a head hurts most, and which patterns explain them",
+    kernel="rllc.measures.tokens.kernel:tokens",
+    variables={
+        "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
+        "share_chance": _of_head("share of positions drawn at random that it explains", "1", "pattern"),
+        "unique": _of_head("different forms of the pattern", "1", "pattern"),
+        "at_matched": _of_head(
+            "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
+        ),
+        "letterless": _of_head("share of the pattern's tokens that have no letter", "1", "pattern"),
+        "common": _of_head("the commonest forms of the pattern", "1", "pattern", "order"),
+        "common_count": _of_head("how often each of these is there", "1", "pattern", "order"),
+        "tokens": _of_head("tokens whose loss rises, at most as many as are kept", "1"),
+        "rise_threshold": _of_head("smallest rise of a token kept", NATS),
+        "multigrams": _of_head("different brackets, skip n-grams and n-grams", "1"),
+        "multigrams_chance": _of_head("the same of positions drawn at random", "1"),
+        "multigrams_half": _of_head("the same of random halves of the tokens", "1", "half"),
+        "context": _of_head("context, counted from 0 in the file that is read", "1", "rank"),
+        "position": _of_head("position at which the token is predicted", "1", "rank"),
+        "target": _of_head("the token that is predicted", "1", "rank"),
+        "attended": _of_head("position that the head attends to most", "1", "rank"),
+        "matched": _of_head("position that the pattern refers to", "1", "rank"),
+        "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
+        "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
+        "attention_max": _of_head("largest attention weight there", "1", "rank"),
+        "shown_rank": _of_head("rank of the example", "1", "shown"),
+        "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
+        "attention": _of_head("attention of the example", "1", "shown", "place"),
+    },
+    settings=_settings,
+    cost=_cost,
+    checks=_checks,
+    requires=("heads", "attention"),
+    reads=("tokenizer",),
+    contexts=_contexts,
+    per_distribution=False,
+    stream="tokens",
+    figures={
+        name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("heads",), "tokens")
+        for name in (
+            "rllc_fig4_tokens_in_context",
+            "rllc_fig9_tokens_classification",
+            "rllc_table1_head_classification",
+        )
+    },
+)

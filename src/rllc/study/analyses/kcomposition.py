@@ -1,0 +1,41 @@
+"""How K-composition of multigram heads moves over training: section and row."""
+
+from collections.abc import Iterator
+
+from rllc.measures.heads.spec import Heads
+from rllc.study.roles import HeadTypes
+from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.section import Section
+
+
+class Kcomposition(Section):
+    """How K-composition of multigram heads of both layers moves over training, for claims."""
+
+
+def _checks(place: str, work: Work[Kcomposition]) -> Iterator[str]:
+    experiment = work.experiment
+    if not experiment.get(Heads) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
+        yield f"{place}: it is of types of heads in two layers; give heads and head_types, or set it to null"
+
+
+ANALYSIS = Analysis(
+    name="kcomposition",
+    section=Kcomposition,
+    about="how K-composition of multigram heads of both layers moves over training",
+    function="rllc.analysis.kcomposition:kcomposition",
+    variables={
+        "turnaround": Variable("share of pairs of multigram heads whose K-composition turns", "1", ("step",)),
+        "coupled": Variable(
+            "correlation of a multigram head's K-composition curves with two later ones", "1", ("step",)
+        ),
+        "coupled_less_induction": Variable("that less the same with two induction heads", "1", ("step",)),
+        "current_spike": Variable(
+            "peak of the current-token head's K-composition over its early mean or its end",
+            "1",
+            ("step",),
+        ),
+    },
+    reads=("heads",),
+    checks=_checks,
+    local=True,
+)

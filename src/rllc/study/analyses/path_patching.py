@@ -1,0 +1,37 @@
+"""What of path patching is left, and when it begins: row."""
+
+from rllc.measures.brackets.spec import Brackets
+from rllc.study.rows import Analysis, Variable
+from rllc.units import NATS
+
+ANALYSIS = Analysis(
+    name="path_patching",
+    of=lambda experiment: experiment.get(Brackets),
+    about="what of patching is left, when it begins and whether it passes, for claims",
+    function="rllc.analysis.path_patching:path_patching",
+    settings=lambda work: {},
+    variables={
+        "ablated_least": Variable(
+            "loss that ablating the bracket head adds, the smaller of both kinds", NATS, ("step",)
+        ),
+        "path": Variable("loss that patching adds", NATS, ("step", "brackets")),
+        "path_onset": Variable(
+            "loss that patching adds on nested brackets where induction begins, over that now",
+            "1",
+            ("step",),
+        ),
+        "path_share": Variable(
+            "loss that patching adds, over that of ablating the bracket head", "1", ("step", "brackets")
+        ),
+        "path_transient": Variable(
+            "largest loss that patching has added so far, over that now", "1", ("step", "brackets")
+        ),
+        "ablated_least_se": Variable("standard error of it", NATS, ("step",)),
+        "path_se": Variable("standard error of it", NATS, ("step", "brackets")),
+        "path_onset_se": Variable("standard error of it", "1", ("step",)),
+        "path_share_se": Variable("standard error of it", "1", ("step", "brackets")),
+        "path_transient_se": Variable("standard error of it", "1", ("step", "brackets")),
+    },
+    reads=("brackets", "heads"),
+    local=True,
+)

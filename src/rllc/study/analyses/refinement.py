@@ -1,0 +1,53 @@
+"""What a change of the data does to induction and multigram heads: section and row."""
+
+from collections.abc import Iterator
+
+from rllc.measures.heads.spec import Heads
+from rllc.study.checks.names import refer
+from rllc.study.roles import HeadTypes
+from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.sampling import BASE_SETTING, setting
+from rllc.study.section import Section, key
+from rllc.study.values import RLLC, Distinct, Name
+
+
+class Refinement(Section):
+    """What a change of the data does to induction and multigram heads."""
+
+    distribution: Name = key("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
+    against: Distinct[Name] = key(
+        "by whose", min_length=1, source=f"{RLLC}, section 4.2: the pretraining distribution"
+    )
+
+
+def _checks(place: str, work: Work[Refinement]) -> Iterator[str]:
+    experiment, section = work.experiment, work.section
+    sampling = setting(experiment, BASE_SETTING, "heads")
+    if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):
+        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
+        return
+    curves = sampling.distributions or experiment.distributions
+    yield from refer(f"{place}.distribution", section.distribution, curves, "distribution of rllc.nc")
+    for name in section.against:
+        yield from refer(f"{place}.against", name, curves, "distribution of rllc.nc")
+        if name == section.distribution:
+            yield f"{place}.against: {name} is compared with itself; take it out"
+
+
+ANALYSIS = Analysis(
+    name="refinement",
+    section=Refinement,
+    about="how much larger induction and multigram heads are on one distribution than on others",
+    function="rllc.analysis.refinement:refinement",
+    variables={
+        "log2_ratio": Variable("", "", ("step", "head_group", "against")),
+        "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
+        "log2_ratio_gradient_off": Variable("", "", ("step", "head_group", "against")),
+        "log2_ratio_gradient_off_se": Variable("", "", ("step", "head_group", "against")),
+        "verdict": Variable("", "", ("step", "head_group", "against")),
+        "heads_of_group": Variable("", "", ("head_group",)),
+    },
+    reads=("rllc", "heads"),
+    checks=_checks,
+    local=True,
+)

@@ -1,0 +1,112 @@
+"""Calibration of the sampler: its sections, and what the checks of its measures share."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Self
+
+from pydantic import model_validator
+
+from rllc.study.checks.names import in_model
+from rllc.study.recommendation import Rule
+from rllc.study.section import Section, key
+from rllc.study.setup import Setup
+from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
+
+STAGE = "arXiv 2402.02364"
+
+
+class Sweep(Section):
+    """A grid of settings for one kind of component: every step_size x n_beta x localization."""
+
+    components: Distinct[str] | None = key(
+        "only for the kind `heads`: which heads, e.g. `1:0`; null: all", min_length=1, default=None
+    )
+    step_size: Distinct[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
+    n_beta: Distinct[Positive] = key("inverse temperatures times sample size tried", min_length=1)
+    localization: Distinct[Positive] = key(
+        "strengths of the pull tried; pairs with step_size x localization of 4 or more are left out",
+        min_length=1,
+    )
+    chains: int = key("chains per setting, same noise and minibatches in all", ge=2)
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: BurnIn = key("draws left out of the estimate")
+    batch_size: Count = key("contexts per minibatch")
+    scored_positions: Count | None = key("as in sampling")
+    control_chains: OfControl[Count] = key("chains of the gradient-off control and of the centred one")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if min(self.step_size) * min(self.localization) >= 4:
+            raise ValueError("no pair has step_size x localization under 4; every setting would be unstable")
+        return self
+
+
+class Dependence(Section):
+    """How estimates at the base setting (`sampling`) depend on the data, the minibatches and the noise."""
+
+    checkpoints: Distinct[Step] = key("steps measured", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: those of the calibration", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: those of the calibration", min_length=1, default=None)
+    components: Distinct[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
+    chains: int = key("chains per estimate", ge=2)
+    draws: Count = key("draws per chain, burn-in included")
+    burn_in: BurnIn = key("draws left out of the estimate")
+    dataset_sizes: Distinct[Count] = key(
+        "distinct contexts that minibatches are drawn from: multiples of the base setting's batch_size",
+        unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.3",
+    )  # fmt: skip
+    batch_sizes: Distinct[Count] = key(
+        "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
+    )
+    noise_seeds: Distinct[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
+    likelihood: bool = key(
+        "also with the loss of one prediction of each context, drawn at random, which is a log likelihood of "
+        "independent observations",
+        source=f"{STAGE}, App. A.4",
+        default=False,
+    )
+
+
+class Calibration(Section):
+    """`snakemake calibrate`: makes calibration.nc, dependence.nc, recommendation.nc and their figures."""
+
+    checkpoints: Distinct[Step] = key("steps swept", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = key("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    heads: Sweep | None = key("every listed head alone", default=None)
+    full: Sweep | None = key("the whole model", default=None)
+    probes: int = key("Rademacher probes of the Hessian trace of each component", ge=2)
+    dependence: Dependence | None = key("null: not measured", default=None)
+    rule: Rule = key("thresholds of the recommendation", default=Rule())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _where_dependence_is_measured(cls, data: Any) -> Any:
+        """Seeds and distributions that the dependence leaves open are those of the sweeps."""
+        if not isinstance(data, dict) or not isinstance(data.get("dependence"), dict):
+            return data
+        where = {name: data.get(name) for name in ("seeds", "distributions")}
+        given = {
+            name: value
+            for name, value in data["dependence"].items()
+            if value is not None or name not in where
+        }
+        return {**data, "dependence": where | given}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.heads is None and self.full is None:
+            raise ValueError("give a sweep for `heads`, for `full`, or for both")
+        if self.full is not None and self.full.components is not None:
+            raise ValueError("`components` is for the kind `heads`; take it out of `full`")
+        return self
+
+
+def head_or_full(place: str, component: str, experiment: Setup, *kinds: str) -> Iterator[str]:
+    """Yield a problem where a component is no head or ``full``, as ``kinds`` allows, that the model has."""
+    kind = "full" if component == "full" else "heads"
+    if kind not in kinds or not (kind == "full" or re.fullmatch(r"\d+:\d+", component)):
+        words = " or ".join({"heads": "a head L:H", "full": "full"}[each] for each in kinds)
+        yield f"{place}: '{component}' is not {words}"
+    else:
+        yield from in_model(place, component, experiment)

@@ -1,0 +1,28 @@
+"""Sections of measures that read contexts in minibatches."""
+
+from pydantic import model_validator
+
+from rllc.study.section import Section, key
+from rllc.study.values import Count, Distinct, Name
+
+
+def in_whole_batches(contexts: int, batch_size: int) -> None:
+    """Raise ValueError where contexts do not fill minibatches."""
+    if contexts % batch_size:
+        multiple = max(1, (contexts + batch_size // 2) // batch_size) * batch_size
+        raise ValueError(
+            f"contexts {contexts} is no multiple of batch_size {batch_size}; the nearest is {multiple}"
+        )
+
+
+class OnContexts(Section):
+    """Held-out contexts, the first of those that ``metrics`` reads."""
+
+    contexts: Count = key("held-out contexts, a multiple of batch_size; those of metrics, if as many")
+    batch_size: Count = key("contexts at once")
+    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+
+    @model_validator(mode="after")
+    def _whole_batches(self) -> "OnContexts":
+        in_whole_batches(self.contexts, self.batch_size)
+        return self

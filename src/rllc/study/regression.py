@@ -1,0 +1,32 @@
+"""What the specs of measures of in-context linear regression share."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rllc.study import tasks
+from rllc.study.rows import FigureRow, Work
+from rllc.study.section import Section
+from rllc.study.tasks import RegressionTokens
+
+SQUARES = "squared error"
+
+
+def law(work: Work[Section]) -> dict[str, Any]:
+    """Return the arguments of the generator of the sequences that the experiment is trained on."""
+    trained = work.distributions[work.experiment.own_training.distribution]
+    return tasks.settings(trained, work.tokens)
+
+
+def of_the_task(place: str, work: Work[Section]) -> Iterator[str]:
+    """Yield what is wrong with the section where the task is no regression, or has too few pairs."""
+    if work.experiment.task != "regression":
+        yield f"{place}: the task {work.experiment.task} predicts no regression; set it to null"
+        return
+    tokens, middle = work.known_tokens, getattr(work.section, "middle", 2)
+    if isinstance(tokens, RegressionTokens) and middle >= tokens.length:
+        yield f"{place}.middle: pair {middle} of {tokens.length}; give one before the last"
+
+
+def figure(function: str, *needs: str, uses: tuple[str, ...] = ("stages",)) -> FigureRow:
+    """Return the row of a figure of ``rllc.figures.regression``."""
+    return FigureRow(f"rllc.figures.regression.{function}", needs, uses, "regression")

@@ -1,0 +1,26 @@
+"""All measures and analyses, found by where they stand; nothing lists them.
+
+A measure is a folder of ``rllc.measures`` whose module ``spec`` has a row called ``MEASURE``. An analysis is
+a row called ``ANALYSIS`` in a module of ``rllc.study.analyses``; a module of several has ``ANALYSES``.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+
+from rllc.study.discovery import modules
+from rllc.study.rows import Analysis, Measure
+
+
+def _measures() -> Iterator[Measure]:
+    for name in modules("measures"):
+        yield import_module(name).MEASURE
+
+
+def _analyses() -> Iterator[Analysis]:
+    for name in modules("analyses"):
+        module = import_module(name)
+        yield from module.ANALYSES if hasattr(module, "ANALYSES") else (module.ANALYSIS,)
+
+
+MEASURES: tuple[Measure, ...] = tuple(_measures())
+ANALYSES: tuple[Analysis, ...] = tuple(_analyses())

@@ -1,0 +1,131 @@
+"""Ablations against hooks on TransformerLens, which replaces activations of the very same model."""
+
+import numpy as np
+import pytest
+import torch
+from hooked import as_hooked
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rllc.measures.ablation.kernel import METHODS, _another_context, ablations
+from rllc.models.attention_only import AttentionOnly
+from rllc.models.loss import next_token_loss, token_losses
+from rllc.models.model import TaughtBatches
+from rllc.models.transformer import Architecture, shapes
+from rllc.seeds import generator
+from rllc.tasks.batch import Batch, Examples, batches_of
+
+VARIANTS = [
+    (1, "shortformer", True, False),
+    (2, "shortformer", True, False),
+    (2, "standard", False, True),
+    (3, "standard", True, True),
+    (3, "shortformer", False, False),
+]
+
+
+def random_weights(architecture: Architecture, seed: int = 0) -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    table = shapes(architecture)
+    return {n: torch.randn(s, generator=random, dtype=torch.float64) / 2 for n, s in table.items()}
+
+
+def random_batches(architecture: Architecture) -> list[Batch]:
+    contexts = generator(0, "test").integers(0, architecture.d_vocab, (10, architecture.n_ctx))
+    return batches_of(Examples(contexts), batch_size=5, count=2, scored=4, random=generator(1, "test"))
+
+
+def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) -> np.ndarray:
+    """The same numbers through TransformerLens: [layer, head, method]."""
+    model = as_hooked(weights, architecture)
+    names = [f"blocks.{layer}.attn.hook_z" for layer in range(architecture.n_layers)]
+    cached = [model.run_with_cache(batch.contexts, names_filter=names)[1] for batch in batches]
+    rises = np.empty((architecture.n_layers, architecture.n_heads, len(METHODS)))
+
+    def loss(batch: Batch, hooks: list) -> torch.Tensor:
+        logits = model.run_with_hooks(batch.contexts, fwd_hooks=hooks)[:, batch.positions]
+        return token_losses(logits, batch.targets).mean()
+
+    for layer, head in np.ndindex(architecture.n_layers, architecture.n_heads):
+        # hook_z is [batch, position, head, d_head]
+        mean = torch.cat([cache[names[layer]][:, :, head] for cache in cached]).mean((0, 1))
+        for place, method in enumerate(METHODS):
+            rise = []
+            for index, batch in enumerate(batches):
+                others = _another_context(len(batch.contexts), generator(seed, "resample", index))
+
+                def replace(z, hook, method=method, head=head, mean=mean, others=others):
+                    new = z.clone()
+                    new[:, :, head] = {
+                        "zero": torch.zeros_like(mean), "mean": mean, "resample": z[others][:, :, head]
+                    }[method]  # fmt: skip
+                    return new
+
+                rise.append(loss(batch, [(names[layer], replace)]) - loss(batch, []))
+            rises[layer, head, place] = torch.stack(rise).mean().item()
+    return rises
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_equal_to_hooks_on_transformer_lens(variant):
+    layers, positions, norm, soft = variant
+    architecture = Architecture(layers, 2, 12, 4, 9, 11, positions, norm)
+    weights, batches = random_weights(architecture), random_batches(architecture)
+    if soft:
+        batches = TaughtBatches(batches, random_weights(architecture, seed=1), AttentionOnly(architecture))
+    with torch.no_grad():
+        expected = with_hooks(weights, list(batches), architecture, seed=3)
+    got = ablations(weights, batches, architecture=architecture, seed=3).ablation
+    assert got.dims == ("head", "method")
+    assert list(got["method"].values) == ["zero", "mean", "resample"]
+    assert list(got["head"].values) == [f"{layer}:{head}" for layer in range(layers) for head in range(2)]
+    np.testing.assert_allclose(got.values, expected.reshape(-1, 3), rtol=1e-9, atol=1e-10)
+
+
+def test_zero_ablation_is_zeroing_the_output_matrix():
+    architecture = Architecture(2, 3, 12, 4, 9, 11)
+    weights, batches = random_weights(architecture), random_batches(architecture)
+    got = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel({"method": "zero"})
+    loss = next_token_loss(architecture)
+    before = sum(loss(weights, batch) for batch in batches) / len(batches)
+    for label in got["head"].values:
+        layer, head = map(int, label.split(":"))
+        without = {name: w.clone() for name, w in weights.items()}
+        without[f"blocks.{layer}.attn.W_O"][head] = 0
+        after = sum(loss(without, batch) for batch in batches) / len(batches)
+        assert float(got.sel(head=label)) == pytest.approx((after - before).item(), abs=1e-10)
+
+
+def test_a_head_that_writes_nothing_costs_nothing():
+    architecture = Architecture(2, 2, 12, 4, 9, 11)
+    weights = random_weights(architecture)
+    weights["blocks.0.attn.W_O"][1] = 0
+    got = ablations(weights, random_batches(architecture), architecture=architecture, seed=0).ablation
+    assert np.all(got.sel(head="0:1").values == 0)
+    assert np.all(got.sel(head="0:0").values != 0)
+
+
+def test_only_resampling_depends_on_the_seed():
+    architecture = Architecture(1, 2, 12, 4, 9, 11)
+    weights, batches = random_weights(architecture), random_batches(architecture)
+    one, same, other = (ablations(weights, batches, architecture=architecture, seed=s) for s in (1, 1, 2))
+    assert one.identical(same)
+    assert np.array_equal(one.ablation[:, :2], other.ablation[:, :2])
+    assert not np.array_equal(one.ablation[:, 2], other.ablation[:, 2])
+
+
+@given(contexts=st.integers(2, 60), seed=st.integers(0, 1000))
+def test_every_context_is_replaced_by_another_one(contexts, seed):
+    others = _another_context(contexts, generator(seed)).numpy()
+    assert sorted(others) == list(range(contexts))
+    assert np.all(others != np.arange(contexts))
+
+
+def test_bad_input_is_refused():
+    architecture = Architecture(1, 2, 12, 4, 9, 11)
+    weights, batches = random_weights(architecture), random_batches(architecture)
+    with pytest.raises(ValueError, match="no batches"):
+        ablations(weights, [], architecture=architecture, seed=0)
+    alone = [Batch(b.contexts[:1], b.positions, b.targets[:1]) for b in batches]
+    with pytest.raises(ValueError, match="one context"):
+        ablations(weights, alone, architecture=architecture, seed=0)

@@ -1,0 +1,140 @@
+"""Head scores on heads built to have them, and against attention patterns cached by TransformerLens."""
+
+import numpy as np
+import pytest
+import torch
+from hooked import as_hooked
+from planted import induction_model
+
+from rllc.measures.heads.kernel import _matching, _plain, head_scores, repeat_gap
+from rllc.models.transformer import Architecture, shapes
+from rllc.seeds import generator
+
+
+def random_weights(architecture: Architecture) -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(0)
+    table = shapes(architecture)
+    return {n: torch.randn(s, generator=random, dtype=torch.float64) / 2 for n, s in table.items()}
+
+
+def test_built_heads_score_one():
+    architecture, weights = induction_model(vocabulary=30, context=32)
+    got = head_scores(weights, architecture=architecture, bos=4, sequences=50, length=32, seed=0)
+    assert got.previous_token.sel(head="0:0").item() == pytest.approx(1)
+    assert got.current_token.sel(head="0:0").item() == pytest.approx(0)
+    assert got.previous_token.sel(head="0:1").item() == pytest.approx(0)
+    assert got.current_token.sel(head="0:1").item() == pytest.approx(1)
+    assert got.prefix_matching.sel(head="1:0").item() == pytest.approx(1)
+    assert got.prefix_matching_literal.sel(head="1:0").item() == pytest.approx(0)
+
+
+def test_an_even_head_scores_one_over_the_context():
+    architecture, weights = induction_model(vocabulary=30, context=32)
+    got = head_scores(weights, architecture=architecture, bos=4, sequences=50, length=32, seed=0)
+    _, last = _plain(generator(0, "plain"), 30, 4, 50, 32)
+    _, _, second = _matching(generator(0, "matching"), 30, 4, 50, 32)
+    even = got.sel(head="1:1")
+    assert even.previous_token.item() == pytest.approx((1 / (last + 1)).mean())
+    assert even.prefix_matching_literal.item() == pytest.approx((1 / (second + 1)).mean())
+
+
+def test_an_induction_head_lowers_the_repeated_loss():
+    architecture, weights = induction_model(vocabulary=200, context=32)
+    given = {"architecture": architecture, "bos": 4, "sequences": 40, "length": 32, "seed": 0}
+    assert repeat_gap(weights, **given).repeat_gap.item() < -5
+    weights["blocks.1.attn.W_O"][0] = 0
+    assert repeat_gap(weights, **given).repeat_gap.item() == pytest.approx(0)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize(("positions", "norm"), [("shortformer", True), ("standard", False)])
+def test_equal_to_patterns_of_transformer_lens(layers, positions, norm):
+    architecture = Architecture(layers, 2, 12, 4, 24, 15, positions, norm)
+    weights = random_weights(architecture)
+    got = head_scores(weights, architecture=architecture, bos=14, sequences=21, length=22, seed=3, chunk=8)
+    model = as_hooked(weights, architecture)
+
+    def attended(tokens: np.ndarray, query: int, key: int) -> np.ndarray:
+        _, cache = model.run_with_cache(torch.from_numpy(tokens)[None])
+        rows = [cache[f"blocks.{layer}.attn.hook_pattern"][0, :, query, key] for layer in range(layers)]
+        return torch.cat(rows).numpy()
+
+    plain = _plain(generator(3, "plain"), 15, 14, 21, 22)
+    # Sequences really cut at their last token, as in the definition.
+    previous = [attended(tokens[: p + 1], -1, -2) for tokens, p in zip(*plain, strict=True)]
+    current = [attended(tokens[: p + 1], -1, -1) for tokens, p in zip(*plain, strict=True)]
+    matching = list(zip(*_matching(generator(3, "matching"), 15, 14, 21, 22), strict=True))
+    after = [attended(tokens, second, first + 1) for tokens, first, second in matching]
+    literal = [attended(tokens, second, first) for tokens, first, second in matching]
+    np.testing.assert_allclose(got.previous_token, np.mean(previous, 0), rtol=1e-9)
+    np.testing.assert_allclose(got.current_token, np.mean(current, 0), rtol=1e-9)
+    np.testing.assert_allclose(got.prefix_matching, np.mean(after, 0), rtol=1e-9)
+    np.testing.assert_allclose(got.prefix_matching_literal, np.mean(literal, 0), rtol=1e-9)
+
+
+def test_repeat_gap_equals_transformer_lens():
+    architecture = Architecture(2, 2, 12, 4, 24, 15)
+    weights = random_weights(architecture)
+    got = repeat_gap(weights, architecture=architecture, bos=3, sequences=21, length=24, seed=3, chunk=8)
+    segment = generator(3, "repeat").integers(0, 14, (21, 11))
+    segment += segment >= 3
+    tokens = torch.from_numpy(np.concatenate([np.full((21, 1), 3), segment, segment], axis=1))
+    with torch.no_grad():
+        losses = as_hooked(weights, architecture)(tokens, return_type="loss", loss_per_token=True)
+    # losses[:, p] is that of token p + 1; tokens 1 and 12 begin the copies
+    expected = losses[:, 12:22].mean() - losses[:, 1:11].mean()
+    assert got.repeat_gap.item() == pytest.approx(expected.item(), abs=1e-10)
+
+
+@pytest.mark.parametrize("bos", [0, 7, 11])
+def test_matching_sequences_hold_one_pair(bos):
+    tokens, first, second = _matching(generator(0), 12, bos, 3000, 20)
+    every = np.arange(3000)
+    repeated = tokens[every, first]
+    assert np.all(tokens[:, 0] == bos)
+    assert np.all(tokens[:, 1:] != bos)
+    assert np.array_equal(repeated, tokens[every, second])
+    assert np.all((tokens == repeated[:, None]).sum(1) == 2)
+    assert (first.min(), first.max(), second.min(), second.max()) == (1, 9, 11, 19)
+    # Every other token is equally likely: 11 tokens, 17 free places less what A takes, 6 sd.
+    counts = np.bincount(tokens[:, 1:].ravel(), minlength=12)
+    expected = 3000 * 19 / 11
+    assert np.all(np.abs(np.delete(counts, bos) - expected) < 6 * expected**0.5)
+
+
+def test_plain_sequences_are_of_the_authors_lengths():
+    tokens, last = _plain(generator(0), 12, 5, 5000, 128)
+    assert tokens.shape == (5000, 64)
+    assert np.all(tokens[:, 0] == 5)
+    assert np.all(tokens[:, 1:] != 5)
+    assert set(tokens.ravel()) == set(range(12))
+    assert (last.min() + 1, last.max() + 1) == (16, 64)
+
+
+def test_results_do_not_depend_on_chunks_or_the_global_generator():
+    architecture = Architecture(2, 2, 12, 4, 24, 15)
+    weights = random_weights(architecture)
+    given = {"architecture": architecture, "bos": 0, "sequences": 10, "length": 20, "seed": 1}
+    torch.manual_seed(1)
+    one = head_scores(weights, **given, chunk=3)
+    torch.manual_seed(2)
+    other = head_scores(weights, **given, chunk=100)
+    for name in one:
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("measure", [head_scores, repeat_gap])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": 15}, "length = 15: expected 16 .. 24"),
+        ({"length": 25}, "length = 25: expected 16 .. 24"),
+        ({"bos": 15}, "bos = 15"),
+        ({"sequences": 0}, "sequences = 0"),
+    ],
+)
+def test_bad_input_is_refused(measure, change, message):
+    architecture = Architecture(1, 2, 12, 4, 24, 15)
+    given = {"architecture": architecture, "bos": 0, "sequences": 4, "length": 20, "seed": 1} | change
+    with pytest.raises(ValueError, match=message):
+        measure(random_weights(architecture), **given)

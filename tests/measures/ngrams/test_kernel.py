@@ -1,0 +1,117 @@
+"""Bigram score against loops over single predictions, n-grams of a small text."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from rllc.measures.data import InMemoryData
+from rllc.measures.ngrams.kernel import bigram_score, bigrams, common_ngrams, ngram_losses, ngrams
+from rllc.models.attention_only import model
+from rllc.tasks.batch import next_token_batch
+from rllc.tasks.language.tokenizer import learnt
+
+SIZE, BOS = 7, 0
+MODEL = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=16, d_vocab=SIZE)
+WEIGHTS = MODEL.initial_weights(seed=0, query_key_factor=4.0)
+RANDOM = np.random.default_rng(0)
+TRAINING = np.hstack([np.zeros((30, 1), int), RANDOM.integers(1, SIZE - 1, (30, 15))])
+HELD = np.hstack([np.zeros((6, 1), int), RANDOM.integers(1, SIZE, (6, 15))])  # its last token is never seen
+BATCHES = [next_token_batch(part, np.arange(15)) for part in (HELD[:4], HELD[4:])]
+
+
+def test_the_score_is_the_mean_over_single_predictions():
+    follow = {token: Counter() for token in range(SIZE)}
+    for row in TRAINING.tolist():
+        for token, after in pairwise(row[1:]):
+            follow[token][after] += 1
+    losses, entropies = [], []
+    for row in HELD.tolist():
+        logits = MODEL.outputs(WEIGHTS, next_token_batch(np.array([row]), np.arange(15)))[0]
+        for p in range(1, 15):
+            count = follow[row[p]]
+            if total := sum(count.values()):
+                log_p = logits[p].log_softmax(-1)
+                losses.append(-sum(n / total * float(log_p[v]) for v, n in count.items()))
+                entropies.append(-sum(n / total * np.log(n / total) for n in count.values()))
+    got = bigram_score(WEIGHTS, BATCHES, bigrams(TRAINING, SIZE), model=MODEL)
+    assert len(losses) < 6 * 14
+    assert float(got["bigram_score"]) == pytest.approx(np.mean(losses), rel=1e-5)
+    assert float(got["bigram_entropy"]) == pytest.approx(np.mean(entropies), rel=1e-5)
+
+
+def test_no_prediction_is_better_than_the_bigrams_themselves():
+    known = bigrams(TRAINING, SIZE)
+
+    class Bigrams:
+        def outputs(self, weights, batch):
+            return known[batch.contexts[:, batch.positions]].clamp(min=1e-30).log()
+
+    seen = [batch._replace(contexts=batch.contexts.clamp(max=SIZE - 2)) for batch in BATCHES]
+    got = bigram_score({}, seen, known, model=Bigrams())
+    assert float(got["bigram_score"]) == pytest.approx(float(got["bigram_entropy"]), rel=1e-5)
+    assert float(bigram_score(WEIGHTS, seen, known, model=MODEL)["bigram_score"]) > float(
+        got["bigram_entropy"]
+    )
+
+
+TEXTS = ["the cat and the dog and the bird saw a thing that the other thing saw"] * 20
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return learnt(TEXTS, 262)
+
+
+def test_ngrams_are_entries_that_the_tokenizer_splits(tokenizer):
+    grams = common_ngrams(tokenizer, TEXTS, vocabulary=330, per_order=5)
+    assert list(grams) == [2, 3, 4]
+    words = learnt(TEXTS, 330).get_vocab()
+    spelled = {text.replace("Ġ", " ") for text in words}
+    for n, tokens in grams.items():
+        assert tokens.shape[1] == n
+        assert 0 < len(tokens) <= 5
+        for row in tokens.tolist():
+            text = tokenizer.decode(row)
+            assert text in spelled
+            assert tokenizer.encode(text).ids == row
+            assert tokenizer.encode(" ").ids[0] not in row
+
+
+def test_losses_are_of_the_last_token_and_of_text_at_its_place():
+    grams = {2: np.array([[3, 4], [5, 1]]), 3: np.array([[1, 2, 3]]), 4: np.empty((0, 4), int)}
+    got = ngram_losses(WEIGHTS, grams, BATCHES, model=MODEL, bos=BOS)
+    for n, tokens in ((2, [[3, 4], [5, 1]]), (3, [[1, 2, 3]])):
+        expected = []
+        for row in tokens:
+            logits = MODEL.outputs(WEIGHTS, next_token_batch(np.array([[BOS, *row]]), np.arange(n)))
+            expected.append(-float(logits[0, -1].log_softmax(-1)[row[-1]]))
+        assert float(got["ngram_loss"].sel(n=n)) == pytest.approx(np.mean(expected), rel=1e-5)
+        logits = MODEL.outputs(WEIGHTS, next_token_batch(HELD, np.array([n - 1])))[:, 0].log_softmax(-1)
+        text = -float(logits[torch.arange(6), torch.from_numpy(HELD[:, n])].mean())
+        assert float(got["ngram_score"].sel(n=n)) == pytest.approx(text / np.mean(expected), rel=1e-5)
+    assert np.isnan(got["ngram_score"].sel(n=4))
+
+
+def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
+    size = tokenizer.get_vocab_size()
+    training = np.array([[0, *tokenizer.encode(text).ids][:16] for text in TEXTS])
+
+    batches = [next_token_batch(training[rows], np.arange(15)) for rows in (slice(3), slice(3, 6))]
+    data = InMemoryData(held_out=batches, training=training, first=0, tokenizer=tokenizer)
+    larger = model(n_layers=1, n_heads=1, d_model=4, d_head=2, n_ctx=16, d_vocab=size)
+    weights = larger.initial_weights(seed=0)
+    measure = ngrams(data, contexts=6, batch_size=3, vocabulary=330, per_order=5, text_blocks=10)
+    found = measure(weights, larger, 0)
+    assert set(found.data_vars) == {
+        "bigram_score",
+        "bigram_entropy",
+        "bigram_excess",
+        "ngram_loss",
+        "ngram_baseline",
+        "ngram_score",
+    }
+    assert float(found["bigram_score"]) > float(found["bigram_entropy"]) > 0
+    assert np.isfinite(found["ngram_score"].sel(n=[2, 3])).all()

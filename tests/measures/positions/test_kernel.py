@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import PCA
+
+from rllc.measures.data import InMemoryData
+from rllc.measures.positions.kernel import NAME, ablated, positions, principal_components
+from rllc.models.attention_only import model
+from rllc.tasks.batch import next_token_batch
+
+FACTS = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_head": 4, "n_ctx": 16, "d_vocab": 7}
+CONTEXTS = np.random.default_rng(0).integers(0, 7, (6, 16))
+BATCHES = [next_token_batch(part, np.arange(15)) for part in (CONTEXTS[:3], CONTEXTS[3:])]
+
+
+@pytest.mark.parametrize("where", ["shortformer", "standard"])
+def test_losses_with_and_without_positions(where):
+    made = model(**FACTS, positions=where)
+    weights = made.initial_weights(seed=0, query_key_factor=20.0, position_init="sinusoidal")
+    got = ablated(weights, BATCHES, model=made, at=[0, 3, 14, 500])
+    without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
+    for ending, given in (("", weights), ("ablated_", without)):
+        log_p = made.outputs(given, next_token_batch(CONTEXTS, np.arange(15))).log_softmax(-1)
+        losses = -log_p.gather(-1, torch.from_numpy(CONTEXTS[:, 1:, None])).squeeze(-1).mean(0)
+        assert got["at"].values.tolist() == [0, 3, 14]
+        np.testing.assert_allclose(got[f"{ending}loss_at"], losses[[0, 3, 14]], rtol=1e-5)
+        assert float(got[f"{ending}loss"]) == pytest.approx(float(losses.mean()), rel=1e-5)
+    assert abs(float(got["position_gain"])) > 1e-3
+    assert float(got["position_gain"]) == pytest.approx(float(got["ablated_loss"] - got["loss"]))
+
+
+def test_components_are_those_of_a_second_implementation():
+    matrix = np.random.default_rng(1).normal(size=(20, 6)) * [5, 3, 2, 1, 1, 1] + 4
+    got, other = principal_components(matrix), PCA(3).fit(matrix)
+    np.testing.assert_allclose(got["explained_variance"], other.explained_variance_ratio_)
+    for n, score in enumerate(other.transform(matrix).T):
+        sign = np.sign(score[np.abs(score).argmax()])
+        np.testing.assert_allclose(got["position_score"].sel(component=n + 1), sign * score, atol=1e-9)
+    np.testing.assert_allclose(got["position_norm"], np.sqrt((matrix**2).sum(1)))
+
+
+def test_positions_that_are_all_alike_have_no_components():
+    assert np.isnan(principal_components(np.ones((5, 4)))["explained_variance"]).all()
+
+
+def test_the_measure_reads_the_contexts_of_metrics():
+    data = InMemoryData(held_out=BATCHES)
+    made = model(**FACTS)
+    found = positions(data, contexts=6, batch_size=3, at=[1, 2])(made.initial_weights(seed=0), made, 0)
+    assert found["loss_at"].sizes == {"at": 2}
+    assert found["position_score"].sizes == {"component": 3, "position": 16}
