@@ -39,7 +39,7 @@ CHAINS, PAIRS = 4, 8
 DRAWS = {"draws": 30, "burn_in": 10}
 CURVATURE, SLOPE = np.geomspace(0.1, 4.0, 24), np.linspace(-0.1, 0.1, 24)
 COLUMNS = (
-    "problem", "setting", "coupled", "mean coupling", "bias / its error", "covered, plain",
+    "problem", "setting", "coupled", "mean control_coefficient", "bias / its error", "covered, plain",
     "covered, with pairs", "gain",
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def exact(setting: SamplerConfig) -> float:
 
 def problems(seed: int) -> Iterator[tuple[str, SamplerConfig, tuple, float | None]]:
     """Name, setting, (chains, pairs) to be called with the setting, and the truth where it is known."""
-    sgld = partial(SamplerConfig, chains=CHAINS, pairs=PAIRS, seed=seed)
+    sgld = partial(SamplerConfig, chains=CHAINS, antithetic_pairs=PAIRS, seed=seed)
     zero, one = {"w": torch.zeros(24, dtype=torch.float64)}, [torch.ones((), dtype=torch.float64)]
     for n_beta, localization, step_size, extent in (
         (30, 200, 1e-3, DRAWS), (30, 200, 1e-3, {"draws": 20, "burn_in": 0}), (300, 200, 1e-3, DRAWS),
@@ -99,10 +99,10 @@ def generic(loss, weights, batches, **parts) -> tuple:
 def replicated(setting: SamplerConfig, calls: tuple, count: int) -> list[tuple[np.ndarray, ...]]:
     """x and y [chain, draw], rises [group, pair] and variances [group] of every replicate."""
     chains, pairs = calls
-    many = replace(setting, chains=count * CHAINS, pairs=0)
+    many = replace(setting, chains=count * CHAINS, antithetic_pairs=0)
     traces = [chains(setting=each) for each in (many, replace(many, gradient=False))]
     x, y = (setting.n_beta * (each.loss[0] - each.at_center).numpy()[:, setting.burn_in :] for each in traces)
-    found = pairs(setting=replace(setting, pairs=count * PAIRS))
+    found = pairs(setting=replace(setting, antithetic_pairs=count * PAIRS))
     rise = setting.n_beta * found.rise[0].reshape(len(found.variance), count, PAIRS)
     return [
         (x[CHAINS * i : CHAINS * (i + 1)], y[CHAINS * i : CHAINS * (i + 1)], rise[:, i], found.variance)
@@ -119,7 +119,7 @@ def row(name: str, setting: SamplerConfig, calls: tuple, truth: float | None, co
         plain = x.std(ddof=1) / np.sqrt(ess(x))
         found = combined(x, y, beta, (rise, variance) if beta.any() else None)
         values.append([x.mean(), plain, x.mean() + found["change"], found["llc_se"], beta.mean()])
-    value, plain_error, estimates, error, coupling = np.array(values).T
+    value, plain_error, estimates, error, control_coefficient = np.array(values).T
     if truth is None:
         x, y, rise = (np.concatenate([each[i] for each in samples], int(i == 2)) for i in range(3))
         beta = coefficients(x[:400], y[:400], pairs=10**6, memory=memory).mean()
@@ -127,8 +127,8 @@ def row(name: str, setting: SamplerConfig, calls: tuple, truth: float | None, co
     return {
         "problem": name,
         "setting": f"{setting.n_beta:g}, {setting.localization:g}, {setting.step_size:g}, {setting.burn_in}",
-        "coupled": f"{100 * (coupling > 0).mean():.0f} %",
-        "mean coupling": f"{coupling.mean():.2f}",
+        "coupled": f"{100 * (control_coefficient > 0).mean():.0f} %",
+        "mean control_coefficient": f"{control_coefficient.mean():.2f}",
         "bias / its error": f"{(estimates.mean() - truth) / estimates.std(ddof=1) * count**0.5:+.1f}",
         "covered, plain": f"{100 * (abs(value - truth) < 1.96 * plain_error).mean():.1f} %",
         "covered, with pairs": f"{100 * (abs(estimates - truth) < 1.96 * error).mean():.1f} %",
@@ -147,18 +147,19 @@ def with_new_minibatches(count: int, first: int) -> Iterator[dict]:
         for seed in range(first * count, (first + 1) * count):
             moved, further = (list(torch.from_numpy(random.choice([0.5, 1.5], n))) for n in (30, 10 * PAIRS))
             found = estimate(
-                well, zero, moved, components={"full": None}, chains=CHAINS, pairs=PAIRS, seed=seed,
-                vectorize=True, pair_batches=None if own else further, **setting, **DRAWS,
+                well, zero, moved, components={"full": None}, chains=CHAINS,
+                antithetic_pairs=PAIRS, seed=seed, vectorize=True, pair_batches=None if own else further,
+                **setting, **DRAWS,
             ).isel(component=0)  # fmt: skip
-            each = [float(found[name]) for name in ("llc", "llc_se", "llc_se_data", "coupling")]
+            each = [float(found[name]) for name in ("llc", "llc_se", "llc_se_data", "control_coefficient")]
             values.append([*each, float(found["llc_chain"].mean())])
-        value, error, data, coupling, plain = np.array(values).T
+        value, error, data, control_coefficient, plain = np.array(values).T
         total = np.hypot(error, data)
         yield {
             "problem": f"minibatches 1 +- 0.5, pairs on {'those of the chains' if own else 'others'}",
             "setting": "30, 200, 0.001, 10",
-            "coupled": f"{100 * (coupling > 0).mean():.0f} %",
-            "mean coupling": f"{coupling.mean():.2f}",
+            "coupled": f"{100 * (control_coefficient > 0).mean():.0f} %",
+            "mean control_coefficient": f"{control_coefficient.mean():.2f}",
             "bias / its error": f"{(value.mean() - truth) / value.std(ddof=1) * count**0.5:+.1f}",
             "covered, plain": "",
             "covered, with pairs": f"{100 * (abs(value - truth) < 1.96 * total).mean():.1f} %",

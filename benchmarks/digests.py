@@ -73,7 +73,8 @@ def renames(file: Path) -> list[tuple[re.Pattern[str], str]]:
 
 
 def renamed(folder: Values, table: list[tuple[re.Pattern[str], str]], other: Values) -> Values:
-    """Return the values under their new names (datasets, variables, dims), where the other folder has them."""
+    """Return the values under their new names (datasets, variables, dims), where the other folder has
+    them."""
 
     def now(name: str) -> str:
         for old, new in table:

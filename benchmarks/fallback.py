@@ -35,7 +35,7 @@ PAIRS, CALLS = 4, 2000
 
 def rows(names: list[str], setting: SamplerConfig, chains: Callable, pairs: Callable) -> list[str]:
     """Lines of the table, one for each component."""
-    stride, of_call = stride_of_look(setting), replace(setting, chains=LEAST_CHAINS, pairs=PAIRS)
+    stride, of_call = stride_of_look(setting), replace(setting, chains=LEAST_CHAINS, antithetic_pairs=PAIRS)
     chains(setting=replace(setting, chains=1))  # the first call allocates
     on, seconds = timed(lambda: chains(setting=setting))
     off, of_control = timed(lambda: chains(setting=looked_at(setting, 1), at_center=on.at_center))

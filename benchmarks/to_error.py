@@ -119,7 +119,7 @@ def measured(names: list[str], setting: SamplerConfig, chains: Callable, pairs: 
     stride = stride_of_look(setting)
     look = {"setting": looked_at(setting, stride), "at_center": on.at_center[::stride]}
     _, seconds_look = timed(lambda: chains(**look))
-    with_pairs = replace(setting, chains=LEAST, pairs=2)
+    with_pairs = replace(setting, chains=LEAST, antithetic_pairs=2)
     found, seconds_pairs = timed(lambda: pairs(setting=with_pairs))
     x, y = (
         setting.n_beta * (each.loss - on.at_center)[..., setting.burn_in :].mean(-1).numpy()

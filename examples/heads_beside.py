@@ -40,7 +40,7 @@ print(f"{FOLDER} at step {end:,}")
 counts = tokens["unique"].sel(step=end, pattern=["dyck", "skip_ngram", "ngram"]).sum("pattern")
 measures = {
     "refined LLC": estimates,
-    "without the gradient": rllc["rllc_gradient_off"].sel(text),
+    "without the gradient": rllc["rllc_prior_only"].sel(text),
     "Hessian trace": trace,
     "resample ablation": costs["resample"],
 }

@@ -42,7 +42,7 @@ setting = {
     "components": components, "vectorize": True,
 }  # fmt: skip
 estimates = estimate(loss, weights, batches, **setting, report_control=True)
-table = estimates.rename(llc_gradient_off="control")
-table = table[["llc", "llc_se", "control", "relaxed", "rhat", "ess", "verdict"]].to_dataframe().round(2)
-table["verdict"] = [", ".join(reasons(value)) or "reliable" for value in table["verdict"]]
+table = estimates.rename(llc_prior_only="control")
+table = table[["llc", "llc_se", "control", "equilibrated_variance", "rhat", "ess", "quality"]].to_dataframe().round(2)
+table["quality"] = [", ".join(reasons(value)) or "reliable" for value in table["quality"]]
 print(table.to_string())

@@ -35,7 +35,7 @@ def folder(path, written, claims=True):
     written.to_netcdf(path / "language/llc.nc")
     xr.Dataset({"drawn": written["alone"] + len(path.name)}).to_netcdf(path / "figures/one.nc")
     if claims:
-        xr.Dataset({"verdict": ("claim", ["holds", "half"])}).to_netcdf(path / "claims.nc")
+        xr.Dataset({"quality": ("claim", ["holds", "half"])}).to_netcdf(path / "claims.nc")
     return path
 
 
@@ -49,7 +49,7 @@ def test_digests_are_of_the_values_alone(tmp_path):
     folder(other, described.assign(text=dataset()["text"].astype(str)))
     (code, lines), (_, others) = digests(one), digests(other)
     assert code == 0 and lines == others
-    assert [line.split()[1:] for line in lines if "claims" in line] == [["claims.nc", "verdict"]]
+    assert [line.split()[1:] for line in lines if "claims" in line] == [["claims.nc", "quality"]]
     assert len(lines) == 7 and len({line.split()[0] for line in lines}) == 7
     assert digests(one, other) == (0, ["7 variables are equal, 0 differences"])
     code, lines = digests(one, other, "--figures")

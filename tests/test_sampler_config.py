@@ -17,9 +17,9 @@ def test_a_setting_is_made_from_plain_data_and_gives_it_back():
         "thinning": 1,
         "seed": 0,
         "gradient": 1,
-        "centred": 0,
+        "drift_free": 0,
         "baseline": "paired",
-        "pairs": 0,
+        "antithetic_pairs": 0,
     }
     rest |= {"divergence_factor": 5.0, "sampler": "rmsprop", "decay": 0.5, "stabilizer": 0.1}
     assert setting.facts() == GIVEN | rest  # plain numbers and text, for attributes

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rllc.measures.data import InMemoryData as InMemoryData
     from rllc.models.attention_only import AttentionOnly as AttentionOnly
     from rllc.models.transformer import Architecture as Architecture
+    from rllc.quality import reasons as reasons
+    from rllc.quality import reliable as reliable
     from rllc.sampler_config import SamplerConfig as SamplerConfig
     from rllc.store.datasets import open_results as open_results
     from rllc.tasks.batch import Batch as Batch
-    from rllc.verdicts import reasons as reasons
-    from rllc.verdicts import reliable as reliable
 
 # Where each public name is defined.
 _MODULES = {
@@ -31,8 +31,8 @@ _MODULES = {
     "estimate_heads": "rllc.estimator.fast_heads",
     "measure": "rllc.measures.by_name",
     "open_results": "rllc.store.datasets",
-    "reasons": "rllc.verdicts",
-    "reliable": "rllc.verdicts",
+    "reasons": "rllc.quality",
+    "reliable": "rllc.quality",
 }
 __all__ = sorted(_MODULES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -8,7 +8,9 @@ would leave out text, scalars and attributes.
 import hashlib
 from pathlib import Path
 
-MARK = b"\nsha256\n"  # the last bytes of a sealed file; the digest stands before them
+# The last bytes of a sealed file; the digest stands before them. The mark changes when names in datasets do.
+MARK = b"\nrllc-2\n"
+EARLIER = b"\nsha256\n"  # the mark of versions with other names, as long as the present one
 LENGTH = hashlib.sha256().digest_size + len(MARK)
 
 
@@ -23,6 +25,8 @@ def unsealed(path: Path) -> str | None:
     """Return what the seal says is wrong with a file; None where its bytes are intact."""
     content = memoryview(path.read_bytes())
     body, digest, mark = content[:-LENGTH], content[-LENGTH : -len(MARK)], content[-len(MARK) :]
+    if mark == EARLIER:
+        return "it was made by an earlier version"
     if mark != MARK:
         return "it does not end with its SHA-256: it is cut short, or something else wrote it"
     return None if hashlib.sha256(body).digest() == digest else "its SHA-256 is not the one at its end"

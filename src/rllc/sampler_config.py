@@ -44,7 +44,7 @@ NUMBERS = {
         "the number of moves per draw, a whole number, 1 or more", lambda x: x >= 1, whole=True
     ),
     "seed": Number("a whole number, 0 or more", lambda x: x >= 0, whole=True),
-    "pairs": Number(
+    "antithetic_pairs": Number(
         "0 (none) or an even number: two at a time share a minibatch", lambda x: x >= 0 and x % 2 == 0
     ),
     "divergence_factor": POSITIVE,
@@ -121,11 +121,11 @@ class SamplerConfig:
     thinning: int = 1
     seed: int = 0
     gradient: bool = True
-    centred: bool = False
+    drift_free: bool = False
     baseline: str = "paired"
     sampler: str = "sgld"
     sampler_options: Mapping[str, float] = field(default_factory=dict)
-    pairs: int = 0
+    antithetic_pairs: int = 0
     divergence_factor: float = DIVERGENCE_FACTOR
 
     @classmethod
@@ -138,24 +138,28 @@ class SamplerConfig:
         changed = {name: NUMBERS[name].of(name, getattr(self, name)) for name in NUMBERS}
         _among("baseline", self.baseline, BASELINES)
         _among("sampler", self.sampler, SAMPLERS)
-        changed |= {name: truth(name, getattr(self, name)) for name in ("gradient", "centred")}
+        changed |= {name: truth(name, getattr(self, name)) for name in ("gradient", "drift_free")}
         changed |= {"sampler_options": self._own_options()}
         for name, value in changed.items():
             object.__setattr__(self, name, value)
         if self.burn_in >= self.draws:
             leaves = f"burn_in {self.burn_in} leaves none of the {self.draws} draws"
             raise ValueError(f"{leaves}: expected 0 to {self.draws - 1}")
-        if self.centred and not (self.gradient and self.sampler == "sgld"):
-            raise ValueError("centred subtracts the gradient at w*: expected gradient=True and sampler sgld")
-        if self.pairs and (self.centred or not self.gradient or self.sampler != "sgld"):
+        if self.drift_free and not (self.gradient and self.sampler == "sgld"):
             raise ValueError(
-                f"pairs {self.pairs} need the distribution of the control, which is known for sgld alone: "
-                "expected gradient=True, centred=False and sampler sgld; or set pairs=0"
+                "drift_free subtracts the gradient at w*: expected gradient=True and sampler sgld"
             )
-        if self.pairs and self.chains < LEAST_CHAINS:
+        if self.antithetic_pairs and (self.drift_free or not self.gradient or self.sampler != "sgld"):
             raise ValueError(
-                f"pairs {self.pairs} with chains {self.chains}: expected {LEAST_CHAINS} chains or more "
-                "(each chain's control coefficient is fitted on the other chains); or set pairs=0"
+                f"antithetic_pairs {self.antithetic_pairs} need the distribution of the control, which is "
+                "known for sgld alone: "
+                "expected gradient=True, drift_free=False and sampler sgld; or set antithetic_pairs=0"
+            )
+        if self.antithetic_pairs and self.chains < LEAST_CHAINS:
+            raise ValueError(
+                f"antithetic_pairs {self.antithetic_pairs} with chains {self.chains}: expected "
+                f"{LEAST_CHAINS} chains or more "
+                "(each chain's control coefficient is fitted on the other chains); or set antithetic_pairs=0"
             )
 
     def _own_options(self) -> dict[str, float]:
@@ -183,4 +187,9 @@ class SamplerConfig:
     def facts(self) -> dict[str, float | int | str]:
         """Return all settings as a dataset records them: with the sampler's constants, booleans as 0 or 1."""
         plain = {name: value for name, value in asdict(self).items() if name != "sampler_options"}
-        return {**plain, "gradient": int(self.gradient), "centred": int(self.centred), **asdict(self.options)}
+        return {
+            **plain,
+            "gradient": int(self.gradient),
+            "drift_free": int(self.drift_free),
+            **asdict(self.options),
+        }

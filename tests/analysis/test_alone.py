@@ -60,8 +60,8 @@ SCORED = xr.merge(
 RLLC = table("rllc rllc_se", 0.5, **SCORES, distribution=DISTRIBUTIONS).merge(
     table("rllc_chain", 0.5, **SCORES, distribution=DISTRIBUTIONS, chain=range(4)), compat="no_conflicts"
 )
-RLLC["rllc_gradient_off"], RLLC["rllc_gradient_off_se"] = 1.1 * RLLC["rllc"], RLLC["rllc_se"] / 2
-RLLC["verdict"] = (RLLC["rllc"] > 1.4).astype(np.int16) * 16
+RLLC["rllc_prior_only"], RLLC["rllc_prior_only_se"] = 1.1 * RLLC["rllc"], RLLC["rllc_se"] / 2
+RLLC["quality"] = (RLLC["rllc"] > 1.4).astype(np.int16) * 16
 PLACES = {"context": range(3), "position": range(30)}
 TEXT = {"text": RANDOM.choice(list("abc"), (3, 30)).astype(object), "joined": np.tile(np.arange(30), (3, 1)),
         "second": RANDOM.integers(0, 2, (3, 30)), "repeated": RANDOM.integers(0, 2, (3, 30))}  # fmt: skip

@@ -6,7 +6,7 @@ import xarray as xr
 
 from rllc.analysis.calibration import ALL, at_settings, best_step, criteria, recommend, recommendation, regime
 from rllc.analysis.regime import meaning, quantities
-from rllc.verdicts import MASKS
+from rllc.quality import MASKS
 from rllc.vocabulary import STATUS
 
 N_BETA, LOCALIZATION, STEP_SIZE = (10.0, 100.0, 1000.0), (50.0, 500.0), (1e-4, 1e-3)
@@ -27,21 +27,21 @@ def sweep(
     precision = n_beta * curvature + pull
     shift = -n_beta * slope / precision
     whole = xr.DataArray(np.ones([len(coords[dim]) for dim in dims]), dims=dims, coords=coords)
-    centred = SIZE * n_beta * curvature / (2 * precision)
+    drift_free = SIZE * n_beta * curvature / (2 * precision)
     walked = n_beta * (slope * shift + curvature * shift**2 / 2)
     off = SIZE * n_beta * curvature / (2 * pull)
     center = whole.isel(localization=0, n_beta=0, step_size=0, drop=True)
     return xr.Dataset(
         {
-            "llc": whole * (centred + walked),
+            "llc": whole * (drift_free + walked),
             "llc_se": error * whole,
-            "llc_centred": whole * centred,
+            "llc_drift_free": whole * drift_free,
             "llc_walked": whole * walked,
-            "llc_gradient_off": whole * off,
+            "llc_prior_only": whole * off,
             "rhat": whole,
             "drift": 0.0 * whole,
             "drift_se": 0.01 * whole,
-            "verdict": xr.zeros_like(whole, dtype=np.int16),
+            "quality": xr.zeros_like(whole, dtype=np.int16),
             "acceptance": 0.6 * whole,
             "acceptance_null": 0.6 * whole,
             "status": xr.zeros_like(whole, dtype=np.int8).expand_dims(chain=2, axis=-1).copy(deep=True),
@@ -165,7 +165,7 @@ def test_each_required_criterion_excludes_its_setting_and_is_named(criterion):
         )
     if criterion == "local":
         calibration["llc"].loc[at] = 1000.0 * 0.31
-        calibration["llc_gradient_off"].loc[at] = 1000.0
+        calibration["llc_prior_only"].loc[at] = 1000.0
     if criterion == "equilibrated":
         calibration["drift"].loc[at] = 0.5 * calibration["llc"].loc[at]
     if criterion == "small_steps":
@@ -202,14 +202,14 @@ def test_a_large_drift_is_passed_over_but_taken_and_told_where_nothing_else_is_t
     assert "must be reported" in only["said"].sel(kind="heads", distribution="mixture").item()
 
 
-@pytest.mark.parametrize("reason", ["not_relaxed", "still_walking"])
+@pytest.mark.parametrize("reason", ["variance_not_equilibrated", "mean_not_equilibrated"])
 def test_what_had_no_time_is_no_equilibrium(reason):
     calibration = sweep()
-    calibration["verdict"].loc[{"localization": 50.0, "step_size": 1e-3}] = MASKS[reason] | MASKS["nonlocal"]
+    calibration["quality"].loc[{"localization": 50.0, "step_size": 1e-3}] = MASKS[reason] | MASKS["nonlocal"]
     assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-4)
     assert (best_step(calibration).sel(localization=50.0) == 1e-4).all()
     assert regime(calibration, max_loss_rise=10.0)["trusted"].all()
-    calibration["verdict"][:] = MASKS[reason]
+    calibration["quality"][:] = MASKS[reason]
     assert not regime(calibration, max_loss_rise=10.0)["trusted"].any()
 
 
@@ -245,7 +245,7 @@ def test_the_drift_of_a_negative_estimate_is_held_against_its_size():
 
 def test_limits_belong_to_what_passes():
     calibration = sweep()
-    calibration["rhat"][:], calibration["verdict"][:] = 1.2, MASKS["nonlocal"]
+    calibration["rhat"][:], calibration["quality"][:] = 1.2, MASKS["nonlocal"]
     calibration["acceptance"][:], calibration["acceptance_null"][:] = 0.25, 0.5
     calibration["drift"][:], calibration["drift_se"][:] = 500.0, 250.0  # noise, however large
     calibration["llc"][:] = 0.25 * calibration["n_beta"]
@@ -258,7 +258,7 @@ def test_limits_belong_to_what_passes():
 def test_a_setting_is_judged_by_the_cells_in_which_it_was_sampled():
     calibration = sweep()
     lost = {"step": 20, "component": "1:0"}
-    for name in ("llc", "llc_se", "llc_centred", "llc_walked", "rhat", "drift", "drift_se"):
+    for name in ("llc", "llc_se", "llc_drift_free", "llc_walked", "rhat", "drift", "drift_se"):
         calibration[name].loc[lost] = np.nan
     calibration["status"].loc[lost] = STATUS.index("missing")
     found = recommend(calibration, max_loss_rise=10.0)
@@ -279,7 +279,7 @@ def test_none_good_says_what_excluded_most():
 
 def test_chains_that_all_failed_and_settings_never_sampled_are_told_apart():
     calibration = sweep()
-    for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_gradient_off"):
+    for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_prior_only"):
         calibration[name][:] = np.nan
     failed = calibration.copy(deep=True)
     failed["status"][:] = STATUS.index("nonfinite")
@@ -331,9 +331,9 @@ def test_the_drift_term_of_the_map_has_the_sign_of_what_was_walked():
     """1000 (shift + shift^2) is walked down to shift = -1000 / 2050; curvature alone makes 6000 / 2050."""
     here = {"localization": 50.0, "n_beta": 1000.0}
     found = regime(sweep(2.0, slope=1.0)).sel(here)
-    walked, centred = 1000 * ((1000 / 2050) ** 2 - 1000 / 2050), 6000 / 2050
-    assert found["llc"] == pytest.approx(walked + centred)
-    assert found["drift_term"] == pytest.approx(walked / abs(walked + centred))
+    walked, drift_free = 1000 * ((1000 / 2050) ** 2 - 1000 / 2050), 6000 / 2050
+    assert found["llc"] == pytest.approx(walked + drift_free)
+    assert found["drift_term"] == pytest.approx(walked / abs(walked + drift_free))
 
 
 def test_settings_in_use_are_looked_up_on_the_grid():

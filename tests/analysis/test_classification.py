@@ -70,8 +70,8 @@ def made(seeds=1, error=0.0, spread=0.0, steps=(10, 20)):
         {
             "rllc": ((*dims, "distribution"), values),
             "rllc_se": ((*dims, "distribution"), np.full((*shape, 2), error)),
-            "rllc_gradient_off": ((*dims, "distribution"), values),
-            "rllc_gradient_off_se": ((*dims, "distribution"), np.full((*shape, 2), error)),
+            "rllc_prior_only": ((*dims, "distribution"), values),
+            "rllc_prior_only_se": ((*dims, "distribution"), np.full((*shape, 2), error)),
         },
         where,
     )
@@ -198,7 +198,7 @@ def test_seeds_are_pooled_by_ranks_within_each():
 def test_numbers_of_the_control_are_those_of_its_refined_llcs():
     datasets = made(seeds=2)
     reverse = datasets["rllc"].assign(rllc=-datasets["rllc"]["rllc"])
-    off = {"rllc_gradient_off": reverse["rllc"], "rllc_gradient_off_se": reverse["rllc_se"]}
+    off = {"rllc_prior_only": reverse["rllc"], "rllc_prior_only_se": reverse["rllc_se"]}
     found = classified({**datasets, "rllc": datasets["rllc"].assign(off)}).isel(step=-1)
     expected = classified({**datasets, "rllc": reverse}).isel(step=-1)
     names = (
@@ -208,11 +208,11 @@ def test_numbers_of_the_control_are_those_of_its_refined_llcs():
         "multigram_correlation_both",
     )
     for name in names:
-        np.testing.assert_allclose(found[f"{name}_gradient_off"], expected[name])
+        np.testing.assert_allclose(found[f"{name}_prior_only"], expected[name])
         assert not np.allclose(found[name], expected[name])
     one = made()
     without = one["rllc"].drop_vars(off)
-    assert "induction_less_ngram_gradient_off" not in classified({**one, "rllc": without})
+    assert "induction_less_ngram_prior_only" not in classified({**one, "rllc": without})
 
 
 def test_a_step_or_a_distribution_without_estimates_is_refused():

@@ -110,7 +110,7 @@ def test_with_traces_the_degrees_of_freedom_are_welch_and_satterthwaites_of_all_
 def with_pairs(seed, minibatches):
     """Both distributions from the same noise and minibatches, as studies have them."""
     law = {
-        "n_beta": N_BETA, "localization": 200.0, "step_size": 5e-3, "chains": CHAINS, "pairs": 16, "vectorize": True,
+        "n_beta": N_BETA, "localization": 200.0, "step_size": 5e-3, "chains": CHAINS, "antithetic_pairs": 16, "vectorize": True,
     }  # fmt: skip
     found = [
         estimate(

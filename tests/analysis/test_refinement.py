@@ -22,9 +22,9 @@ def study(noise=0.0, chains=4, seeds=1):
         {
             "rllc": (dims, chain.mean(-1)),
             "rllc_chain": ((*dims, "chain"), chain),
-            "rllc_gradient_off": (dims, np.tile(level * [1, 1, 4], (seeds, 1, 1, 1))),
-            "rllc_gradient_off_se": (dims, np.tile(0.01 * level * [1, 1, 4], (seeds, 1, 1, 1))),
-            "verdict": (dims, np.zeros(chain.shape[:-1], dtype=np.int16)),
+            "rllc_prior_only": (dims, np.tile(level * [1, 1, 4], (seeds, 1, 1, 1))),
+            "rllc_prior_only_se": (dims, np.tile(0.01 * level * [1, 1, 4], (seeds, 1, 1, 1))),
+            "quality": (dims, np.zeros(chain.shape[:-1], dtype=np.int16)),
         },
         coords={
             "seed": range(seeds), "step": [3000], "distribution": DISTRIBUTIONS, **head_coords(head_labels(2, 3)),
@@ -49,7 +49,7 @@ def test_planted_ratios_are_found():
 def test_the_control_has_its_own_ratio_and_error():
     """Two octaves more on code; each estimate has an error of 1 %."""
     made = of(study())
-    control = made["log2_ratio_gradient_off"].sel(against="mixture")
+    control = made["log2_ratio_prior_only"].sel(against="mixture")
     np.testing.assert_allclose(control, [2.75, 1.8, 0.95], atol=1e-12)
     of_head = np.hypot(0.01, 0.01) / np.log(2)
     expected = [
@@ -57,7 +57,7 @@ def test_the_control_has_its_own_ratio_and_error():
         of_head / np.sqrt(3),
         of_head * np.hypot(1 / np.sqrt(2), 1 / np.sqrt(3)),
     ]
-    np.testing.assert_allclose(made["log2_ratio_gradient_off_se"].sel(against="mixture"), expected)
+    np.testing.assert_allclose(made["log2_ratio_prior_only_se"].sel(against="mixture"), expected)
 
 
 def test_errors_are_those_of_redrawn_chains():
@@ -73,12 +73,12 @@ def test_errors_are_those_of_redrawn_chains():
 def test_what_cannot_be_said_is_missing_and_faults_are_kept():
     datasets = study()
     datasets["rllc"]["rllc"][0, 0, 3, 2] = -0.1
-    datasets["rllc"]["verdict"][0, 0, 0, 1] = 16
+    datasets["rllc"]["quality"][0, 0, 0, 1] = 16
     made = of(datasets)
     assert np.isnan(made["log2_ratio"].sel(head_group=["induction", GAP])).all()
     assert made["log2_ratio"].sel(head_group="multigram").notnull().all()
-    assert made["verdict"].sel(against="english").values.tolist() == [0, 16, 16]
-    assert not made["verdict"].sel(against="mixture").any()
+    assert made["quality"].sel(against="english").values.tolist() == [0, 16, 16]
+    assert not made["quality"].sel(against="mixture").any()
     datasets["heads"]["head_type"][:] = "multigram"
     made = of(datasets)
     assert made["log2_ratio"].sel(head_group="induction").isnull().all()

@@ -72,11 +72,11 @@ def test_what_was_not_sampled_is_missing_and_what_has_no_plateau_has_no_boundary
 def test_the_control_without_gradient_has_boundaries_of_its_own():
     data = llc(30.0, [0], ["mixture"], fall_and_rise)
     line = 0 * data["llc"] + 20 * np.log(np.maximum(data["step"], 1)) + 1
-    found = stages({"llc.far": data.assign(llc_gradient_off=line)}, tolerance=8.0).squeeze()
-    assert found["setting"].values.tolist() == ["far", "far_gradient_off"]
+    found = stages({"llc.far": data.assign(llc_prior_only=line)}, tolerance=8.0).squeeze()
+    assert found["setting"].values.tolist() == ["far", "far_prior_only"]
     count = (found["at_boundary"].sel(kind="any") > 0).sum("step")
     assert count.values[0] >= 2 and count.values[1] == 0
-    off = found.sel(setting="far_gradient_off").sel(step=STEP[1:])
+    off = found.sel(setting="far_prior_only").sel(step=STEP[1:])
     assert off["llc_smooth"].values == pytest.approx(line.squeeze().values[1:], abs=0.5)
     assert off["sampled_loss"].values == pytest.approx((data["init_loss"] + line / 30).squeeze().values[1:])
 

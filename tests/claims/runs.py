@@ -14,7 +14,7 @@ LANGUAGE = Experiment(
 )
 
 
-def rllc(*, seeds=(0,), heads=HEADS, error=0.1, seeded=False, verdict=0):
+def rllc(*, seeds=(0,), heads=HEADS, error=0.1, seeded=False, quality=0):
     """rLLCs that rise to step 200 and fall by head: values are known in closed form."""
     step = np.asarray(STEPS, dtype=float)
     level = np.minimum(step, 200) / 100 - 0.25 * np.maximum(step - 200, 0) / 100
@@ -24,9 +24,9 @@ def rllc(*, seeds=(0,), heads=HEADS, error=0.1, seeded=False, verdict=0):
     data = {
         "rllc": (dims, value),
         "rllc_se": (dims, np.full_like(value, error)),
-        "rllc_gradient_off": (dims, np.full_like(value, 5.0)),
-        "rllc_gradient_off_se": (dims, np.full_like(value, 0.01)),
-        "verdict": (dims, np.full(value.shape, verdict, dtype=np.int16)),
+        "rllc_prior_only": (dims, np.full_like(value, 5.0)),
+        "rllc_prior_only_se": (dims, np.full_like(value, 0.01)),
+        "quality": (dims, np.full(value.shape, quality, dtype=np.int16)),
     }
     coords = {"seed": list(seeds), "step": STEPS, "head": list(heads), "distribution": ["mixture", "code"]}
     return xr.Dataset(data, coords, {"sampling": json.dumps({"seeded": seeded})})

@@ -92,7 +92,7 @@ def test_control_stands_for_the_estimates_that_have_one():
 
 def test_share_of_unreliable_estimates_is_of_what_was_read():
     data = rllc()
-    data["verdict"] = data["verdict"].where(~((data["step"] == 400) & (data["head"] == "0:0")), 1)
+    data["quality"] = data["quality"].where(~((data["step"] == 400) & (data["head"] == "0:0")), 1)
     one = run({"rllc": data})
     one.curve("rllc.rllc", heads=["0:0", "0:1"], distribution="code", from_step=300)
     assert one.readings[0].unreliable == pytest.approx(1 / 4)

@@ -79,12 +79,12 @@ def run(setting="published", layers=2, length=50000, **datasets):
 )
 @pytest.mark.parametrize("setting", ["published", "sampling"])
 def test_boundaries_of_the_setting_that_tells_stages_are_counted(function, marks, expected, setting):
-    data = boundaries([setting, f"{setting}_gradient_off", "other"], **marks)
+    data = boundaries([setting, f"{setting}_prior_only", "other"], **marks)
     assert float(function(run(setting, stages=data))) == expected
 
 
 def test_boundaries_of_the_control_are_counted():
-    data = boundaries(["published_gradient_off", "published"], any=[1, 3])
+    data = boundaries(["published_prior_only", "published"], any=[1, 3])
     assert float(boundaries_claims.stages_control(run(stages=data))) == 2
 
 
@@ -163,7 +163,7 @@ def test_correlation_is_from_one_percent_of_training_on(function, dataset):
     """1 % of 50,000 is 500, so from step 800 on."""
     random = np.random.default_rng(0)
     llc, other = random.normal(size=(2, N))
-    both = {dataset: curves(llc=llc, llc_gradient_off=other), "metrics": curves(loss=other)}
+    both = {dataset: curves(llc=llc, llc_prior_only=other), "metrics": curves(loss=other)}
     expected = np.corrcoef(llc[2:], other[2:])[0, 1]
     assert float(function(run(**both))) == pytest.approx(expected, rel=1e-12)
     expected = np.corrcoef(llc[1:], other[1:])[0, 1]
@@ -223,7 +223,7 @@ def test_a_model_without_the_dataset_has_no_claim_about_it(function, absent):
 
 
 def test_stages_without_a_control_have_no_claim_about_it():
-    with pytest.raises(Absent, match="published_gradient_off"):
+    with pytest.raises(Absent, match="published_prior_only"):
         boundaries_claims.stages_control(run(stages=boundaries(["published"])))
 
 

@@ -29,7 +29,7 @@ COMPARED = [
     f"{CELLS}/heads/seed0.from0.nc",
 ]
 
-DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_gradient_off", "claims"}
+DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_prior_only", "claims"}
 
 
 def fewer(root):

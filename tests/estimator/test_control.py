@@ -13,9 +13,9 @@ from rllc.estimator.llc import estimate, estimate_components
 from rllc.estimator.with_controls import with_control
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture
+from rllc.quality import MASKS
 from rllc.sampler_config import SamplerConfig
 from rllc.tasks.batch import Batch
-from rllc.verdicts import MASKS
 
 SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3, "chains": 4, "draws": 60, "burn_in": 10}
 FLAT, STEEP = 0.01, 20.0  # the localization alone shapes the estimate of the first component
@@ -40,19 +40,19 @@ def given(**changes):
 
 
 def flagged(dataset, name="prior_dominated"):
-    return ((dataset["verdict"] & MASKS[name]) > 0).values.tolist()
+    return ((dataset["quality"] & MASKS[name]) > 0).values.tolist()
 
 
 @pytest.mark.parametrize("pairs", [0, 4])
 def test_estimate_with_report_control_equal_to_it_is_prior_dominated(pairs):
-    found = estimate(**given(pairs=pairs, report_control=True))
-    near = abs(found.llc / found.llc_gradient_off - 1) < 0.1
+    found = estimate(**given(antithetic_pairs=pairs, report_control=True))
+    near = abs(found.llc / found.llc_prior_only - 1) < 0.1
     assert near.values.tolist() == [True, False]
     assert flagged(found) == [True, False]
-    assert found.verdict.dtype == np.int16
-    assert found.verdict.attrs["judged_against"] == "gradient_off"
-    assert found.llc_gradient_off_chain.dims == ("component", "chain")
-    assert all(found[name].attrs["long_name"] for name in ("llc_gradient_off", "llc_gradient_off_se"))
+    assert found.quality.dtype == np.int16
+    assert found.quality.attrs["judged_against"] == "prior_only"
+    assert found.llc_prior_only_chain.dims == ("component", "chain")
+    assert all(found[name].attrs["long_name"] for name in ("llc_prior_only", "llc_prior_only_se"))
 
 
 def test_estimate_with_report_control_is_the_estimate_and_its_control_made_apart():
@@ -61,42 +61,44 @@ def test_estimate_with_report_control_is_the_estimate_and_its_control_made_apart
     together = estimate(**given(report_control=True))
     xr.testing.assert_identical(together, with_controls(alone, control))
     xr.testing.assert_identical(
-        together.drop_vars("verdict")[list(alone.drop_vars("verdict"))], alone.drop_vars("verdict")
+        together.drop_vars("quality")[list(alone.drop_vars("quality"))], alone.drop_vars("quality")
     )
-    assert np.array_equal(together.llc_gradient_off, control.llc)
-    assert "llc_gradient_off" not in alone
+    assert np.array_equal(together.llc_prior_only, control.llc)
+    assert "llc_prior_only" not in alone
 
 
 def test_estimate_without_control_says_that_there_was_none():
     found = estimate(**given())
     assert flagged(found) == [False, False]
-    assert found.verdict.attrs["judged_against"] == "no control"
-    assert with_controls(found).verdict.attrs["judged_against"] == "no control"
+    assert found.quality.attrs["judged_against"] == "no control"
+    assert with_controls(found).quality.attrs["judged_against"] == "no control"
 
 
 def test_pairs_whose_control_was_not_made_say_nothing_of_the_prior():
     """The second component has nothing to gain of pairs, and no control is made of it."""
     strong = {"n_beta": 2e4, "localization": 20.0, "step_size": 4e-6, "burn_in": 40}
-    found = estimate(**given(**strong, pairs=4))
-    assert np.isnan(found.llc_gradient_off.sel(component="steep"))
+    found = estimate(**given(**strong, antithetic_pairs=4))
+    assert np.isnan(found.llc_prior_only.sel(component="steep"))
     assert flagged(found)[1] is False
 
 
-@pytest.mark.parametrize("changes", [{}, {"pairs": 4}, {"sampler": "rmsprop"}, {"baseline": "init"}])
-@pytest.mark.parametrize("centred_chains", [0, 2])
-def test_verdict_of_estimate_equals_that_of_the_workflows_datasets(changes, centred_chains):
-    if centred_chains and "sampler" in changes:
-        pytest.skip("the centred control is of sgld alone")
+@pytest.mark.parametrize(
+    "changes", [{}, {"antithetic_pairs": 4}, {"sampler": "rmsprop"}, {"baseline": "init"}]
+)
+@pytest.mark.parametrize("drift_free_chains", [0, 2])
+def test_verdict_of_estimate_equals_that_of_the_workflows_datasets(changes, drift_free_chains):
+    if drift_free_chains and "sampler" in changes:
+        pytest.skip("the drift-free control is of sgld alone")
     call = given(init_batches=[torch.tensor(1.0)])
     setting = SamplerConfig(**{name: call.pop(name) for name in SETTING}, **changes)
     of_workflow = with_control(
         partial(estimate_components, **call), setting=setting, name="rllc", control_chains=4,
-        centred_chains=centred_chains, keep_traces=False,
+        drift_free_chains=drift_free_chains, keep_traces=False,
     )  # fmt: skip
     alone = estimate_components(**call, setting=setting, report_control=True)
     assert flagged(alone) == flagged(of_workflow) != [False, False]
-    judged = {"gradient_off", *(["centred"] if centred_chains else [])}
-    assert set(of_workflow.verdict.attrs["judged_against"].split(", ")) == judged
+    judged = {"prior_only", *(["drift_free"] if drift_free_chains else [])}
+    assert set(of_workflow.quality.attrs["judged_against"].split(", ")) == judged
 
 
 @pytest.mark.parametrize(("n_beta", "expected"), [(1e-3, True), (30.0, False)])
@@ -112,18 +114,18 @@ def test_heads_fast_path_with_report_control_is_flagged_as_the_generic_one(n_bet
     generic = estimate_components(
         model.loss, weights, [batch], components=masks, setting=setting, report_control=True
     )
-    near = abs(fast.llc / fast.llc_gradient_off - 1) < 0.1
+    near = abs(fast.llc / fast.llc_prior_only - 1) < 0.1
     assert near.values.tolist() == [expected] * 4
     assert flagged(fast) == flagged(generic) == [expected] * 4
 
 
-def test_with_controls_by_a_centred_control_alone_judges_the_drift_alone():
+def test_with_controls_by_a_drift_free_control_alone_judges_the_drift_alone():
     found = estimate(**given())
-    centred = estimate(**given(chains=2, centred=True), control_of=found)
-    judged = with_controls(found, centred=centred)
-    assert judged.verdict.attrs["judged_against"] == "centred"
+    drift_free = estimate(**given(chains=2, drift_free=True), control_of=found)
+    judged = with_controls(found, drift_free=drift_free)
+    assert judged.quality.attrs["judged_against"] == "drift_free"
     assert flagged(judged) == [False, False]
-    assert np.array_equal(judged.llc_centred, centred.llc)
+    assert np.array_equal(judged.llc_drift_free, drift_free.llc)
 
 
 def test_with_controls_again_replaces_what_an_earlier_control_said():
@@ -141,7 +143,7 @@ def test_with_controls_again_replaces_what_an_earlier_control_said():
 )
 def test_with_controls_of_another_estimate_is_refused(changes, key):
     found = estimate(**given())
-    with pytest.raises(ValueError, match=f"gradient_off has {key}"):
+    with pytest.raises(ValueError, match=f"prior_only has {key}"):
         with_controls(found, estimate(**given(**{"gradient": False} | changes)))
 
 
@@ -160,7 +162,9 @@ def test_with_controls_at_other_weights_is_refused():
         with_controls(found, estimate(**call))
 
 
-@pytest.mark.parametrize("changes", [{"gradient": False}, {"centred": True}], ids=["gradient off", "centred"])
+@pytest.mark.parametrize(
+    "changes", [{"gradient": False}, {"drift_free": True}], ids=["prior only", "drift_free"]
+)
 def test_report_control_of_a_control_is_refused(changes):
     with pytest.raises(ValueError, match="report_control"):
         estimate(**given(report_control=True, **changes))

@@ -24,7 +24,14 @@ def well(weights, batch):
 
 
 def sampled(batches=(1.0,), component="full", **changes):
-    setting = {**LAW, "chains": 4, "draws": 12, "burn_in": 3, "pairs": 4, "vectorize": True} | changes
+    setting = {
+        **LAW,
+        "chains": 4,
+        "draws": 12,
+        "burn_in": 3,
+        "antithetic_pairs": 4,
+        "vectorize": True,
+    } | changes
     batches = [torch.tensor(each, dtype=torch.float64) for each in batches]
     return estimate(
         well, {"w": torch.zeros(12, dtype=torch.float64)}, batches, components={component: None}, **setting
@@ -53,8 +60,8 @@ def expected(*, draws, burn_in, thinning=1, n_beta, localization, step_size):
     ids=["from w*", "free, thinned"],
 )
 def test_the_expectation_is_the_plain_estimators_and_the_error_honest(how):
-    found = [sampled(**how, seed=seed, pairs=8) for seed in range(49)]
-    assert np.mean([float(each.coupling) for each in found]) > 0.2  # the control is used
+    found = [sampled(**how, seed=seed, antithetic_pairs=8) for seed in range(49)]
+    assert np.mean([float(each.control_coefficient) for each in found]) > 0.2  # the control is used
     plain = np.array([float(each.llc_chain.mean()) for each in found])
     value, error = (np.array([float(each[name]) for each in found]) for name in ("llc", "llc_se"))
     truth = expected(**how)
@@ -69,7 +76,7 @@ def test_the_expectation_is_the_plain_estimators_and_the_error_honest(how):
 def test_pairs_have_the_law_of_the_control(localization, thinning, burn_in):
     """In 100,000 coordinates a mean square is the variance to a percent."""
     law = {**LAW, "localization": localization}
-    setting = SamplerConfig(**law, chains=4, draws=6, burn_in=burn_in, thinning=thinning, pairs=2)
+    setting = SamplerConfig(**law, chains=4, draws=6, burn_in=burn_in, thinning=thinning, antithetic_pairs=2)
     _, variance, _ = variances(np.ones(1), draws=6, thinning=thinning, gradient=False, **law)
     found = rises(
         {"full": torch.zeros(100_000, dtype=torch.float64)}, [0.0],
@@ -82,7 +89,7 @@ def test_pairs_have_the_law_of_the_control(localization, thinning, burn_in):
 
 def test_a_slope_cancels_in_every_pair_and_each_minibatch_is_read_by_those_it_is_for():
     read = []
-    setting = SamplerConfig(**LAW, chains=4, draws=5, burn_in=2, thinning=2, pairs=4)
+    setting = SamplerConfig(**LAW, chains=4, draws=5, burn_in=2, thinning=2, antithetic_pairs=4)
 
     def rise(further):
         read.clear()
@@ -116,7 +123,7 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
         one = torch.ones((), dtype=torch.float64)
         weights = {"w": torch.zeros(12, dtype=torch.float64)}
         law = {**STRONG, "chains": 4, "draws": 60, "burn_in": 40, "seed": seed}
-        how = {"pairs": pairs, "report_control": report_control and pairs > 0}
+        how = {"antithetic_pairs": pairs, "report_control": report_control and pairs > 0}
         found = estimate(counted, weights, [one], components={"full": None}, **how, **law)
         return found.isel(component=0), len(calls)
 
@@ -126,12 +133,17 @@ def test_where_the_likelihood_rules_the_estimate_is_the_plain_one_and_no_pair_is
     assert float(found.llc) == float(plain.llc)
     chains = plain.llc_chain.values
     assert float(found.llc_se) == pytest.approx(chains.std(ddof=1) / 2 * t.ppf(0.975, 3) / norm.ppf(0.975))
-    assert float(found.coupling) == float(found.variance_removed) == float(found.llc_se_control) == 0
-    control = found.llc_gradient_off_chain
+    assert (
+        float(found.control_coefficient)
+        == float(found.variance_reduction)
+        == float(found.llc_se_control)
+        == 0
+    )
+    control = found.llc_prior_only_chain
     if report_control:
-        assert float(found.llc_gradient_off) == pytest.approx(float(control.mean()))
+        assert float(found.llc_prior_only) == pytest.approx(float(control.mean()))
     else:
-        assert np.isnan(float(found.llc_gradient_off)) and control.isnull().all()
+        assert np.isnan(float(found.llc_prior_only)) and control.isnull().all()
     assert np.isnan(float(found.llc_se_data))  # one minibatch cannot say
 
 
@@ -145,23 +157,23 @@ def test_the_control_is_made_of_the_components_that_it_helps_and_changes_none_of
     def run(**how):
         parts = {name: {"w": curvature == c} for name, c in (("flat", 1.0), ("steep", 3e3))}
         batches = [torch.tensor(each, dtype=torch.float64) for each in np.linspace(0.8, 1.2, 40)]
-        law = {**LAW, "chains": 5, "draws": 19, "burn_in": 4, "pairs": 4, "thinning": thinning}
+        law = {**LAW, "chains": 5, "draws": 19, "burn_in": 4, "antithetic_pairs": 4, "thinning": thinning}
         return estimate(loss, {"w": torch.zeros_like(curvature)}, batches, components=parts, **law, **how)
 
     found, reported = run(), run(report_control=True)
-    assert (found.coupling > 0.5).values.tolist() == [True, False]
+    assert (found.control_coefficient > 0.5).values.tolist() == [True, False]
     xr.testing.assert_identical(found.sel(component="flat"), reported.sel(component="flat"))
     steep = reported.sel(component="steep")
-    assert steep.llc_gradient_off_chain.notnull().all() and np.isfinite(steep.llc_gradient_off)
+    assert steep.llc_prior_only_chain.notnull().all() and np.isfinite(steep.llc_prior_only)
     without = found.sel(component="steep")
     missing = {name for name in found if without[name].isnull().all() and not steep[name].isnull().all()}
-    assert missing == {"llc_gradient_off", "llc_gradient_off_se", "llc_gradient_off_chain"}
+    assert missing == {"llc_prior_only", "llc_prior_only_se", "llc_prior_only_chain"}
     xr.testing.assert_identical(without.drop_vars(missing), steep.drop_vars(missing))
 
 
 @pytest.mark.parametrize(("draws", "burn_in", "stride"), [(19, 4, 3), (12, 3, 2), (7, 6, 1), (41, 0, 9)])
 def test_a_look_at_the_control_sees_draws_of_its_own(draws, burn_in, stride):
-    whole = SamplerConfig(**LAW, chains=4, draws=draws, burn_in=burn_in, thinning=2, pairs=4)
+    whole = SamplerConfig(**LAW, chains=4, draws=draws, burn_in=burn_in, thinning=2, antithetic_pairs=4)
     look = looked_at(whole, stride)
     at = np.arange(0, draws, stride)
     assert (look.draws, look.draws - look.burn_in) == (len(at), (at >= burn_in).sum())
@@ -183,7 +195,7 @@ def test_a_coefficient_is_the_least_squares_slope_shrunk_for_the_pairs_to_come()
     found = coefficients(x, y, pairs=4, memory=2.5)[0]
     assert found == pytest.approx(slope * correlation / (1 + 5 / (4 * 2.5)), rel=1e-3)
     law = {"n_beta": 1.0, "step_size": 0.1, "localization": 4.0}
-    setting = SamplerConfig(**law, chains=4, draws=4, burn_in=1, thinning=3, pairs=2)
+    setting = SamplerConfig(**law, chains=4, draws=4, burn_in=1, thinning=3, antithetic_pairs=2)
     assert memory_of(setting) == (pytest.approx(1 + 2 * (2 / 3 * 0.8**6 + 1 / 3 * 0.8**12)))
 
 
@@ -199,11 +211,11 @@ def test_of_an_estimate_near_its_control_less_must_be_shared(shared, apart, used
 
 
 def test_everything_of_single_chains_is_as_without_pairs():
-    found, plain = sampled(), sampled(pairs=0)
+    found, plain = sampled(), sampled(antithetic_pairs=0)
     assert float(found.llc) != float(plain.llc)
-    for name in ("llc_chain", "rhat", "ess", "drift", "acceptance", "verdict", "loss", "loss_at_center"):
+    for name in ("llc_chain", "rhat", "ess", "drift", "acceptance", "quality", "loss", "loss_at_center"):
         np.testing.assert_array_equal(found[name], plain[name], err_msg=name)
-    for name in set(found.data_vars) - {"status", "verdict"}:
+    for name in set(found.data_vars) - {"status", "quality"}:
         assert found[name].attrs["long_name"], name
 
 
@@ -224,15 +236,15 @@ def test_a_chains_coefficient_does_not_depend_on_the_chain(noise, least):
 
 
 @pytest.mark.parametrize(
-    ("coupling", "least", "most"), [(0.999, 1, 1), (0.95, 0.9, 1), (0.8, 0.5, 1), (0.5, 0.05, 0.5)]
+    ("control_coefficient", "least", "most"), [(0.999, 1, 1), (0.95, 0.9, 1), (0.8, 0.5, 1), (0.5, 0.05, 0.5)]
 )
-def test_intervals_cover_the_truth_where_chains_are_few(coupling, least, most):
+def test_intervals_cover_the_truth_where_chains_are_few(control_coefficient, least, most):
     """Independent normal draws around 5, four chains; 95 +- 2.1 % (4 binomial errors of 1,600)."""
     random = np.random.default_rng(1)
     hits, count, used = 0, 1600, 0
     for _ in range(count):
         y = random.normal(size=(4, 10))
-        x = 5 + coupling * y + np.sqrt(1 - coupling**2) * random.normal(size=(4, 10))
+        x = 5 + control_coefficient * y + np.sqrt(1 - control_coefficient**2) * random.normal(size=(4, 10))
         y, rise = y + 5, 5 + random.normal(size=(10, 32))
         beta = coefficients(x, y, pairs=32, memory=1.0)
         used += beta.any()
@@ -246,7 +258,7 @@ def test_the_error_from_the_choice_of_minibatches_is_the_known_one():
     """Minibatches multiply the well by 1 +- 0.5: the control's mean, and the estimate near it, do likewise."""
     law = {**LAW, "n_beta": 3.0}
     _, variance, _ = variances(CURVATURE, draws=12, gradient=False, **law)
-    law |= {"draws": 12, "burn_in": 2, "pairs": 8}
+    law |= {"draws": 12, "burn_in": 2, "antithetic_pairs": 8}
     of_one = 3.0 * (0.5 * CURVATURE * variance[2:]).sum(1)
     random = np.random.default_rng(0)
     found = []
@@ -254,10 +266,10 @@ def test_the_error_from_the_choice_of_minibatches_is_the_known_one():
         batches = random.choice([0.5, 1.5], 12)
         one = sampled(batches, **law, seed=seed)
         given = (of_one * batches[2:]).mean()
-        off = (float(one.llc_gradient_off) - given) / float(one.llc_gradient_off_se)
-        found.append([off, float(one.llc_se_data), float(one.coupling)])
-    off, data, coupling = np.array(found).T
-    assert coupling.min() > 0.8
+        off = (float(one.llc_prior_only) - given) / float(one.llc_prior_only_se)
+        found.append([off, float(one.llc_se_data), float(one.control_coefficient)])
+    off, data, control_coefficient = np.array(found).T
+    assert control_coefficient.min() > 0.8
     assert np.sqrt((data**2).mean()) == pytest.approx(np.sqrt((of_one**2).sum()) * 0.5 / 10, rel=0.15)
     assert abs(off.mean()) < 3 / np.sqrt(40)
     assert off.std() == pytest.approx(1, abs=0.35)
@@ -276,8 +288,8 @@ def test_what_all_chains_have_in_common_is_told_from_their_own():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pairs": 3}, "pairs is 3: expected 0 .none. or an even number"),
-        ({"chains": 3}, "pairs 4 with chains 3: expected 4 chains or more"),
+        ({"antithetic_pairs": 3}, "antithetic_pairs is 3: expected 0 .none. or an even number"),
+        ({"chains": 3}, "antithetic_pairs 4 with chains 3: expected 4 chains or more"),
         ({"gradient": False}, "expected gradient=True"),
         ({"sampler": "rmsprop"}, "sampler sgld"),
         ({"pair_batches": [torch.ones(())] * 17}, "pair_batches has 17: expected 18, one for every two of 4"),
@@ -294,8 +306,8 @@ def test_where_all_chains_fail_nothing_is_said():
 
 
 def test_the_setting_records_the_pairs():
-    assert sampled().attrs["pairs"] == 4
-    assert asdict(SamplerConfig(**LAW, chains=4, draws=4, pairs=2))["pairs"] == 2
+    assert sampled().attrs["antithetic_pairs"] == 4
+    assert asdict(SamplerConfig(**LAW, chains=4, draws=4, antithetic_pairs=2))["antithetic_pairs"] == 2
 
 
 def test_one_chain_that_is_left_has_no_error_and_keeps_its_mean():

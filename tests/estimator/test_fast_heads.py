@@ -82,9 +82,16 @@ def test_every_head_is_sampled_as_by_the_generic_path(n_layers, norm, positions,
 def test_pairs_of_heads_are_those_of_the_generic_path(n_layers, further):
     architecture = dataclasses.replace(SMALL, n_layers=n_layers)
     more = language(architecture, count=8) if further else None
-    changes = {"n_beta": 10.0, "localization": 200.0, "chains": 4, "draws": 6, "burn_in": 2, "pairs": 4}
+    changes = {
+        "n_beta": 10.0,
+        "localization": 200.0,
+        "chains": 4,
+        "draws": 6,
+        "burn_in": 2,
+        "antithetic_pairs": 4,
+    }
     fast, slow = both(architecture, language(architecture), dtype=torch.float64, pair_batches=more, **changes)
-    assert (fast.coupling > 0).all()
+    assert (fast.control_coefficient > 0).all()
     for name in control_variate.VARIABLES:
         np.testing.assert_allclose(fast[name], slow[name], rtol=1e-6, err_msg=name)
 
@@ -203,14 +210,14 @@ def test_control_without_the_gradient():
 
 
 @pytest.mark.parametrize("thinning", [1, 2])
-def test_the_centred_control(thinning):
-    fast, slow = both(SMALL, language(SMALL, count=9), centred=True, thinning=thinning, burn_in=1)
+def test_the_drift_free_control(thinning):
+    fast, slow = both(SMALL, language(SMALL, count=9), drift_free=True, thinning=thinning, burn_in=1)
     assert_same(fast, slow)
     setting = replace(SETTING, thinning=thinning, burn_in=1)
     given = (model(SMALL), SMALL, language(SMALL, count=9))
     on = estimate_heads(*given, setting=setting)
     assert float(abs(on.llc - fast.llc).min()) > 1e-3
-    control = estimate_heads(*given, setting=replace(setting, centred=True), control_of=on)
+    control = estimate_heads(*given, setting=replace(setting, drift_free=True), control_of=on)
     np.testing.assert_allclose(control.llc_chain, fast.llc_chain, rtol=1e-6)
     np.testing.assert_allclose(control.acceptance, fast.acceptance, rtol=1e-6)
 

@@ -285,7 +285,7 @@ def test_the_datasets_are_labelled_and_say_what_is_missing(tmp_path):
     zero = {"sizes": [[2, 2, 1]], "n_beta": [5.0], "localization": 5.0, "replicas": 3}
     rank = networks.reduced_rank(at_zero=zero, models=2, widths=[2, 4], n_beta=[10.0], **network)
     assert rank["llc"].dims == ("model", "n_beta")
-    assert rank["verdict"].values[0, 1] == rank["verdict"].values[1, 0] == 1024  # missing
+    assert rank["quality"].values[0, 1] == rank["quality"].values[1, 0] == 1024  # missing
     assert rank["exact"].notnull().sum() == 1
     truth = rank["exact"].fillna(rank["coefficient"])
     np.testing.assert_allclose(rank["relative_error"], (rank["llc"] - truth) / truth)

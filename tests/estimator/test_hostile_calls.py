@@ -305,8 +305,8 @@ WRONG = {
     "control_of: other step": ({"control_of": ON, "step_size": 2e-3}, "control_of has step_size 0.001, expected was"),
     "control_of: other sampler": ({"control_of": ON, **RMSPROP}, "control_of has sampler sgld, expected was rmsprop"),
     "control_of: a control": ({"control_of": called(gradient=False)}, "control_of has gradient 0, expected was 1"),
-    "control_of: a centred control": (
-        {"control_of": called(centred=True)}, "control_of has centred 1, expected was 0"
+    "control_of: a drift-free control": (
+        {"control_of": called(drift_free=True)}, "control_of has drift_free 1, expected was 0"
     ),
     "control_of: other batches": ({"control_of": ON, "batches": POINTS[1:]}, "expected the same loss, weights and batch"),
     "control_of: another loss": (
@@ -445,7 +445,7 @@ def test_a_control_of_heads_on_other_batches_is_refused():
         heads_called(control_of=on, batches=[other])
 
 
-@pytest.mark.parametrize("more", [{}, {"vectorize": True}, {"centred": True}, RMSPROP], ids=str)
+@pytest.mark.parametrize("more", [{}, {"vectorize": True}, {"drift_free": True}, RMSPROP], ids=str)
 def test_estimate_in_inference_mode_is_refused_with_its_name(more):
     """No gradient is to be had there, whatever the loss reads."""
     with torch.inference_mode(), pytest.raises(ValueError, match="inference_mode"):

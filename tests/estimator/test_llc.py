@@ -52,7 +52,7 @@ def test_draws_do_not_depend_on_what_else_is_sampled():
     assert len(np.unique(everything.loss[:, :, 3])) == 6  # no two chains share noise
 
 
-def test_gradient_off_is_a_constant_loss_recorded_on_the_real_one():
+def test_prior_only_is_a_constant_loss_recorded_on_the_real_one():
     def level(weights, batch):  # the value of the well, without its gradient
         return well({n: w.detach() for n, w in weights.items()}, batch) + 1e-30 * weights["w"].sum()
 
@@ -84,7 +84,7 @@ def test_a_control_takes_what_is_known_at_the_centre_from_its_estimate(sampler, 
     alone = estimate(**args(**how, chains=2, gradient=False))
     control = estimate(**args(**how, chains=2, control_of=on, loss=counted))
     read = {"draw": slice(4, None)}
-    of_burn_in = ["loss", "growth", "growth_se"]
+    of_burn_in = ["loss", "half_length_change", "half_length_change_se"]
     xr.testing.assert_identical(control.drop_vars(of_burn_in), alone.drop_vars(of_burn_in))
     assert np.array_equal(control.loss.isel(read), alone.loss.isel(read))
     if sampler == "sgld":
@@ -111,7 +111,7 @@ def test_dataset_is_labelled_and_survives_netcdf(sampler, tmp_path):
         "llc": ("component",), "llc_se": ("component",), "rhat": ("component",), "ess": ("component",),
         "llc_chain": ("component", "chain"), "status": ("component", "chain"), "llc_init": ("component",),
         "loss": ("component", "chain", "draw"), "loss_at_center": ("draw",), "init_loss": (),
-        "acceptance": ("component",), "verdict": ("component",),
+        "acceptance": ("component",), "quality": ("component",),
     }  # fmt: skip
     assert {name: ds[name].dims for name in dims} == dims
     assert (ds.attrs["n_beta"], ds.attrs["gradient"], ds.attrs["burn_in"]) == (30.0, 1, 0)

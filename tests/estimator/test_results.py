@@ -7,12 +7,12 @@ import xarray as xr
 
 from rllc.estimator.diagnostics.acceptance import acceptance_null
 from rllc.estimator.diagnostics.mixing import ess, rhat
-from rllc.estimator.diagnostics.verdict import LIMITS
+from rllc.estimator.diagnostics.quality import LIMITS
 from rllc.estimator.llc import estimate
 from rllc.estimator.results import VARIABLES, summarise
 from rllc.estimator.samplers.chains import Traces
+from rllc.quality import reasons
 from rllc.sampler_config import SamplerConfig
-from rllc.verdicts import reasons
 
 SETTING = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
 
@@ -60,7 +60,7 @@ def test_acceptance_and_its_null_are_over_the_same_draws():
     assert (thinned.acceptance_null > ds.acceptance_null).all()
     none = summary(given._replace(acceptance=torch.full_like(given.loss, float("nan"))))
     assert np.isnan([none.acceptance, none.acceptance_null]).all()
-    assert not none.verdict.any()
+    assert not none.quality.any()
 
 
 def test_burn_in_enters_nothing_that_is_kept():
@@ -68,10 +68,12 @@ def test_burn_in_enters_nothing_that_is_kept():
     loss = given.loss.clone()
     loss[..., :10] += 1.0
     one, other = summary(given), summary(given._replace(loss=loss))
-    reading = ["loss", "growth", "growth_se"]
+    reading = ["loss", "half_length_change", "half_length_change_se"]
     assert one.drop_vars(reading).equals(other.drop_vars(reading))
     r = (loss - given.at_center).numpy()
-    assert other.growth.values == pytest.approx(30 * (r[..., 10:].mean((1, 2)) - r[..., 5:15].mean((1, 2))))
+    assert other.half_length_change.values == pytest.approx(
+        30 * (r[..., 10:].mean((1, 2)) - r[..., 5:15].mean((1, 2)))
+    )
 
 
 def test_failed_chains_are_in_no_mean():
@@ -90,13 +92,13 @@ def test_failed_chains_are_in_no_mean():
         assert np.isnan(ds[name].values[0, 1:3]).all(), name
         assert np.isnan(ds[name].values[2]).all(), name
     assert np.isnan(ds.loss[0, 2, 5:]).all()
-    assert [reasons(value) for value in ds.verdict] == [
+    assert [reasons(value) for value in ds.quality] == [
         ["chain_failed"], [], ["chain_failed", "all_chains_failed"]
     ]  # fmt: skip
 
 
 def test_limits_of_the_verdict_are_recorded():
-    recorded = summary(traces()).verdict.attrs
+    recorded = summary(traces()).quality.attrs
     assert {f"limit_{name}": value for name, value in asdict(LIMITS).items()}.items() <= recorded.items()
 
 
@@ -112,9 +114,9 @@ def test_any_number_of_chains_and_draws_is_summarised(tmp_path, chains, draws, b
     assert there == [name for name, least in tests.items() if draws - burn_in >= least]
     assert all(np.isfinite(ds[name]).all() for name in there)
     unknown, short = chains == 1 or draws - burn_in < 4, draws < 10
-    assert {*reasons(ds.verdict[0])} == {*["undiagnosed"] * unknown, *["not_relaxed"] * short}
+    assert {*reasons(ds.quality[0])} == {*["undiagnosed"] * unknown, *["variance_not_equilibrated"] * short}
     described = {**ds.data_vars}
-    for name in ("status", "verdict"):
+    for name in ("status", "quality"):
         assert described.pop(name).attrs["flag_meanings"]
     of_long_chains = {name for name in VARIABLES if name.startswith((*tests, "heidelberger"))}
     expected = {name: words for name, words in VARIABLES.items() if name in ds or name not in of_long_chains}
@@ -123,7 +125,7 @@ def test_any_number_of_chains_and_draws_is_summarised(tmp_path, chains, draws, b
     } == expected
     ds.to_netcdf(tmp_path / "llc.nc")
     with xr.open_dataset(tmp_path / "llc.nc") as found:
-        xr.testing.assert_identical(found.load()["verdict"], ds["verdict"])
+        xr.testing.assert_identical(found.load()["quality"], ds["quality"])
 
 
 def quadratic(size, curvature, **changes):
@@ -153,9 +155,9 @@ def test_noisy_gradients_at_a_long_step_are_rejecting():
         "chains": 4,
     }
     long = quadratic(500, 1.0, **noisy, localization=20.0, step_size=1e-2)
-    assert "rejecting" in reasons(long.verdict.item())
+    assert "rejecting" in reasons(long.quality.item())
     short = quadratic(500, 1.0, **noisy, localization=20.0, step_size=1e-4)
-    assert "rejecting" not in reasons(short.verdict.item())
+    assert "rejecting" not in reasons(short.quality.item())
 
 
 def test_in_equilibrium_on_a_full_batch_even_a_long_step_is_accepted_half_the_time():
@@ -166,11 +168,11 @@ def test_in_equilibrium_on_a_full_batch_even_a_long_step_is_accepted_half_the_ti
 
 def test_a_chain_on_its_way_is_drifting():
     on_its_way = quadratic(500, 5.0, localization=1.0, step_size=1e-4, chains=4, draws=30, burn_in=0)
-    assert "drifting" in reasons(on_its_way.verdict.item())
+    assert "drifting" in reasons(on_its_way.quality.item())
 
 
 def test_a_negative_loss_is_a_scale_by_its_size():
     given = traces()  # 3 at the centre
     far = given._replace(loss=given.loss - 38, at_center=given.at_center - 50)
-    assert [reasons(value) for value in summary(far).verdict] == [["nonlocal"]] * 2  # 12 above -47
-    assert not summary(far._replace(loss=far.loss - 4)).verdict.any()
+    assert [reasons(value) for value in summary(far).quality] == [["nonlocal"]] * 2  # 12 above -47
+    assert not summary(far._replace(loss=far.loss - 4)).quality.any()

@@ -8,11 +8,11 @@ import xarray as xr
 
 from rllc.estimator.llc import estimate_components
 from rllc.estimator.with_controls import by_head, with_control
+from rllc.quality import reasons
 from rllc.sampler_config import SamplerConfig
-from rllc.verdicts import reasons
 
 SETTING = SamplerConfig(n_beta=30.0, localization=200.0, step_size=1e-3, chains=4, draws=120, burn_in=20)
-COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "verdict", "init_loss")
+COMPONENT = ("acceptance", "acceptance_null", "drift", "drift_se", "rhat", "ess", "quality", "init_loss")
 CHAIN = (
     "status", "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
 )  # fmt: skip
@@ -29,7 +29,7 @@ def made(curvature=5.0, name="rllc", keep_traces=False, **changes):
 
 def test_the_diagnostics_are_carried_with_their_dims_and_units():
     ds = made(keep_traces=True)
-    for name in ("rllc", "rllc_se", "rllc_gradient_off", *COMPONENT[:-1]):
+    for name in ("rllc", "rllc_se", "rllc_prior_only", *COMPONENT[:-1]):
         assert ds[name].dims == ("component",), name
     for name in ("rllc_chain", *CHAIN):
         assert ds[name].dims == ("component", "chain"), name
@@ -41,24 +41,24 @@ def test_the_diagnostics_are_carried_with_their_dims_and_units():
     assert "rLLC" in ds.drift.attrs["long_name"]
     assert not ds.attrs
     heads = by_head(ds)
-    assert heads.verdict.dims == ("head",)
+    assert heads.quality.dims == ("head",)
     assert heads["layer"].values.tolist() == [0, 1]
-    xr.testing.assert_identical(made(name="llc").verdict, ds.verdict)
+    xr.testing.assert_identical(made(name="llc").quality, ds.quality)
 
 
 def test_controls_are_compared_over_the_chains_whose_noise_they_share():
     """One move each: the two controls make that of the first two chains, and the other six differ by a tenth."""
     ds = made(0.1, chains=8, draws=2, burn_in=1)
-    for off, chains in zip(ds.rllc_gradient_off, ds.rllc_chain, strict=True):
+    for off, chains in zip(ds.rllc_prior_only, ds.rllc_chain, strict=True):
         assert abs(chains.mean() / off - 1) > 0.1 > 100 * abs(chains[:2].mean() / off - 1)
-    assert all("prior_dominated" in reasons(value) for value in ds.verdict)
+    assert all("prior_dominated" in reasons(value) for value in ds.quality)
 
 
 @pytest.mark.parametrize(("curvature", "expected"), [(0.01, ["prior_dominated"]), (5.0, [])])
 def test_an_estimate_that_the_gradient_does_not_change_is_said_to_be_the_localizations(curvature, expected):
     ds = made(curvature)
-    assert [reasons(value) for value in ds.verdict] == [expected] * 2
-    shrinkage = 1 - ds.rllc / ds.rllc_gradient_off
+    assert [reasons(value) for value in ds.quality] == [expected] * 2
+    shrinkage = 1 - ds.rllc / ds.rllc_prior_only
     assert (np.abs(shrinkage) < 0.1).all() == bool(expected)
-    assert ds.verdict.dtype == np.int16
-    assert ds.verdict.attrs["limit_prior_share"] == 0.1
+    assert ds.quality.dtype == np.int16
+    assert ds.quality.attrs["limit_prior_share"] == 0.1

@@ -183,11 +183,11 @@ def strange(drawing, datasets):
 
 
 def dropped(drawing, datasets):
-    """Errors and verdicts that the datasets have of what is drawn, and the drawing lacks; but of a control."""
-    drawn = [name for name in drawing.data.data_vars if not name.endswith("gradient_off")]
+    """Errors and quality flags that the datasets have of what is drawn, and the drawing lacks; but of a control."""
+    drawn = [name for name in drawing.data.data_vars if not name.endswith("prior_only")]
     both = [(name, data) for name in drawn for data in datasets.values() if name in data]
     lost = [(f"{name}_se", data) for name, data in both]
-    lost += [("verdict", data) for name, data in both if f"{name}_se" in drawn]
+    lost += [("quality", data) for name, data in both if f"{name}_se" in drawn]
     return [f"no {name}" for name, data in lost if name in data and name not in drawing.data]
 
 

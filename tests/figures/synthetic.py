@@ -8,7 +8,7 @@ import json
 import numpy as np
 import xarray as xr
 
-from rllc.verdicts import MASKS, verdict_attributes
+from rllc.quality import MASKS, quality_attributes
 from rllc.vocabulary import STATUS, describe, head_coords, head_labels, status_attributes
 
 DISTRIBUTIONS = ("mixture", "english", "code", "one_layer")
@@ -68,25 +68,25 @@ def refined(coords, distributions, sampling, missing, scale=1.0, off=1.02):
         status[0, 5, -1, 0] = STATUS.index("nonfinite")
         chains[status > 0] = np.nan
         values[0, 5, -1, 0] = error[0, 5, -1, 0] = np.nan
-    verdict = np.full(shape, MASKS["prior_dominated"] if off < 1.1 else 0, np.int16)
+    quality = np.full(shape, MASKS["prior_dominated"] if off < 1.1 else 0, np.int16)
     if missing:
-        verdict[0, 3, 2, 0] |= MASKS["chain_failed"]
-        verdict[0, 5, -1, 0] = MASKS["all_chains_failed"]
-        verdict[0, 8:10, 1, 0] |= MASKS["drifting"]
-        verdict[0, 9, 1, 0] |= MASKS["not_mixed"]
-        verdict[0, 10, -2, 0] |= MASKS["drifting"]
-        verdict[0, 12:14, len(heads) // 2 + 1, -2] |= MASKS["not_mixed"]
+        quality[0, 3, 2, 0] |= MASKS["chain_failed"]
+        quality[0, 5, -1, 0] = MASKS["all_chains_failed"]
+        quality[0, 8:10, 1, 0] |= MASKS["drifting"]
+        quality[0, 9, 1, 0] |= MASKS["not_mixed"]
+        quality[0, 10, -2, 0] |= MASKS["drifting"]
+        quality[0, 12:14, len(heads) // 2 + 1, -2] |= MASKS["not_mixed"]
     dims = ("seed", "step", "head", "distribution")
     labels = {"one_layer": "one-layer model", "mixture": "training mixture"}
     dataset = xr.Dataset(
         {
             "rllc": (dims, values),
             "rllc_se": (dims, error),
-            "rllc_gradient_off": (dims, values * off + random.normal(0, 0.01 * scale, shape)),
-            "rllc_gradient_off_se": (dims, np.full(shape, 0.01 * scale)),
+            "rllc_prior_only": (dims, values * off + random.normal(0, 0.01 * scale, shape)),
+            "rllc_prior_only_se": (dims, np.full(shape, 0.01 * scale)),
             "rllc_chain": ((*dims, "chain"), chains),
             "status": ((*dims, "chain"), status, status_attributes()),
-            "verdict": (dims, verdict, verdict_attributes()),
+            "quality": (dims, quality, quality_attributes()),
         },
         coords={
             **coords,
@@ -149,14 +149,14 @@ def full(coords, distributions):
     shape = (len(coords["seed"]), len(steps), len(distributions))
     curve = 60 + 30 * rise(steps, 30, 0.8) + 20 * rise(steps, 1500, 0.3)
     values = np.broadcast_to(curve[None, :, None] + 4 * np.arange(shape[2]), shape).copy()
-    verdict = np.zeros(shape, np.int16)
-    verdict[:, -2:, 0] = MASKS["drifting"]
+    quality = np.zeros(shape, np.int16)
+    quality[:, -2:, 0] = MASKS["drifting"]
     return xr.Dataset(
         {
             "llc": (dims, values),
             "llc_se": (dims, 1.5 + 0 * values),
             "status": ((*dims, "chain"), np.zeros((*shape, 2), np.int8), status_attributes()),
-            "verdict": (dims, verdict, verdict_attributes()),
+            "quality": (dims, quality, quality_attributes()),
         },
         coords={"seed": coords["seed"], "step": coords["step"], "distribution": list(distributions)},
         attrs={"sampling": json.dumps(SAMPLING | {"chains": 2})},

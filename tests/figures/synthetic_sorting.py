@@ -9,7 +9,7 @@ import json
 import numpy as np
 import xarray as xr
 
-from rllc.verdicts import MASKS, verdict_attributes
+from rllc.quality import MASKS, quality_attributes
 from rllc.vocabulary import STATUS, head_coords, head_labels, status_attributes
 
 STEPS = (0, 10, 30, 60, 100, 140, 200, 300, 450, 700, 1000, 1600, 2500, 4000, 8000)
@@ -142,21 +142,21 @@ def estimates(name, seeds, steps, *, heads=None, fall=0.18, scale=1.0):
         one = scale * curve * (1 + 0.04 * s) + random.normal(0, 1.0 * scale, len(steps))
         values[s] = one[:, None, None] * (0.4 - 0.08 * np.arange(heads))[:, None] if heads else one[:, None]
     error = 1.5 * scale + 0.01 * np.abs(values)
-    verdict = np.zeros(shape, np.int16)
-    verdict[0, 2] |= MASKS["drifting"]
-    verdict[:, -1] |= MASKS["negative"]
+    quality = np.zeros(shape, np.int16)
+    quality[0, 2] |= MASKS["drifting"]
+    quality[:, -1] |= MASKS["negative"]
     status = np.zeros((*shape, 2), np.int8)
     if len(steps) > 6:
         values[0, 1] = error[0, 1] = np.nan
         status[0, 1] = STATUS.index("diverged")
-        verdict[0, 1] = MASKS["all_chains_failed"]
+        quality[0, 1] = MASKS["all_chains_failed"]
     return xr.Dataset(
         {
             name: (dims, values),
             f"{name}_se": (dims, error),
-            f"{name}_gradient_off": (dims, 1.3 * values),
+            f"{name}_prior_only": (dims, 1.3 * values),
             "status": ((*dims, "chain"), status, status_attributes()),
-            "verdict": (dims, verdict, verdict_attributes()),
+            "quality": (dims, quality, quality_attributes()),
         },
         coords={"seed": list(seeds), "step": np.asarray(steps), "distribution": ["lists"]}
         | (head_coords(head_labels(1, heads)) if heads else {}),
@@ -212,15 +212,15 @@ def claims(rows=ROWS, seeds=(0, 1), repeat=1):
     random = np.random.default_rng(5)
     rows = [row for row in rows for _ in range(repeat)]
     experiments = list(dict.fromkeys(row[0] for row in rows))
-    value, passes, verdict = np.empty((len(rows), len(seeds))), np.empty((len(rows), len(seeds)), bool), []
+    value, passes, quality = np.empty((len(rows), len(seeds))), np.empty((len(rows), len(seeds)), bool), []
     for n, (_, _, _, low, high) in enumerate(rows):
         middle = np.nanmean([low, high])
         value[n] = middle * (1 + random.normal(0, 0.15, len(seeds)))
         passes[n] = (np.nan_to_num(value[n]) >= np.nan_to_num(low, nan=-np.inf)) & (
             value[n] <= np.nan_to_num(high, nan=np.inf)
         )
-        verdict.append("holds" if passes[n].all() else "half" if passes[n].any() else "does not")
-    value[-1], passes[-1], verdict[-1] = np.nan, False, "not reached"
+        quality.append("holds" if passes[n].all() else "half" if passes[n].any() else "does not")
+    value[-1], passes[-1], quality[-1] = np.nan, False, "not reached"
     shape = (len(experiments), len(seeds))
     overlap_fall = 0.3 + 0.05 * random.random(shape)
     overlap_fall[0] = np.nan
@@ -231,7 +231,7 @@ def claims(rows=ROWS, seeds=(0, 1), repeat=1):
             "passes": (("claim", "seed"), np.where(np.isfinite(value), passes, -1).astype(np.int8)),
             "versus": ("claim", np.array([""] * (len(rows) - 2) + ["sort_2head_baseline", ""], object)),
             "comparison": ("claim", np.array([""] * (len(rows) - 2) + ["difference", ""], object)),
-            "verdict": ("claim", np.array(verdict, object)),
+            "quality": ("claim", np.array(quality, object)),
             "text": ("claim", np.array([row[1] for row in rows], object)),
             "experiment_of_claim": ("claim", np.array([row[0] for row in rows], object)),
             "statistic": ("claim", np.array([row[2] for row in rows], object)),

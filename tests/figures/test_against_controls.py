@@ -11,7 +11,7 @@ SETTING = {"n_beta": 30.0, "localization": 200.0, "reference_norm": None, "contr
 
 
 def estimates(on, off, chains=None, **setting):
-    data = {"rllc": ("head", on), "rllc_gradient_off": ("head", off)}
+    data = {"rllc": ("head", on), "rllc_prior_only": ("head", off)}
     if chains is not None:
         data["rllc_chain"] = (("head", "chain"), chains)
     coords = {"head": ["0:0", "0:1", "1:0"][: len(on)], "seed": 3}
@@ -39,7 +39,7 @@ def test_change_by_gradient_without_shared_chains_is_over_all(without):
     elif without == "drop_attrs":
         data = data.drop_attrs()
     else:
-        data = estimates([9.0], [2.0], [[1.0, 2.0, 50.0, 60.0]], pairs=4)
+        data = estimates([9.0], [2.0], [[1.0, 2.0, 50.0, 60.0]], antithetic_pairs=4)
     assert against_controls.change_by_gradient(data) == pytest.approx(1 - 9 / 2)
 
 

@@ -92,7 +92,7 @@ def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced, unlike, nu
         "ratio of losses",
     ]
     assert drawing.figure.axes[1].lines[0].get_ydata().tolist() == [1.5, 2.5, 3.5, 3.5, 3, 4.5, 5.5]
-    given["llc.far"] = given["llc.far"].assign(llc_gradient_off=2 * llc)
+    given["llc.far"] = given["llc.far"].assign(llc_prior_only=2 * llc)
     level = stage_figB6(given, setting="far", seeds=[1]).figure.axes[1]
     assert level.lines[0].get_ydata().tolist() == [3, 5, 7, 7, 6, 9, 11]
     assert [text.get_text() for text in level.get_legend().get_texts()] == [

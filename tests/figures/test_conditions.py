@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from rllc.figures import conditions
-from rllc.verdicts import MASKS
+from rllc.quality import MASKS
 
 NAN = np.nan
 SETTING = {
@@ -16,13 +16,13 @@ SETTING = {
 }  # fmt: skip
 
 
-def estimates(values, verdict=None, error=False, **setting):
+def estimates(values, quality=None, error=False, **setting):
     """``rllc`` (seed, step, head) of so many seeds and steps, two heads."""
     values = np.asarray(values, float).reshape(-1, 2, 2)
     dims = ("seed", "step", "head")
     data = {"rllc": (dims, values)}
-    if verdict is not None:
-        data["verdict"] = (dims, np.asarray(verdict, np.int16).reshape(values.shape))
+    if quality is not None:
+        data["quality"] = (dims, np.asarray(quality, np.int16).reshape(values.shape))
     if error:
         data["rllc_se"] = (dims, 0.1 * values)
     coords = {"seed": [*range(len(values))], "step": [0, 1342], "head": ["0:0", "1:0"]}
@@ -84,9 +84,9 @@ def test_many_unreliable_cells_are_only_counted():
     assert "8 of 8 estimates" in said and "0:0" not in said
 
 
-@pytest.mark.parametrize("verdict", [None, [0] * 4, [MASKS["negative"]] * 4])
-def test_reliable_estimates_give_nothing(verdict):
-    assert conditions.unreliable(estimates([1.0] * 4, verdict), "rllc") == []
+@pytest.mark.parametrize("quality", [None, [0] * 4, [MASKS["negative"]] * 4])
+def test_reliable_estimates_give_nothing(quality):
+    assert conditions.unreliable(estimates([1.0] * 4, quality), "rllc") == []
 
 
 def test_missing_cells_and_failed_chains_are_counted():

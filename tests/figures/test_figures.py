@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from rllc.analysis.clusters import cluster
 from rllc.figures.drawing import save
 from rllc.figures.style import TALLEST, step_axis
+from rllc.quality import MASKS
 from rllc.study.figures import FIGURES as TABLE
-from rllc.verdicts import MASKS
 
 FIGURES = {
     "rllc_fig2_wrllc_by_head": "heads.rllc_curves",
@@ -28,22 +28,22 @@ FIGURES = {
     "rllc_fig19_clusters_layer1": "heads.clusters",
     "stage_fig1a_lm": "stages",
     "stage_fig4b_heads": "stages",
-    "control_gradient_off": "heads.controls",
+    "control_prior_only": "heads.controls",
     "corpus_summary": "corpus",
 }
 # Of which the figure shows nothing but in its caption, or a part; "line in ...": shown, not kept.
 BESIDE = {
-    "rllc_fig2_wrllc_by_head": ["rllc_gradient_off"],
-    "rllc_fig3_code_wdrllc": ["rllc_gradient_off"],
-    "rllc_fig5_one_layer_drllc": ["rllc_gradient_off"],
-    "rllc_by_distribution": ["contrast_se", "degrees_of_freedom", "faulty", "rllc_gradient_off", "unpaired_se"],
+    "rllc_fig2_wrllc_by_head": ["rllc_prior_only"],
+    "rllc_fig3_code_wdrllc": ["rllc_prior_only"],
+    "rllc_fig5_one_layer_drllc": ["rllc_prior_only"],
+    "rllc_by_distribution": ["contrast_se", "degrees_of_freedom", "faulty", "rllc_prior_only", "unpaired_se"],
     "induction_onset": [
         "degrees_of_freedom", "lead_se", "prefix_matching", "rllc", "rllc_se", "line in head 1:1", "band in head 1:1",
     ],
     "rllc_fig18_clusters_layer0": ["no rllc_se", "score"],
     "rllc_fig19_clusters_layer1": ["no rllc_se", "score"],
     "clusters_all_heads": ["no rllc_se"],
-    "control_gradient_off": ["rllc", "rllc_se", "rllc_gradient_off", "verdict", "shrinkage"],  # of two settings
+    "control_prior_only": ["rllc", "rllc_se", "rllc_prior_only", "quality", "shrinkage"],  # of two settings
 }  # fmt: skip
 
 
@@ -102,8 +102,8 @@ def test_every_figure_draws_what_it_was_given_and_asks_for_what_its_row_says(
 
 def test_a_ring_at_the_last_step_of_a_narrow_panel_is_whole(datasets, misplaced):
     faulty = datasets["rllc.likelihood"].copy(deep=True)
-    faulty["verdict"][{"step": -1}] = MASKS["still_walking"]
-    assert misplaced(figure("control_gradient_off")(datasets | {"rllc.likelihood": faulty})) == []
+    faulty["quality"][{"step": -1}] = MASKS["mean_not_equilibrated"]
+    assert misplaced(figure("control_prior_only")(datasets | {"rllc.likelihood": faulty})) == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -182,7 +182,7 @@ def test_fig2_has_the_difference_from_the_prior_only_control(datasets, drawn):
         ),
     ):
         rllc = given.sel(distribution="mixture")
-        change = np.abs(1 - rllc["rllc"] / rllc["rllc_gradient_off"]).values
+        change = np.abs(1 - rllc["rllc"] / rllc["rllc_prior_only"]).values
         assert values(drawing, "prior-only control") == pytest.approx([100 * np.nanmedian(change)])
 
 
@@ -190,17 +190,17 @@ def test_a_control_of_fewer_chains_is_compared_with_the_chains_that_share_its_no
     rllc = datasets["rllc"]
     same = rllc["rllc_chain"].isel(chain=slice(2)).mean("chain")
     sampling = json.dumps(json.loads(rllc.attrs["sampling"]) | {"control_chains": 2})
-    rllc = rllc.assign(rllc_gradient_off=same).assign_attrs(sampling=sampling)
-    for name in ("control_gradient_off", "rllc_fig2_wrllc_by_head"):
+    rllc = rllc.assign(rllc_prior_only=same).assign_attrs(sampling=sampling)
+    for name in ("control_prior_only", "rllc_fig2_wrllc_by_head"):
         drawing = figure(name)({**datasets, "rllc": rllc})
         assert values(drawing, "prior-only control")[0] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_control_findings_are_the_measured_ratios_of_each_setting(datasets, drawn):
-    drawing = drawn("control_gradient_off")
+    drawing = drawn("control_prior_only")
     for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
-        middle = np.nanmedian(1 - one["rllc"] / one["rllc_gradient_off"])
+        middle = np.nanmedian(1 - one["rllc"] / one["rllc_prior_only"])
         assert values(drawing, "reduction of rLLC", setting) == pytest.approx([100 * middle])
         np.testing.assert_array_equal(
             drawing.data["rllc"].sel(setting=setting).transpose("step", "head"),
@@ -229,7 +229,7 @@ def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_we
         ends[name] = one.dropna("step")
     middle = ends["main"].sizes["step"] // 2
     at = [int(ends["main"]["step"][n]) for n in (-1, middle)]
-    drawing = figure("control_gradient_off")(datasets | {"rllc.likelihood": given})
+    drawing = figure("control_prior_only")(datasets | {"rllc.likelihood": given})
     for name, one in (("main setting", ends["main"]), ("likelihood", ends["scaled"])):
         own = one.sel(head=one["layer"].values == 0)
         expected = float((own[-1] / own[middle]).median())
@@ -237,7 +237,7 @@ def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_we
         assert values(drawing, label) == pytest.approx([expected])
     for count in (2, 3):
         few = datasets | {"rllc.likelihood": given.isel(step=slice(-count, None))}
-        assert bool(values(figure("control_gradient_off")(few), " over step ")) == (count == 3)
+        assert bool(values(figure("control_prior_only")(few), " over step ")) == (count == 3)
 
 
 def test_induction_onsets_are_measured(drawn, datasets):
@@ -262,8 +262,8 @@ def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
 
 def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
     rllc = datasets["rllc"].copy(deep=True)
-    rllc["verdict"][:] = 0
-    rllc["verdict"].loc[{"seed": 0, "step": 1500, "distribution": "code", "head": "1:1"}] = MASKS["drifting"]
+    rllc["quality"][:] = 0
+    rllc["quality"].loc[{"seed": 0, "step": 1500, "distribution": "code", "head": "1:1"}] = MASKS["drifting"]
     drawing = figure("induction_onset")(datasets | {"rllc": rllc})
     code = drawing.data.sel(seed=0, distribution="code")
     assert code["rllc_onset"].item() == 1500
@@ -285,8 +285,8 @@ def test_an_induction_head_that_never_separates_has_no_finding_of_that(datasets)
 
 def test_onsets_show_and_count_the_heads_of_their_layer_alone(datasets):
     rllc = datasets["rllc"].copy(deep=True)
-    rllc["verdict"][:] = 0
-    rllc["verdict"].loc[{"head": "0:0"}] = MASKS["drifting"]
+    rllc["quality"][:] = 0
+    rllc["quality"].loc[{"head": "0:0"}] = MASKS["drifting"]
     drawing = figure("induction_onset")(datasets | {"rllc": rllc})
     assert set(drawing.data["layer"].values) == {1}
     assert not any("reliable" in said for said in drawing.conditions)
@@ -301,7 +301,7 @@ def test_without_an_induction_head_the_figure_says_so(datasets):
 
 
 def test_optional_inputs_may_be_missing(datasets):
-    bare = {"rllc": datasets["rllc"].drop_vars(["rllc_gradient_off", "status", "rllc_se"])}
+    bare = {"rllc": datasets["rllc"].drop_vars(["rllc_prior_only", "status", "rllc_se"])}
     bare["rllc"].attrs.clear()
     drawing = figure("rllc_fig2_wrllc_by_head")(bare)
     assert all(np.isnan(each.error) and "(" not in each.label for each in drawing.findings)
@@ -397,17 +397,17 @@ def test_drawing_imports_neither_torch_nor_tslearn():
     assert answer.stdout.strip() == "[]"
 
 
-def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates_are(datasets, drawn):
-    """Of the heads' estimates one is off its centred control by more than a half; of the others the control is
+def test_the_drift_free_control_is_drawn_where_there_is_one_and_says_what_estimates_are(datasets, drawn):
+    """Of the heads' estimates one is off its drift-free control by more than a half; of the others the control is
     30 % below the one without gradient, or 10 %."""
-    one, off = datasets["rllc.likelihood"], datasets["rllc.likelihood"]["rllc_gradient_off"]
+    one, off = datasets["rllc.likelihood"], datasets["rllc.likelihood"]["rllc_prior_only"]
     labels = one["head"].values.tolist() if not callable(one["head"]) else one.coords["head"].values.tolist()
     factor = xr.DataArray([0.7, 0.9, *[0.9] * (len(labels) - 2)], {"head": labels}, ["head"])
     walked = xr.DataArray([1.0, 1.0, 1.6, *[1.0] * (len(labels) - 3)], {"head": labels}, ["head"])
-    centred = one.assign(rllc_centred=off * factor, rllc=off * factor * walked).drop_vars(
+    drift_free = one.assign(rllc_drift_free=off * factor, rllc=off * factor * walked).drop_vars(
         "rllc_chain", errors="ignore"
     )
-    drawing = figure("control_gradient_off")(datasets | {"rllc.likelihood": centred})
+    drawing = figure("control_prior_only")(datasets | {"rllc.likelihood": drift_free})
     kinds = drawing.data["meaning"].sel(setting="likelihood").dropna("step", how="all")
     for head, expected in zip(labels, [1.0, 0.0, 2.0], strict=False):
         known = kinds.sel({"head": head}).dropna("step")
@@ -417,19 +417,21 @@ def test_the_centred_control_is_drawn_where_there_is_one_and_says_what_estimates
     assert known["flag_values"].dtype == drawing.data["meaning"].dtype and "flag_masks" not in known
     kept = drawing.data["meaning"].sel(setting="likelihood")
     share = 100 * float((kept == 2).sum() / kept.notnull().sum())
-    assert "rllc_centred" in drawing.data and values(drawing, "drift", "likelihood") == pytest.approx([share])
-    plain = drawn("control_gradient_off")
-    assert "rllc_centred" not in plain.data and "entred" not in plain.caption
+    assert "rllc_drift_free" in drawing.data and values(drawing, "drift", "likelihood") == pytest.approx(
+        [share]
+    )
+    plain = drawn("control_prior_only")
+    assert "rllc_drift_free" not in plain.data and "entred" not in plain.caption
 
 
 def test_measures_of_some_distributions_only(datasets):
     """A control or a Hessian that was not asked for on a distribution is left out, not drawn as missing."""
     code = datasets["rllc"]["distribution"] == "code"
-    rllc = datasets["rllc"].assign(rllc_gradient_off=datasets["rllc"]["rllc_gradient_off"].where(code))
+    rllc = datasets["rllc"].assign(rllc_prior_only=datasets["rllc"]["rllc_prior_only"].where(code))
     given = datasets | {"rllc": rllc, "hessian": datasets["hessian"].where(code)}
-    drawing = figure("control_gradient_off")(given)
+    drawing = figure("control_prior_only")(given)
     assert "nan" not in drawing.caption and values(drawing, "curvature prediction") == []
-    assert drawing.data["rllc_gradient_off"].sel(setting="main setting").isnull().all()
+    assert drawing.data["rllc_prior_only"].sel(setting="main setting").isnull().all()
     assert values(figure("rllc_fig2_wrllc_by_head")(given), "prior-only control") == []
     assert figure("rllc_fig14_hessian_trace")(given).data["distribution"].values.tolist() == ["code"]
 
@@ -467,7 +469,7 @@ def legends(drawing):
 
 
 def unjudged(datasets):
-    return {key: data.drop_vars("verdict", errors="ignore") for key, data in datasets.items()}
+    return {key: data.drop_vars("quality", errors="ignore") for key, data in datasets.items()}
 
 
 def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets, drawn):
@@ -488,7 +490,7 @@ def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets,
         "rllc_fig5_one_layer_drllc",
         "induction_onset",
         "rllc_fig19_clusters_layer1",
-        "control_gradient_off",
+        "control_prior_only",
         "stage_fig1a_lm",
     ],
 )
@@ -501,10 +503,10 @@ def test_every_figure_of_estimates_marks_them_and_draws_old_datasets_as_before(n
 
 
 def test_reliable_estimates_have_no_ring_and_nothing_is_said_of_them(datasets):
-    from rllc.verdicts import CAUTIONS
+    from rllc.quality import CAUTIONS
 
-    verdict = datasets["rllc"]["verdict"] & CAUTIONS
-    drawing = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": datasets["rllc"].assign(verdict=verdict)})
+    quality = datasets["rllc"]["quality"] & CAUTIONS
+    drawing = figure("rllc_fig2_wrllc_by_head")(datasets | {"rllc": datasets["rllc"].assign(quality=quality)})
     assert not rings(drawing)
     assert "reliable" not in drawing.caption
 
@@ -529,7 +531,7 @@ def test_differences_between_distributions_are_the_paired_contrasts(datasets, dr
     cell = truth.sel(seed=0, head="0:0")
     assert band.y1 == pytest.approx(float((cell["contrast"] + cell["half_width"]).max()))
     assert band.y0 == pytest.approx(float((cell["contrast"] - cell["half_width"]).min()))
-    either = (datasets["rllc"]["verdict"].sel(distribution=["code", "english"]) & 127).max("distribution")
+    either = (datasets["rllc"]["quality"].sel(distribution=["code", "english"]) & 127).max("distribution")
     apart = truth.where(either == 0)
     last = apart.sel(step=3000)
     above = int((last["contrast"] > last["half_width"]).sum())

@@ -34,7 +34,7 @@ NAMES = [name for name, row in FIGURES.items() if row.draws.startswith("rllc.fig
 BESIDE = {
     "stage_fig1b_lr": ["line in LLC, local, seed 0", "line in LLC, local, seed 1"],  # what the loss would make of it
     "regression_published_curves": ["cumulative_rate", "no hessian_trace_se", "no icl_late_se", "no icl_score_se", "no llc_se"],
-    "regression_sampled_loss": ["llc", "llc_gradient_off", "llc_local", "llc_local_gradient_off", "llc_local_se", "llc_se", "weight_norm"],
+    "regression_sampled_loss": ["llc", "llc_prior_only", "llc_local", "llc_local_prior_only", "llc_local_se", "llc_se", "weight_norm"],
     "stage_fig6b": ["norm_weight_small"],
     "stage_figC5": ["embedding_rank", "position_rank"],
     "stage_figC6": [
@@ -87,13 +87,13 @@ def study():
         {
             "llc": sampled,
             "llc_se": np.full(size, 2.0),
-            "llc_gradient_off": 1.5 * sampled,
+            "llc_prior_only": 1.5 * sampled,
             "init_loss": falling,
         },
         sampling=SETTING,
     )
     status = xr.zeros_like(llc["llc"].astype(int)).expand_dims(chain=2)
-    llc = llc.assign(status=status, verdict=xr.zeros_like(llc["llc"]).astype(int))
+    llc = llc.assign(status=status, quality=xr.zeros_like(llc["llc"]).astype(int))
     local = (llc / 10).assign_attrs(sampling=json.dumps(SETTING | {"localization": 1000, "step_size": 2e-4}))
     local = local.assign(status=status, init_loss=llc["init_loss"])
     made = stages(
@@ -169,7 +169,7 @@ def test_each_setting_has_its_llc_and_its_control(study, drawn):
         one = study[name].sel(seed=1, distribution="pairs")
         ax = panel(drawing, f"LLC, {setting}, seed 1")
         line(ax, one["llc"])
-        line(ax, one["llc_gradient_off"])
+        line(ax, one["llc_prior_only"])
     line(panel(drawing, "held-out loss, seed 0"), study["metrics"]["loss"].sel(seed=0, distribution="pairs"))
     heights = {
         float(a.get_ydata()[0])

@@ -12,7 +12,7 @@ from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization
 from rllc.figures.sorting.summary import sort_summary
 from rllc.figures.style import DISTRUST
-from rllc.verdicts import FAULTS, MASKS
+from rllc.quality import FAULTS, MASKS
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,7 +80,7 @@ def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlik
         drawing.data["llc_scaled"].sel(seed=1), two["llc.scaled"]["llc"].sel(seed=1, distribution="lists")
     )
     np.testing.assert_array_equal(
-        drawing.data["rllc_verdict"], two["rllc"]["verdict"].sel(distribution="lists")
+        drawing.data["rllc_verdict"], two["rllc"]["quality"].sel(distribution="lists")
     )
 
 
@@ -222,7 +222,7 @@ def test_an_llc_without_a_peak_gives_no_finding(sorting):
 def test_chains_that_are_not_in_equilibrium_are_said_of_most_estimates_only(two):
     assert "equilibrium" not in said(sort_curves(two))
     walking = two["llc"].copy(deep=True)
-    walking["verdict"][:] = MASKS["not_relaxed"]
+    walking["quality"][:] = MASKS["variance_not_equilibrated"]
     assert "equilibrium" in said(sort_curves(two | {"llc": walking}))
 
 
@@ -236,7 +236,7 @@ def test_faults_have_rings_and_gaps_are_counted(two):
     ]
     assert ("LLC of the whole model, seed 0", [30]) in ringed
     assert len(ringed) == 3  # the LLC and both heads; never a control
-    assert int(((two["llc"]["verdict"].values & FAULTS) > 0).sum()) == 2
+    assert int(((two["llc"]["quality"].values & FAULTS) > 0).sum()) == 2
     assert "3 of 87 estimates" in said(drawing)  # 29 of the LLC and 58 of heads have a value
     assert "3 of 90 estimates are missing" in said(drawing)
 

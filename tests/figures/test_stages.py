@@ -25,7 +25,7 @@ from rllc.figures.stage_bands import (
 )
 from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
 from rllc.figures.style import DISTRUST
-from rllc.verdicts import REASONS
+from rllc.quality import REASONS
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
 
@@ -44,7 +44,7 @@ def datasets(make_study):
     loss = 8 - 0.4 * xr.DataArray(x, of_step.coords)
     local = made["llc"].assign(llc=0 * made["llc"]["llc"] + of_step, init_loss=0 * made["llc"]["llc"] + loss)
     made["metrics"]["weight_norm"] = 300 - 5 * loss.expand_dims(seed=[0, 1])
-    far = local.assign(llc=20 * (11 - local["init_loss"])).drop_vars(["status", "verdict"])
+    far = local.assign(llc=20 * (11 - local["init_loss"])).drop_vars(["status", "quality"])
     far = far.assign_attrs(sampling=json.dumps({"n_beta": 20.0}))
     curves = {"llc": local, "llc.published": far}
     return made | curves | {"stages": stages(curves, tolerance=8.0, chance=8.5)}
@@ -132,7 +132,7 @@ def test_control_is_drawn_and_its_ratio_at_the_end_is_a_finding(datasets, number
     llc = datasets["llc"]["llc"]
     off = llc * xr.where(llc["step"] > 1000, 1.25, 2.0)
     alone = {name: data for name, data in datasets.items() if not name.startswith("llc.")}
-    drawing = stage_fig1a_lm(alone | {"llc": datasets["llc"].assign(llc_gradient_off=off)}, seeds=[1])
+    drawing = stage_fig1a_lm(alone | {"llc": datasets["llc"].assign(llc_prior_only=off)}, seeds=[1])
     assert numbers(drawing)("LLC over", "control").value == pytest.approx(1 / 1.25)
     ax = drawing.figure.axes[1]
     dotted = [line for line in ax.lines if line.get_color() == OFF["color"]]
@@ -220,10 +220,10 @@ def test_a_line_per_seed(datasets, misplaced, unlike):
     assert misplaced(drawing) == []
     assert unlike(drawing, datasets) == []
     assert [len(ax.lines) for ax in drawing.figure.axes[:1]] == [2]
-    assert "verdict" not in stage_figB1a(datasets, setting="published").data  # of which no estimate has any
-    late = stage_figB1a(datasets | {"llc": datasets["llc"].isel(step=slice(9, None))}).data["verdict"]
+    assert "quality" not in stage_figB1a(datasets, setting="published").data  # of which no estimate has any
+    late = stage_figB1a(datasets | {"llc": datasets["llc"].isel(step=slice(9, None))}).data["quality"]
     np.testing.assert_array_equal(
-        late, datasets["llc"]["verdict"].sel(distribution=["mixture"]).where(late["step"] >= STEPS[9], 0)
+        late, datasets["llc"]["quality"].sel(distribution=["mixture"]).where(late["step"] >= STEPS[9], 0)
     )
     assert late.dtype.kind == "i"
 
@@ -290,7 +290,7 @@ def test_captions_of_stages_keep_to_their_length(datasets, draw, setting):
 def test_a_ring_is_under_its_curve(datasets, misplaced):
     """Every estimate is faulty, so that rings are everywhere."""
     llc = datasets["llc"].drop_vars("status")
-    wrong = llc.assign(verdict=xr.full_like(llc["llc"], REASONS[0].mask, dtype=int))
+    wrong = llc.assign(quality=xr.full_like(llc["llc"], REASONS[0].mask, dtype=int))
     assert REASONS[0].fault
     for draw in (stage_figB1a, stage_figB2, stage_fig1a_lm):
         drawing = draw(datasets | {"llc": wrong})

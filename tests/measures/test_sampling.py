@@ -17,7 +17,7 @@ SECTION = {
     "step_size": 1e-2, "n_beta": 20.0, "localization": 10.0, "chains": 3, "reference_norm": None, "draws": 6,
     "scale_localization": False,
     "burn_in": 2, "thinning": 1, "sampler": "sgld", "batch_size": 4, "scored_positions": 5, "init_batches": 3,
-    "control_chains": 2, "centred_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False, "pairs": 0,
+    "control_chains": 2, "drift_free_chains": 0, "seeded": False, "divergence_factor": 5.0, "keep_traces": False, "antithetic_pairs": 0,
 }  # fmt: skip
 
 
@@ -91,39 +91,48 @@ def test_every_option_is_that_of_the_estimate(section, changes):
         np.testing.assert_allclose(found[name], one[of].squeeze(), rtol=1e-6, err_msg=name)
     control = alone(**changes | {"chains": 2, "gradient": False})
     for end in ("", "_se"):
-        np.testing.assert_allclose(found[f"llc_gradient_off{end}"], control[f"llc{end}"].item(), rtol=1e-6)
+        np.testing.assert_allclose(found[f"llc_prior_only{end}"], control[f"llc{end}"].item(), rtol=1e-6)
 
 
 def test_pairs_read_minibatches_of_their_own_and_stand_for_the_control():
-    section = SECTION | {"chains": 4, "control_chains": 4, "pairs": 4, "centred_chains": 2}
+    section = SECTION | {"chains": 4, "control_chains": 4, "antithetic_pairs": 4, "drift_free_chains": 2}
     found = full(Points(), **section)(WEIGHTS, Near(), 3)
     more = Points().batches("pairs", count=8, batch_size=4, scored=5)
-    one = alone(chains=4, pairs=4, pair_batches=more)
-    for name in ("llc", "llc_se", "llc_se_data", "llc_gradient_off", "llc_gradient_off_se", "coupling"):
+    one = alone(chains=4, antithetic_pairs=4, pair_batches=more)
+    for name in (
+        "llc",
+        "llc_se",
+        "llc_se_data",
+        "llc_prior_only",
+        "llc_prior_only_se",
+        "control_coefficient",
+    ):
         np.testing.assert_allclose(found[name], one[name].item(), rtol=1e-6, err_msg=name)
-    assert found["coupling"] > 0
-    np.testing.assert_allclose(found["llc_centred"], alone(chains=2, centred=True)["llc"].item(), rtol=1e-6)
-    assert "llc_gradient_off_chain" not in found
-    assert "from pairs" in found["llc_gradient_off"].attrs["long_name"]
+    assert found["control_coefficient"] > 0
+    np.testing.assert_allclose(
+        found["llc_drift_free"], alone(chains=2, drift_free=True)["llc"].item(), rtol=1e-6
+    )
+    assert "llc_prior_only_chain" not in found
+    assert "from pairs" in found["llc_prior_only"].attrs["long_name"]
 
 
 def test_the_components_listed_have_their_controls_and_traces():
-    section = SECTION | {"centred_chains": 2, "keep_traces": True, "thinning": 2}
+    section = SECTION | {"drift_free_chains": 2, "keep_traces": True, "thinning": 2}
     found = other(Points(), components=["layer:0", "embedding"], **section)(WEIGHTS, Near(), 3)
     assert found["component"].values.tolist() == ["layer:0", "embedding"]
     for component in ("layer:0", "embedding"):
         one = alone(component=component, thinning=2)
-        centred = alone(component=component, thinning=2, centred=True, chains=2)
+        drift_free = alone(component=component, thinning=2, drift_free=True, chains=2)
         here = found.sel(component=component)
         np.testing.assert_allclose(here["rllc_chain"], one["llc_chain"][0], rtol=1e-6)
-        np.testing.assert_allclose(here["rllc_centred"], centred["llc"].item(), rtol=1e-6)
+        np.testing.assert_allclose(here["rllc_drift_free"], drift_free["llc"].item(), rtol=1e-6)
         np.testing.assert_allclose(here["trace_loss"], one["loss"][0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("seeded", [False, True])
 def test_all_heads_are_the_components_of_their_kernel(seeded):
     """With the options in one: the noise of a step or of all, on minibatches of every move."""
-    section = SECTION | {"seeded": seeded, "centred_chains": 1, "thinning": 2}
+    section = SECTION | {"seeded": seeded, "drift_free_chains": 1, "thinning": 2}
     found = heads(Points(), **section)(WEIGHTS, Near(), 3)
     one = other(Points(), components=["0:0", "1:0"], **section)(WEIGHTS, Near(), 3)
     assert (found["rllc"] == heads(Points(), **section)(WEIGHTS, Near(), 4)["rllc"]).all() == seeded

@@ -102,7 +102,7 @@ def test_a_sweep_of_some_heads_and_thinned_chains_cost_what_they_make(config):
     assert one > 0
     assert costs[2] - costs[0] == pytest.approx((heads - 1) * one)
     config["experiments"]["language"]["calibration"] = None
-    config["experiments"]["language"]["sampling"]["heads"]["pairs"] = 0
+    config["experiments"]["language"]["sampling"]["heads"]["antithetic_pairs"] = 0
     plain = seconds("sample_heads", dataset="rllc")
     config["experiments"]["language"]["sampling"]["heads"]["thinning"] = 3
     thinned = seconds("sample_heads", dataset="rllc")
@@ -124,7 +124,7 @@ def test_the_segments_of_a_training_cost_what_it_does_in_one(config):
 @pytest.mark.parametrize(("rule", "dataset"), [("calibration", "calibration"), ("sample_full", "llc")])
 def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config, rule, dataset):
     section = config["experiments"]["language"]["sampling"]
-    section["full"]["pairs"] = 0
+    section["full"]["antithetic_pairs"] = 0
     if rule == "calibration":
         section = config["experiments"]["language"]["calibration"] | {"heads": None}
         config["experiments"]["language"]["calibration"] = section
@@ -140,15 +140,15 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         finally:
             changed.update(before)
 
-    # of a sweep the control without gradient is sampled once for all n_beta, the centred one for each
+    # of a sweep the control without gradient is sampled once for all n_beta, the drift-free one for each
     settings = len(section["full"]["n_beta"]) if rule == "calibration" else 1
     control = 1 + 3 * settings if rule == "calibration" else 1
     one = (seconds() - seconds(control_chains=-1)) / control
     assert seconds(chains=1) - seconds() == pytest.approx(3 * settings * one)
     if rule == "sample_full":  # two passes per pair and kept draw
         kept = (section["full"]["draws"] - section["full"]["burn_in"]) / section["full"]["draws"]
-        every = section["full"] | {"control_chains": section["full"]["chains"], "pairs": 0}
-        with_pairs = {**every, "pairs": 2}
+        every = section["full"] | {"control_chains": section["full"]["chains"], "antithetic_pairs": 0}
+        with_pairs = {**every, "antithetic_pairs": 2}
         costs = []
         for changed in (every, with_pairs):
             config["experiments"]["language"]["sampling"] = {**section, "full": changed}
@@ -157,10 +157,10 @@ def test_a_draw_of_a_chain_costs_three_passes_and_one_of_its_control_one(config,
         assert costs[1] - costs[0] == pytest.approx(4 * kept * one)
     if rule == "sample_full":  # beside its chains, the gradient at the checkpoint
         changed = section["full"]
-        changed["centred_chains"] = 1
+        changed["drift_free_chains"] = 1
         first = seconds()
-        assert first - seconds(centred_chains=-1) == pytest.approx(6 * one)
-        assert seconds(centred_chains=1) - first == pytest.approx(3 * one)
+        assert first - seconds(drift_free_chains=-1) == pytest.approx(6 * one)
+        assert seconds(drift_free_chains=1) - first == pytest.approx(3 * one)
 
 
 def test_every_measure_costs_as_much_at_each_checkpoint(chunked):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.checksum import seal
+from rllc.checksum import EARLIER, MARK, seal
+from rllc.run.validate_outputs import problem
 from rllc.store.atomic_write import UnreadableResult
 from rllc.store.datasets import read_dataset, write_dataset
 
@@ -36,6 +37,17 @@ import xarray  # before the package, as in a notebook
 from rllc.store.datasets import read_dataset, write_dataset
 write_dataset(read_dataset(Path(sys.argv[1])), Path(sys.argv[2]))
 """
+
+
+def test_result_of_an_earlier_version_is_refused_in_these_words(tmp_path):
+    file = tmp_path / "llc.nc"
+    write_dataset(DATA, file)
+    assert problem(file) is None and read_dataset(file).identical(read_dataset(file))
+    file.write_bytes(file.read_bytes().removesuffix(MARK) + EARLIER)
+    xr.open_dataset(file).close()  # it stays a file that xarray opens
+    assert "made by an earlier version" in problem(file)
+    with pytest.raises(UnreadableResult, match="made by an earlier version"):
+        read_dataset(file)
 
 
 @pytest.mark.parametrize("number", NO_LOCKS)

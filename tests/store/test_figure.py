@@ -5,32 +5,32 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from rllc.figures.drawing import Drawing, Finding
+from rllc.quality import MASKS
 from rllc.store.figure import Files, write_figure
-from rllc.verdicts import MASKS
 from rllc.vocabulary import STATUS
 
 
 def test_flags_have_values_or_masks_of_their_own_kind_and_type(tmp_path):
-    """Arithmetic hands attributes on: a verdict that came from statuses has those of both."""
+    """Arithmetic hands attributes on: a quality that came from statuses has those of both."""
     both = {"flag_values": np.arange(4, dtype=np.int8), "flag_masks": np.int16(1), "limit_rhat": 1.2}
     drawn = xr.Dataset(
         {
             "status": ("step", np.zeros(2, np.int8), both),
-            "verdict_long": ("step", np.zeros(2, np.int16), both),
-            "verdict": ("claim", np.asarray(["holds"], dtype=object)),
+            "quality_long": ("step", np.zeros(2, np.int16), both),
+            "quality": ("claim", np.asarray(["holds"], dtype=object)),
             "status_share": ("step", np.zeros(2), {"units": "1"}),
         }
     )
     files = Files(*(tmp_path / f"a.{suffix}" for suffix in ("png", "pdf", "nc", "txt")))
     write_figure(Drawing(Figure(), drawn, "A caption."), files, {})
     with xr.open_dataset(files.data) as found:
-        status, verdict = found["status"].attrs, found["verdict_long"].attrs
-        assert "flag_masks" not in status and "flag_values" not in verdict
+        status, quality = found["status"].attrs, found["quality_long"].attrs
+        assert "flag_masks" not in status and "flag_values" not in quality
         assert status["flag_values"].dtype == found["status"].dtype
         assert status["flag_meanings"].split() == list(STATUS)
-        assert verdict["flag_masks"].dtype == found["verdict_long"].dtype
-        assert verdict["flag_meanings"].split() == list(MASKS) and verdict["limit_rhat"] == 1.2
-        for name in ("verdict", "status_share"):
+        assert quality["flag_masks"].dtype == found["quality_long"].dtype
+        assert quality["flag_meanings"].split() == list(MASKS) and quality["limit_rhat"] == 1.2
+        for name in ("quality", "status_share"):
             assert set(found[name].attrs) == {"long_name", "units"}
     assert drawn["status"].attrs == both
 

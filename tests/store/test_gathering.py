@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.quality import FAULTS, quality_attributes, reasons
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid
-from rllc.verdicts import FAULTS, reasons, verdict_attributes
 from rllc.vocabulary import STATUS, head_coords, status_attributes
 
 LABELS = {"english": "English", "code": "Code"}
@@ -23,10 +23,10 @@ def part(seed, distribution, steps, chains=2):
                 np.zeros((len(steps), 2, chains), dtype=np.int8),
                 status_attributes(),
             ),
-            "verdict": (
+            "quality": (
                 ("step", "head"),
                 np.full((len(steps), 2), FAULTS, dtype=np.int16),
-                {**verdict_attributes(), "limit_rhat": 1.2},
+                {**quality_attributes(), "limit_rhat": 1.2},
             ),
             "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
         },
@@ -63,7 +63,7 @@ def test_what_is_not_there_is_nan_and_missing():
     cell = dataset.sel(seed=1, distribution="code", step=[7, 9])
     assert np.isnan(cell["rllc"]).all()
     assert (cell["status"] == 3).all()
-    assert reasons(cell["verdict"][0, 0]) == ["missing"]
+    assert reasons(cell["quality"][0, 0]) == ["missing"]
     assert np.isfinite(dataset.sel(seed=0)["rllc"]).all()
 
 
@@ -71,9 +71,9 @@ def test_flags_stay_integers_with_their_meanings(tmp_path):
     dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
     write_dataset(dataset, tmp_path / "rllc.nc")
     for found in (dataset, read_dataset(tmp_path / "rllc.nc")):
-        assert (found["status"].dtype, found["verdict"].dtype) == (np.int8, np.int16)
-        assert (found["verdict"].sel(seed=0) == FAULTS).all()
-        for name in ("status", "verdict"):
+        assert (found["status"].dtype, found["quality"].dtype) == (np.int8, np.int16)
+        assert (found["quality"].sel(seed=0) == FAULTS).all()
+        for name in ("status", "quality"):
             given = every()[0][name].attrs
             flags = {key: value for key, value in given.items() if key not in ("long_name", "units")}
             assert flags.keys() == {key for key in found[name].attrs if key in given} - {"long_name", "units"}

@@ -51,11 +51,11 @@ class Facts:
 
 
 def of_sampling(f, share=1.0, components=1):
-    """Three passes a move of a chain, one of its control; the centred chains also have a gradient of their own;
+    """Three passes a move of a chain, one of its control; the drift-free chains also have a gradient of their own;
     two per pair and kept draw."""
     s = f.s
-    a_move = 3 * s.chains + s.control_chains + (3 * (s.centred_chains + 1) if s.centred_chains else 0)
-    passes = s.draws * s.thinning * a_move + 2 * s.pairs * (s.draws - s.burn_in)
+    a_move = 3 * s.chains + s.control_chains + (3 * (s.drift_free_chains + 1) if s.drift_free_chains else 0)
+    passes = s.draws * s.thinning * a_move + 2 * s.antithetic_pairs * (s.draws - s.burn_in)
     return passes * components * share * f.one(s.batch_size, s.scored_positions)
 
 

@@ -65,7 +65,7 @@ def test_a_merged_config_is_an_overlay_of_the_same(tmp_path):
 
 
 NESTED = (
-    "experiments={language: {seeds: [0, 2], sampling: {heads: {step_size: 1.0e-3, pairs: 2, centred: true}}}}",
+    "experiments={language: {seeds: [0, 2], sampling: {heads: {step_size: 1.0e-3, antithetic_pairs: 2, drift_free: true}}}}",
     "experiments={language: {label: '3', metrics: null}}",
     "compute={threads: 2}",
     "seed=7",

@@ -3,8 +3,8 @@
 import pytest
 import xarray as xr
 
+from rllc.quality import reliable
 from rllc.study.figures import FIGURES
-from rllc.verdicts import reliable
 
 OWN = {
     "calibration",
@@ -57,8 +57,8 @@ def test_both_targets_make_their_datasets_and_figures(calibrated):
         assert (results / f"figures/{name}.png").stat().st_size > 10_000
         assert (results / f"figures/{name}.txt").read_text(encoding="utf-8").strip()
     sweep = xr.open_dataset(results / "language/calibration.nc")
-    assert sweep["status"].dtype.kind == sweep["verdict"].dtype.kind == "i"
-    assert reliable(sweep).dims == sweep["verdict"].dims  # refuses what is no longer an integer
+    assert sweep["status"].dtype.kind == sweep["quality"].dtype.kind == "i"
+    assert reliable(sweep).dims == sweep["quality"].dims  # refuses what is no longer an integer
     assert sweep["llc"].sel(component="1:1", n_beta=30, localization=200).notnull().all()
     for name in ("shrinkage", "shrinkage_without_drift", "curvature_ratio", "llc_walked"):
         assert sweep[name].attrs["units"] == "1"

@@ -128,7 +128,7 @@ def in_layer(data: xr.Dataset, layer: str | int) -> xr.Dataset:
 
 
 def claims_with(figure: Figure, match: re.Match) -> float:
-    return np.sum(figure.of("claims.nc")["verdict"].values == match["verdict"])
+    return np.sum(figure.of("claims.nc")["quality"].values == match["quality"])
 
 
 def extreme_text(variable: str, factor: float = 1.0) -> Callable:
@@ -162,21 +162,21 @@ def over_chains_with(data: xr.Dataset, control: str) -> xr.DataArray:
     """Return the mean over the chains that have a control; with pairs every chain has the prior-only one."""
     made = json.loads(data.attrs["sampling"])
     count = made.get(f"{control}_chains")
-    if count is None or (control == "control" and made.get("pairs")):
+    if count is None or (control == "control" and made.get("antithetic_pairs")):
         return data["rllc"]
     return data["rllc_chain"].isel(chain=slice(0, count)).mean("chain")
 
 
 def reduction(figure: Figure, match: re.Match) -> xr.DataArray:
     data = at_setting(figure, match)
-    return 100 * (1 - over_chains_with(data, "control") / data["rllc_gradient_off"]).median()
+    return 100 * (1 - over_chains_with(data, "control") / data["rllc_prior_only"]).median()
 
 
 def mostly_drift(figure: Figure, match: re.Match) -> xr.DataArray:
     """Return the share of estimates that differ from the drift-free control by more than half of it."""
     data = at_setting(figure, match)
-    drift = over_chains_with(data, "centred") - data["rllc_centred"]
-    return 100 * (abs(drift) > 0.5 * abs(data["rllc_centred"])).mean()
+    drift = over_chains_with(data, "drift_free") - data["rllc_drift_free"]
+    return 100 * (abs(drift) > 0.5 * abs(data["rllc_drift_free"])).mean()
 
 
 def change_over_training(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -186,7 +186,7 @@ def change_over_training(figure: Figure, match: re.Match) -> xr.DataArray:
 
 def like_control(figure: Figure, match: re.Match) -> float:
     data = at_setting(figure, match)
-    return median_spearman(data["rllc"], data["rllc_gradient_off"])
+    return median_spearman(data["rllc"], data["rllc_prior_only"])
 
 
 def predicted(rllc: xr.Dataset, trace: xr.DataArray) -> xr.DataArray:
@@ -208,7 +208,7 @@ def trace_and_rllc(figure: Figure, match: re.Match) -> float:
 
 def apart_from_control(figure: Figure, match: re.Match) -> xr.DataArray:
     data = figure.on("rllc")
-    return 100 * abs(1 - data["rllc"] / data["rllc_gradient_off"]).median()
+    return 100 * abs(1 - data["rllc"] / data["rllc_prior_only"]).median()
 
 
 def paired(a: xr.Dataset, b: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
@@ -500,7 +500,7 @@ def llc_at(figure: Figure, match: re.Match) -> tuple:
 
 def llc_over_control(figure: Figure, match: re.Match) -> xr.DataArray:
     data = only_text(figure, "llc").sel(step=step(match))
-    return data["llc"] / data["llc_gradient_off"]
+    return data["llc"] / data["llc_prior_only"]
 
 
 def boundaries(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -562,7 +562,7 @@ CLASS = rf"(?P<class>{{}}) heads, of (?P<heads>\d+) at {STEP}"
 TEXT = r"(?P<end>largest|smallest) {} \((?P<text>.+)\)"
 CORRELATION = "Spearman correlation ρ of rLLC and multigrams"
 ROWS = [
-    Row(r"claims with the verdict '(?P<verdict>.+)'", claims_with),
+    Row(r"claims with the quality '(?P<quality>.+)'", claims_with),
     Row(TEXT.format("number of training tokens"), extreme_text("tokens")),
     Row(TEXT.format("unigram entropy"), extreme_text("unigram_entropy")),
     Row(TEXT.format("share of tokens seen before in their block"), extreme_text("repeated_share", 100)),

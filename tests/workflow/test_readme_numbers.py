@@ -48,8 +48,8 @@ def of_the_study(results, *, head, distributions):
 
     last = one.sel(head=head).isel(step=-1)
     at_last = like.isel(step=-1)
-    off = at_last["rllc_gradient_off"]
-    change = np.abs(1 - one["rllc"] / one["rllc_gradient_off"])
+    off = at_last["rllc_prior_only"]
+    change = np.abs(1 - one["rllc"] / one["rllc_prior_only"])
     return {
         "peak": f"step {one['step'].values[peak]:,} ({value(curve.isel(step=peak))})",
         "end": value(curve.isel(step=-1)),

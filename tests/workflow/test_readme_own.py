@@ -146,7 +146,7 @@ def test_checkpoints_exported_by_the_readme_give_the_numbers_of_the_run_they_cam
         xr.open_dataset(results / "language/rllc.nc") as whole,
     ):
         assert mine["distribution"].values.tolist() == ["english", "code"]
-        for name in ("rllc", "rllc_se", "rllc_gradient_off", "init_loss"):
+        for name in ("rllc", "rllc_se", "rllc_prior_only", "init_loss"):
             theirs = whole[name].sel(distribution=mine["distribution"].values)
             np.testing.assert_array_equal(mine[name].values, theirs.values)
     with (

@@ -20,8 +20,8 @@ def estimates(name, *dims):
         name,
         f"{name}_se",
         f"{name}_init",
-        f"{name}_gradient_off",
-        f"{name}_gradient_off_se",
+        f"{name}_prior_only",
+        f"{name}_prior_only_se",
         "rhat",
         "ess",
     ]

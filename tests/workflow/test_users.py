@@ -26,7 +26,7 @@ experiments:
     distributions: [mixture, english, code, one_layer]
     sampling:
       heads: {step_size: 1.0e-3, n_beta: 30, localization: 200, chains: 4, draws: 8, burn_in: 4, batch_size: 4,
-              scored_positions: 8, init_batches: 2, control_chains: 4, pairs: 2}
+              scored_positions: 8, init_batches: 2, control_chains: 4, antithetic_pairs: 2}
 figures:
   mine_by_distribution: {draws: rllc_by_distribution, experiment: mine}
 """

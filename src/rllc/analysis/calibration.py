@@ -16,7 +16,7 @@ import xarray as xr
 from rllc.analysis.regime import VARIABLES as OF_ESTIMATES
 from rllc.analysis.regime import meaning, quantities
 from rllc.analysis.rule import CRITERIA, EVERYWHERE, GRID, OUTCOMES, PREFERRED, REQUIRED, limits
-from rllc.verdicts import MASKS
+from rllc.quality import MASKS
 from rllc.vocabulary import STATUS, describe
 
 CELLS = ("seed", "step", "component", "distribution")
@@ -24,7 +24,7 @@ MEDIANS = (
     "shrinkage", "shrinkage_without_drift", "curvature_ratio", "drift_ratio", "relative_error", "loss_rise",
     "exponent", "walked_share",
 )  # fmt: skip
-UNRELAXED = MASKS["not_relaxed"] | MASKS["still_walking"]
+NOT_EQUILIBRATED = MASKS["variance_not_equilibrated"] | MASKS["mean_not_equilibrated"]
 COMPARABLE = 0.05  # least acceptance under a constant loss for a comparison
 ALL = "all distributions"
 OK, MISSING = STATUS.index("ok"), STATUS.index("missing")
@@ -50,7 +50,7 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
     llc, drift = calibration["llc"], np.abs(calibration["drift"])
     widening = 1.0 / (1.0 - calibration["step_size"] * calibration["localization"] / 4.0) - 1.0
     narrow = (widening >= 0) & (widening <= limit["max_widening"])
-    null, relaxed = calibration["acceptance_null"], (calibration["verdict"] & UNRELAXED) == 0
+    null, relaxed = calibration["acceptance_null"], (calibration["quality"] & NOT_EQUILIBRATED) == 0
     accepted = calibration["acceptance"] >= limit["min_acceptance"] * null
     settled = (drift <= 2.0 * calibration["drift_se"]) | (drift <= limit["max_drift"] * np.abs(llc))
     holds = {

@@ -41,8 +41,8 @@ def classification(
     the tokens. The interval does not include the choice of heads. ``_p`` does: the share of orders of the
     heads with a correlation at least as large. ``multigram_correlation`` (layer 1) and ``_both`` (both
     layers) pool the seeds, by ranks within each, and are the same number for every seed; NaN with fewer than
-    five heads. A number is NaN where a head that it needs is missing. ``<number>_gradient_off`` is the same
-    number from the gradient-off control instead of the refined LLC.
+    five heads. A number is NaN where a head that it needs is missing. ``<number>_prior_only`` is the same
+    number from the prior-only control instead of the refined LLC.
 
     Raises ValueError where the refined LLC is not known at a step or on a distribution.
     """
@@ -67,11 +67,11 @@ def classification(
     known = rllc[["rllc", "rllc_se"]].sel(at)
     table = table.assign(known.sel(distribution=distribution, drop=True))
     controlled = {
-        name: rllc[f"rllc_gradient_off{name.removeprefix('rllc')}"]
+        name: rllc[f"rllc_prior_only{name.removeprefix('rllc')}"]
         .sel(at)
         .sel(distribution=distribution, drop=True)
         for name in map(str, known.data_vars)
-        if f"rllc_gradient_off{name.removeprefix('rllc')}" in rllc
+        if f"rllc_prior_only{name.removeprefix('rllc')}" in rllc
     }
     if code_distribution is not None:
         table = table.assign(on_code=known["rllc"].sel(distribution=code_distribution, drop=True))
@@ -82,7 +82,7 @@ def classification(
     if "rllc" in controlled:
         off = table.assign(controlled)
         by_control = {name: _per_cell(off, NUMBERS[name]) for name in BY_RLLC} | over_seeds(off, random)
-        pooled |= {f"{name}_gradient_off": values for name, values in by_control.items()}
+        pooled |= {f"{name}_prior_only": values for name, values in by_control.items()}
     every = [table[["token_class", "explained"]].drop_vars("text", errors="ignore"), correlations]
     return needing(xr.merge([*every, xr.Dataset({**numbers, **pooled})], compat="override"), NEEDED)
 

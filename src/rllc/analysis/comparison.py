@@ -24,7 +24,7 @@ def rank_correlation(a: xr.DataArray, b: xr.DataArray, *, dim: str | Sequence[st
 
 
 def shrinkage(on: xr.DataArray, off: xr.DataArray) -> xr.DataArray:
-    """Return ``1 - on / off``: the reduction of the gradient-off control by the loss gradient.
+    """Return ``1 - on / off``: the reduction of the prior-only control by the loss gradient.
 
     0 where only the localization acts on the sampler. A "share explained by the control" is not defined (at a
     minimum the estimate is at most its control). 1 or more means that the estimate is 0 or negative.

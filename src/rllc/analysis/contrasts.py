@@ -5,7 +5,7 @@ Errors shared by two estimates cancel in their difference. Only a paired error t
 - **Noise** is the same in chain c of a head at a step on every distribution, and at every step if the
   sampling is ``seeded``. It is paired chain by chain.
 - **A control** with independent pairs (``rllc.estimator.control_variate``) removes from every chain the
-  variation that it shares with its gradient-off run. These reduced chains are compared where they exist
+  variation that it shares with its prior-only run. These reduced chains are compared where they exist
   (``by_chain``). The error of the control's mean and coefficient is common to all chains of an estimate. It
   is added as if independent between two estimates. On two distributions the normals are the same, so the
   error tends to be too large.

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.contrasts import by_chain, difference
-from rllc.verdicts import verdict_attributes
+from rllc.quality import quality_attributes
 from rllc.vocabulary import describe
 
 GROUPS = ("induction", "multigram")  # types of heads
@@ -20,8 +20,8 @@ VARIABLES = {
         "standard error of log2_ratio, paired by the chains' noise, given the minibatches",
         "1",
     ),
-    "log2_ratio_gradient_off": ("the same of the controls without the loss gradient", "1"),
-    "log2_ratio_gradient_off_se": ("standard error of that, the controls taken as independent", "1"),
+    "log2_ratio_prior_only": ("the same of the controls without the loss gradient", "1"),
+    "log2_ratio_prior_only_se": ("standard error of that, the controls taken as independent", "1"),
     "heads_of_group": ("number of heads in the group", "1"),
 }
 
@@ -35,7 +35,7 @@ def refinement(
 ) -> xr.Dataset:
     """Return the log2 ratio of a type's refined LLCs on ``distribution`` to those on ``against``.
 
-    datasets  ``rllc`` with ``rllc``, ``verdict`` and the variables of ``contrasts.by_chain``; ``heads``
+    datasets  ``rllc`` with ``rllc``, ``quality`` and the variables of ``contrasts.by_chain``; ``heads``
               with ``head_type``
 
     For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
@@ -45,18 +45,18 @@ def refinement(
 
     to first order, since chain c has the same noise on both. Heads are independent given the minibatches. The
     gap is induction minus multigram, with squared errors added. NaN where the group has no head, or one of
-    its estimates is missing or not positive. ``verdict`` combines the bits of all its estimates.
+    its estimates is missing or not positive. ``quality`` combines the bits of all its estimates.
 
-    Returns ``log2_ratio``, ``log2_ratio_se``, ``verdict`` (seed, step, head_group, against),
-    ``heads_of_group`` (seed, head_group), and for the controls ``log2_ratio_gradient_off`` with its error.
+    Returns ``log2_ratio``, ``log2_ratio_se``, ``quality`` (seed, step, head_group, against),
+    ``heads_of_group`` (seed, head_group), and for the controls ``log2_ratio_prior_only`` with its error.
     """
     rllc, types = datasets["rllc"], datasets["heads"]["head_type"]
     types = types.sel(seed=rllc["seed"], head=rllc["head"])
     others = rllc.sel(distribution=list(against)).rename(distribution="against")
     one = rllc.sel(distribution=distribution, drop=True)
-    ratio, of_control = (_octaves(one[name], others[name]) for name in ("rllc", "rllc_gradient_off"))
+    ratio, of_control = (_octaves(one[name], others[name]) for name in ("rllc", "rllc_prior_only"))
     control_square = sum(
-        (each["rllc_gradient_off_se"] / each["rllc_gradient_off"]) ** 2 for each in (one, others)
+        (each["rllc_prior_only_se"] / each["rllc_prior_only"]) ** 2 for each in (one, others)
     )
     control_square = control_square / np.log(2) ** 2
     (mine, my_common), (theirs, their_common) = by_chain(one), by_chain(others)
@@ -67,18 +67,18 @@ def refinement(
         shared_noise=True,
     )
     square = (relative["contrast_se"] / np.log(2)) ** 2
-    bits = one["verdict"] | others["verdict"]
+    bits = one["quality"] | others["quality"]
     made = []
     for kind in GROUPS:
         member = (types == kind).reset_coords(drop=True)
         count = member.sum("head")
         mean, error = _over(member, ratio, square)
         of_off, error_off = _over(member, of_control, control_square)
-        off = {"log2_ratio_gradient_off": of_off, "log2_ratio_gradient_off_se": error_off}
+        off = {"log2_ratio_prior_only": of_off, "log2_ratio_prior_only_se": error_off}
         held = xr.where(member, bits, 0).reduce(np.bitwise_or.reduce, "head")
         made.append(
             xr.Dataset(
-                {"log2_ratio": mean, "log2_ratio_se": error, "verdict": held, "heads_of_group": count, **off}
+                {"log2_ratio": mean, "log2_ratio_se": error, "quality": held, "heads_of_group": count, **off}
             )
         )
     first, second = made
@@ -86,18 +86,18 @@ def refinement(
         {
             "log2_ratio": first["log2_ratio"] - second["log2_ratio"],
             "log2_ratio_se": np.hypot(first["log2_ratio_se"], second["log2_ratio_se"]),
-            "log2_ratio_gradient_off": first["log2_ratio_gradient_off"] - second["log2_ratio_gradient_off"],
-            "log2_ratio_gradient_off_se": np.hypot(
-                first["log2_ratio_gradient_off_se"], second["log2_ratio_gradient_off_se"]
+            "log2_ratio_prior_only": first["log2_ratio_prior_only"] - second["log2_ratio_prior_only"],
+            "log2_ratio_prior_only_se": np.hypot(
+                first["log2_ratio_prior_only_se"], second["log2_ratio_prior_only_se"]
             ),
-            "verdict": first["verdict"] | second["verdict"],
+            "quality": first["quality"] | second["quality"],
             "heads_of_group": first["heads_of_group"] + second["heads_of_group"],
         }
     )
     labels = xr.DataArray(np.asarray([*GROUPS, GAP], dtype=object), dims="head_group", name="head_group")
     result = xr.concat([*made, gap], labels).transpose("seed", "step", "head_group", "against")
     named = result.drop_vars([name for name in result.coords if name not in result.dims])
-    named["verdict"] = named["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
+    named["quality"] = named["quality"].astype(np.int16).assign_attrs(quality_attributes())
     return describe(named, VARIABLES).assign_attrs(distribution=distribution)
 
 

@@ -8,15 +8,15 @@ from rllc.analysis.rule import THRESHOLDS
 from rllc.vocabulary import NATS, describe
 
 MEANINGS = ("curvature", "posterior mean", "drift")
-WALKED = 0.5  # share of the centred control, as for the caution drift_dominated
+WALKED = 0.5  # share of the drift-free control, as for the caution drift_dominated
 VARIABLES = {
     "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
     "shrinkage": ("1 - on/off: 0 where the localization alone speaks, towards 1 the likelihood", "1"),
-    "shrinkage_without_drift": ("1 - centred/off: what curvature alone takes away", "1"),
+    "shrinkage_without_drift": ("1 - drift-free/prior-only: what curvature alone takes away", "1"),
     "curvature_prediction": ("n_beta / (2 localization) tr H", "1"),
     "curvature_ratio": ("estimate over n_beta / (2 localization) tr H", "1"),
-    "drift_ratio": ("|estimate - centred control| over |estimate|", "1"),
-    "walked_share": ("|estimate - centred control| over |centred control|", "1"),
+    "drift_ratio": ("|estimate - drift-free control| over |estimate|", "1"),
+    "walked_share": ("|estimate - drift-free control| over |drift-free control|", "1"),
     "relative_error": ("standard error over |estimate|", "1"),
     "exponent": ("d ln(estimate) / d ln(n_beta): 1 for a linear response, a curvature; 0 for an LLC", "1"),
 }
@@ -26,32 +26,32 @@ def quantities(calibration: xr.Dataset) -> xr.Dataset:
     """Return the parts of each estimate, on the grid (and seed, step, component, distribution)::
 
         loss_rise                = llc / n_beta
-        shrinkage                = 1 - llc / llc_gradient_off
-        shrinkage_without_drift  = 1 - llc_centred / llc_gradient_off
+        shrinkage                = 1 - llc / llc_prior_only
+        shrinkage_without_drift  = 1 - llc_drift_free / llc_prior_only
         curvature_prediction     = n_beta / (2 localization) tr H of the component's block
         drift_ratio              = |llc_walked| / |llc|
-        walked_share             = |llc_walked| / |llc_centred|
-        exponent                 = d ln llc_centred / d ln n_beta, between neighbours on the grid
+        walked_share             = |llc_walked| / |llc_drift_free|
+        exponent                 = d ln llc_drift_free / d ln n_beta, between neighbours on the grid
 
-    ``llc_walked`` is the estimate minus its centred control. It holds the chains' drift down the slope of a
-    checkpoint that is not a minimum, as far as they went, and the effect of minibatch noise. Like curvature,
-    it lowers an estimate, so shrinkage alone cannot distinguish the two. The exponent is NaN where an
-    estimate is not positive, and on a grid with one n_beta.
+    ``llc_walked`` is the estimate minus its drift-free control. It holds the chains' drift down the slope of
+    a checkpoint that is not a minimum, as far as they went, and the effect of minibatch noise. Like
+    curvature, it lowers an estimate, so shrinkage alone cannot distinguish the two. The exponent is NaN where
+    an estimate is not positive, and on a grid with one n_beta.
     """
-    llc, centred, n_beta = calibration["llc"], calibration["llc_centred"], calibration["n_beta"]
-    off, pull = calibration["llc_gradient_off"], calibration["localization"]
+    llc, drift_free, n_beta = calibration["llc"], calibration["llc_drift_free"], calibration["n_beta"]
+    off, pull = calibration["llc_prior_only"], calibration["localization"]
     curvature = curvature_prediction(calibration["hessian_trace"], n_beta=n_beta, localization=pull)
     table = xr.Dataset(
         {
             "loss_rise": llc / n_beta,
             "shrinkage": shrinkage(llc, off),
-            "shrinkage_without_drift": shrinkage(centred, off),
+            "shrinkage_without_drift": shrinkage(drift_free, off),
             "curvature_prediction": curvature,
             "curvature_ratio": llc / curvature.where(curvature != 0),
             "drift_ratio": np.abs(calibration["llc_walked"]) / np.abs(llc.where(llc != 0)),
-            "walked_share": np.abs(calibration["llc_walked"]) / np.abs(centred.where(centred != 0)),
+            "walked_share": np.abs(calibration["llc_walked"]) / np.abs(drift_free.where(drift_free != 0)),
             "relative_error": calibration["llc_se"] / np.abs(llc.where(llc != 0)),
-            "exponent": _exponent(centred),
+            "exponent": _exponent(drift_free),
         }
     )
     return describe(table.transpose(*llc.dims).drop_attrs(deep=False), VARIABLES)
@@ -70,8 +70,8 @@ def meaning(
                         Gaussian prior, hardly changed by the loss
         posterior mean  else: n_beta times the mean loss rise under the localized posterior
 
-    without_drift  1 - centred/off
-    walked_share   |on - centred| / |centred|
+    without_drift  1 - drift-free/prior-only
+    walked_share   |on - drift_free| / |drift_free|
 
     On a quadratic with one curvature, the exponent in n_beta is 1 - without_drift, so both agree: 1 and 0 for
     a linear response, 0 and 1 for an LLC.

@@ -13,7 +13,7 @@ from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
 
 BASE = "sampling"  # name of the base setting among others
-CONTROL = "_gradient_off"  # suffix of a setting's name for its gradient-off control
+CONTROL = "_prior_only"  # suffix of a setting's name for its prior-only control
 CELL = ("setting", "distribution", "seed")
 ANY = "any"
 COUNTED = (
@@ -55,11 +55,11 @@ def stages(
 ) -> xr.Dataset:
     """Return the boundaries of every LLC curve, one per sampling setting, distribution and training seed.
 
-    A gradient-off control also has boundaries, as a separate setting whose name ends in ``CONTROL``.
+    A prior-only control also has boundaries, as a separate setting whose name ends in ``CONTROL``.
     Boundaries that an LLC shares with its control are those of the loss under noise, without any sampler.
 
     datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution); where there
-               is one ``llc_gradient_off``
+               is one ``llc_prior_only``
     from_step  earlier checkpoints are left out
     tolerance  tolerance of the published rule
     chance     loss of uninformed predictions, described by ``guess``; both are recorded

@@ -1,6 +1,6 @@
 """The columns of the table of claims, ``claims.nc``: names, long names, units."""
 
-STANDARD_ERROR, CONTROL = "_se", "_gradient_off"  # endings of the error and of the control of a variable
+STANDARD_ERROR, CONTROL = "_se", "_prior_only"  # endings of the error and of the control of a variable
 INTERVAL = 0.95  # probability of the interval by which a seed is judged
 DOUBTED = 0.5  # share of unreliable estimates above which nothing is decided by a number read from them
 CHANCE = 0.05  # share of shuffles that may pass before a claim is not judged

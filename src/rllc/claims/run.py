@@ -20,7 +20,7 @@ from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.claims.experiment import Experiment
 from rllc.claims.reading import REDRAW, REDRAWS, Reading, Redrawn, degrees_of_freedom
 from rllc.claims.selection import Absent, at_labels, between, chosen_cells, part
-from rllc.verdicts import reliable
+from rllc.quality import reliable
 from rllc.vocabulary import layer_of
 
 NAN = float("nan")
@@ -150,7 +150,7 @@ class Run:
             at_labels(data[own + STANDARD_ERROR], variable, labels) if own + STANDARD_ERROR in data else None
         )
         fault = None
-        if "verdict" in data and not set(data["verdict"].dims) - set(data[short].dims):
+        if "quality" in data and not set(data["quality"].dims) - set(data[short].dims):
             fault = at_labels((~reliable(data)).astype(float).where(data[short].notnull()), variable, labels)
         normals = None
         if self.noise and error is not None:

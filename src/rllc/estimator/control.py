@@ -1,6 +1,6 @@
 """Attach controls to an estimate, after checking that they share its setting, batches and centre losses.
 
-``with_controls`` is the one place that adds controls and updates the verdict.
+``with_controls`` is the one place that adds controls and updates the quality.
 """
 
 from typing import Any
@@ -10,52 +10,57 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.estimator.diagnostics.verdict import judge_against_controls
+from rllc.estimator.diagnostics.quality import judge_against_controls
 from rllc.estimator.samplers.deterministic import TOLERANCE
 from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import describe
 
-FREE = {"chains", "gradient", "centred", "pairs"}  # settings in which a control may differ from its estimate
-OF_CHAINS = "llc_gradient_off_chain"
+FREE = {
+    "chains",
+    "gradient",
+    "drift_free",
+    "antithetic_pairs",
+}  # settings in which a control may differ from its estimate
+OF_CHAINS = "llc_prior_only_chain"
 VARIABLES = {
-    "llc_gradient_off": (
+    "llc_prior_only": (
         "control: the same estimate without the gradient term in the sampler, same noise and batches", "1",
     ),
-    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
+    "llc_prior_only_se": ("Monte Carlo standard error of the control", "1"),
     OF_CHAINS: ("control: the same chain without the gradient", "1"),
-    "llc_centred": (
+    "llc_drift_free": (
         "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift", "1",
     ),
-    "llc_centred_se": ("Monte Carlo standard error of the centred control", "1"),
+    "llc_drift_free_se": ("Monte Carlo standard error of the drift-free control", "1"),
 }  # fmt: skip
 
 
 def with_controls(
-    estimate: xr.Dataset, gradient_off: xr.Dataset | None = None, centred: xr.Dataset | None = None
+    estimate: xr.Dataset, prior_only: xr.Dataset | None = None, drift_free: xr.Dataset | None = None
 ) -> xr.Dataset:
-    """Return an estimate with its controls and an updated ``verdict``.
+    """Return an estimate with its controls and an updated ``quality``.
 
     estimate      the result of an estimator
-    gradient_off  its control without the gradient, made with ``control_of=estimate``. None: use the control
-                  inside the estimate (from ``pairs`` or ``report_control``), if any
-    centred       its centred control, made likewise. None: the verdict does not judge the drift
+    prior_only  its control without the gradient, made with ``control_of=estimate``. None: use the control
+                  inside the estimate (from ``antithetic_pairs`` or ``report_control``), if any
+    drift_free       its drift-free control, made likewise. None: the quality does not judge the drift
 
-    Adds ``llc_gradient_off``, ``llc_gradient_off_se`` (component), ``llc_gradient_off_chain`` (component,
-    chain) and ``llc_centred``, ``llc_centred_se`` (component) for the given controls. ``verdict`` gains
-    ``prior_dominated``, ``drift_dominated`` and ``still_walking``. Its attribute ``judged_against`` names the
-    controls, or is "no control". Without a control, the verdict does not judge the prior.
+    Adds ``llc_prior_only``, ``llc_prior_only_se`` (component), ``llc_prior_only_chain`` (component,
+    chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` gains
+    ``prior_dominated``, ``drift_dominated`` and ``mean_not_equilibrated``. Its attribute ``judged_against``
+    names the controls, or is "no control". Without a control, the quality does not judge the prior.
 
     Raises ValueError where a control has another setting than the estimate, or is another kind of control.
     """
-    made, chains = {}, {"gradient_off": estimate.get(OF_CHAINS), "centred": None}
-    for name, control in (("gradient_off", gradient_off), ("centred", centred)):
+    made, chains = {}, {"prior_only": estimate.get(OF_CHAINS), "drift_free": None}
+    for name, control in (("prior_only", prior_only), ("drift_free", drift_free)):
         if control is not None:
             _check_control(name, control, estimate)
             chains[name] = control["llc_chain"]
             made |= {f"llc_{name}": control["llc"], f"llc_{name}_se": control["llc_se"]}
-    if gradient_off is not None:
-        made[OF_CHAINS] = gradient_off["llc_chain"].reindex(chain=estimate["chain"])
-    dataset = estimate.assign({**made, "verdict": judge_against_controls(estimate, **chains)})
+    if prior_only is not None:
+        made[OF_CHAINS] = prior_only["llc_chain"].reindex(chain=estimate["chain"])
+    dataset = estimate.assign({**made, "quality": judge_against_controls(estimate, **chains)})
     return describe(dataset, {name: VARIABLES[name] for name in made})
 
 
@@ -66,13 +71,13 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
     expected = {key: value for key, value in estimate.attrs.items() if key not in FREE}
     for key, value in {
         **expected,
-        "gradient": int(name == "centred"),
-        "centred": int(name == "centred"),
+        "gradient": int(name == "drift_free"),
+        "drift_free": int(name == "drift_free"),
     }.items():
         if control.attrs.get(key) != value:
             raise ValueError(
                 f"{name} has {key} {control.attrs.get(key)}, expected {value}: make it with "
-                f"control_of=estimate and {'centred=True' if name == 'centred' else 'gradient=False'}"
+                f"control_of=estimate and {'drift_free=True' if name == 'drift_free' else 'gradient=False'}"
             )
     own, its = (each["component"].values.tolist() for each in (estimate, control))
     if its != own:
@@ -92,7 +97,7 @@ def known_at_center(control_of: Any, setting: SamplerConfig) -> tuple[Tensor, fl
     if not isinstance(control_of, xr.Dataset) or not {"loss_at_center", "init_loss"} <= set(control_of):
         raise ValueError(f"control_of is a {type(control_of).__name__}: expected the dataset of an estimate")
     own = {name: value for name, value in setting.facts().items() if name not in FREE}
-    for name, value in {**own, "gradient": 1, "centred": 0}.items():
+    for name, value in {**own, "gradient": 1, "drift_free": 0}.items():
         if control_of.attrs.get(name) != value:
             raise ValueError(
                 f"control_of has {name} {control_of.attrs.get(name)}, expected was {value}: give an estimate "

@@ -1,4 +1,4 @@
-"""Reduce the variance of an estimate with its gradient-off control as control variate.
+"""Reduce the variance of an estimate with its prior-only control as control variate.
 
 x_c is the estimate of chain c. y_c is the estimate of its control, with the same noise and minibatches. m is
 the mean of the control, from antithetic pairs (samplers/pairs.py)::
@@ -41,17 +41,20 @@ VARIABLES = {
         "between pairs; it holds no data-sampling error", "1",
     ),
     "llc_se_control": (
-        "the part of llc_se that all chains have in common: of the control's mean and of the coupling", "1",
+        "the part of llc_se that all chains have in common: of the control's mean and of its coefficient",
+        "1",
     ),
     "llc_se_data": ("standard error of the LLC from the choice of minibatches", "1"),
-    "llc_gradient_off": ("control: mean of the same estimate without the gradient, from pairs", "1"),
-    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
-    "llc_gradient_off_chain": ("control: the same chain without the gradient", "1"),
+    "llc_prior_only": ("control: mean of the same estimate without the gradient, from pairs", "1"),
+    "llc_prior_only_se": ("Monte Carlo standard error of the control", "1"),
+    "llc_prior_only_chain": ("control: the same chain without the gradient", "1"),
     "llc_reduced_chain": (
         "local learning coefficient of one chain, its variance reduced by the control; llc is the mean", "1",
     ),
-    "coupling": ("coefficient of the control in the estimate, mean over chains; 0: the plain estimate", "1"),
-    "variance_removed": ("share of the variance between chains that the control removed", "1"),
+    "control_coefficient": (
+        "coefficient of the control in the estimate, mean over chains; 0: the plain estimate", "1",
+    ),
+    "variance_reduction": ("share of the variance between chains that the control removed", "1"),
 }  # fmt: skip
 
 
@@ -78,7 +81,7 @@ def reduced(
                     look, too, the decision for a chain uses the other chains
 
     Returns ``on`` with ``VARIABLES``. All other variables, including ``llc_chain``, R-hat, effective sample
-    size, drift and the verdict, describe the plain chains.
+    size, drift and the quality, describe the plain chains.
 
     Chains are few, so ``llc_se`` is multiplied by the ratio of Student's to the normal quantile, at
     Satterthwaite's degrees of freedom: plus or minus 1.96 ``llc_se`` is a 95 % interval. Where beta is 0 for
@@ -109,7 +112,7 @@ def reduced(
     rows = []
     for row in range(len(names)):
         law = next(laws) if used[row] else None
-        of_chains = {"llc_gradient_off": off["llc"][row], "llc_gradient_off_se": off["llc_se"][row]}
+        of_chains = {"llc_prior_only": off["llc"][row], "llc_prior_only_se": off["llc_se"][row]}
         rows.append(of_chains | combined(x[row], y[row], beta[row], law))
     by_chain = np.stack([row.pop("change_by_chain") for row in rows])
     table = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
@@ -120,7 +123,7 @@ def reduced(
     result["llc_reduced_chain"] = on["llc_chain"].copy(data=on["llc_chain"].values + by_chain)
     if not own_minibatch:
         result["llc_se_data"] = result["llc_se_data"] * np.nan
-    result["llc_gradient_off_chain"] = off["llc_chain"]
+    result["llc_prior_only_chain"] = off["llc_chain"]
     return describe(result, VARIABLES)
 
 
@@ -132,14 +135,14 @@ def stride_of_look(setting: SamplerConfig) -> int:
 def looked_at(setting: SamplerConfig, stride: int) -> SamplerConfig:
     """Return the setting of an estimate's control: the same moves, recording every ``stride``-th draw."""
     return replace(
-        setting, pairs=0, gradient=False, thinning=setting.thinning * stride,
+        setting, antithetic_pairs=0, gradient=False, thinning=setting.thinning * stride,
         draws=-(-setting.draws // stride), burn_in=-(-setting.burn_in // stride),
     )  # fmt: skip
 
 
 def _coefficients(x: np.ndarray, y: np.ndarray, setting: SamplerConfig) -> np.ndarray:
     """Return ``coefficients`` of every component: [component, chain]."""
-    how = {"pairs": setting.pairs, "memory": memory_of(setting)}
+    how = {"pairs": setting.antithetic_pairs, "memory": memory_of(setting)}
     return np.stack([coefficients(*each, **how) for each in zip(x, y, strict=True)])
 
 
@@ -220,7 +223,14 @@ def combined(
     good = np.isfinite(x).all(-1)
     by_chain = np.full(len(x), np.nan)
     if not good.any():
-        nothing = ("change", "llc_se", "llc_se_control", "llc_se_data", "coupling", "variance_removed")
+        nothing = (
+            "change",
+            "llc_se",
+            "llc_se_control",
+            "llc_se_data",
+            "control_coefficient",
+            "variance_reduction",
+        )
         return dict.fromkeys(nothing, np.nan) | {"change_by_chain": by_chain}
     x, y, beta = x[good], np.nan_to_num(y[good]), beta[good]
     if pairs is None or not np.isfinite(pairs[0]).all():
@@ -231,7 +241,7 @@ def combined(
         own = rise.var(1, ddof=1) / size  # squared errors of the groups' means
         mean, own_error, of_data = rise.mean(), own.sum() / groups**2, _data_variance(rise, own, variance)
         own_freedom = np.count_nonzero(variance) * (size - 1)
-        control = {"llc_gradient_off": mean, "llc_gradient_off_se": np.sqrt(own_error)}
+        control = {"llc_prior_only": mean, "llc_prior_only_se": np.sqrt(own_error)}
     change, left, slope = -beta * (y.mean(-1) - mean), x - beta[:, None] * y, beta.mean()
     by_chain[good] = change
     count, fitted = len(x), 1 + bool(beta.any())  # the mean and, where fitted, the slope
@@ -247,8 +257,8 @@ def combined(
             "llc_se": np.sqrt(of_chains + of_pairs) * stdtrit(freedom, LEVEL) / ndtri(LEVEL),
             "llc_se_control": np.sqrt(of_slope + of_pairs),
             "llc_se_data": np.sqrt(slope**2 * of_data + shared_variance(left)),
-            "coupling": slope,
-            "variance_removed": 1 - (apart - beta[:, None] * control_apart).var() / apart.var(),
+            "control_coefficient": slope,
+            "variance_reduction": 1 - (apart - beta[:, None] * control_apart).var() / apart.var(),
         }
 
 

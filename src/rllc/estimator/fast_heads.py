@@ -144,7 +144,7 @@ def sample_heads(
             check_at_center(center_loss)
             if at_center is not None:
                 check_center(center_loss, at_center[step.draw])
-        return seen, center_loss if at_center is None or setting.centred else None
+        return seen, center_loss if at_center is None or setting.drift_free else None
 
     def evaluate(chain_batch: ChainBatch, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
         return _evaluate(model, limits, chain_batch.component, chain_batch.positions, seen, gradient=gradient)

@@ -38,10 +38,10 @@ def estimate(
     sampler: str = "sgld",
     sampler_options: Mapping[str, float] | None = None,
     thinning: int = 1,
-    pairs: int = 0,
+    antithetic_pairs: int = 0,
     pair_batches: Sequence[Any] | None = None,
     gradient: bool = True,
-    centred: bool = False,
+    drift_free: bool = False,
     vectorize: bool = False,
     device: str | torch.device | None = None,
     max_memory: int | None = None,
@@ -80,7 +80,7 @@ def estimate(
     sampler_options  constants of the sampler that differ from the default: rmsprop has ``decay`` and
                   ``stabilizer``
     thinning      moves per draw
-    pairs         antithetic pairs per kept draw and component. They give the mean of the gradient-off
+    antithetic_pairs  antithetic pairs per kept draw and component. They give the mean of the prior-only
                   control, which reduces the variance of the estimate and keeps its expectation
                   (control_variate.py). An even number, for sgld with four chains or more. 0: no pairs, the
                   plain estimate
@@ -88,7 +88,7 @@ def estimate(
                   estimate then depends less on the choice of ``batches``. None: the pairs use the chains'
                   batches, and the result describes these batches only
     gradient      False drops the gradient term: the control, with the same noise and batches
-    centred       subtract the gradient at w*: the force is grad L_batch(w) - grad L_batch(w*). w* is then
+    drift_free    subtract the gradient at w*: the force is grad L_batch(w) - grad L_batch(w*). w* is then
                   critical on every batch. This removes the drift from a w* that is not a minimum and, to
                   leading order, the effect of minibatch noise. It costs one more gradient per move and
                   component
@@ -99,24 +99,25 @@ def estimate(
                   up to rounding)
     divergence_factor  see ``results.summarise``
     control_of    the estimate that this control belongs to. Give the same arguments, but ``gradient=False``
-                  or ``centred=True``, and any number of chains. Its losses at w* are reused. Without the
+                  or ``drift_free=True``, and any number of chains. Its losses at w* are reused. Without the
                   gradient, ``loss`` is NaN in the burn-in, where it is not needed
-    report_control  also make the gradient-off control of every component, at a third of the estimate's cost,
-                  and use it for the verdict. False: with ``pairs``, make it only for components that gain
-                  from it (judged by a few of its draws); without ``pairs``, make no control
+    report_control  also make the prior-only control of every component, at a third of the estimate's cost,
+                  and use it for the quality. False: with ``antithetic_pairs``, make it only for components
+                  that gain from it (judged by a few of its draws); without ``antithetic_pairs``, make no
+                  control
 
-    Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``,
-    ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
-    (component); ``llc_chain``, ``status``, ``geweke``, ``heidelberger_welch_start``, ``_p`` and
-    ``_halfwidth``, ``raftery_lewis_factor`` (component, chain); ``loss`` (component, chain, draw; burn-in
-    included), ``loss_at_center`` (draw), ``init_loss`` (NaN without init batches): ``results.VARIABLES``
-    describes each. The attributes hold the setting. With ``report_control`` also ``llc_gradient_off``,
-    ``llc_gradient_off_se`` (component) and ``llc_gradient_off_chain`` (component, chain).
-    ``verdict`` can have ``prior_dominated`` only where the control was made. Its attribute
-    ``judged_against`` names the control, or is "no control". ``control.with_controls`` adds controls later.
-    With ``pairs`` also ``control_variate.VARIABLES``: ``llc_se_control``, ``llc_se_data``,
-    ``llc_gradient_off``, ``llc_gradient_off_se``, ``coupling``, ``variance_removed`` (component),
-    ``llc_gradient_off_chain``, ``llc_reduced_chain`` (component, chain).
+    Returns ``llc``, ``llc_se``, ``llc_init``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
+    ``half_length_change``, ``half_length_change_se``, ``equilibrated_variance``, ``equilibrated_mean``,
+    ``acceptance``, ``acceptance_null``, ``quality`` (component); ``llc_chain``, ``status``, ``geweke``,
+    ``heidelberger_welch_start``, ``_p`` and ``_halfwidth``, ``raftery_lewis_factor`` (component, chain);
+    ``loss`` (component, chain, draw; burn-in included), ``loss_at_center`` (draw), ``init_loss`` (NaN without
+    init batches): ``results.VARIABLES`` describes each. The attributes hold the setting. With
+    ``report_control`` also ``llc_prior_only``, ``llc_prior_only_se`` (component) and ``llc_prior_only_chain``
+    (component, chain). ``quality`` can have ``prior_dominated`` only where the control was made. Its
+    attribute ``judged_against`` names the control, or is "no control". ``control.with_controls`` adds
+    controls later. With ``antithetic_pairs`` also ``control_variate.VARIABLES``: ``llc_se_control``,
+    ``llc_se_data``, ``llc_prior_only``, ``llc_prior_only_se``, ``control_coefficient``,
+    ``variance_reduction`` (component), ``llc_prior_only_chain``, ``llc_reduced_chain`` (component, chain).
 
     Raises ValueError, with the argument and the expected value, in these cases:
 
@@ -127,8 +128,8 @@ def estimate(
       happens), or does not read the weights of a component (detected from gradients, so not without them)
     - ``control_of`` has another setting, or another loss of the first batch at w*
     - ``report_control`` is set for a control
-    - ``pairs`` is odd, is set for a control, another sampler or fewer than four chains, or has too few
-      ``pair_batches``
+    - ``antithetic_pairs`` is odd, is set for a control, another sampler or fewer than four chains, or has too
+      few ``pair_batches``
 
     The loss x^2 of one weight has LLC 1/2. With finite ``n_beta`` and a localization, the exact value is
     n_beta / (2 n_beta + localization):
@@ -146,8 +147,9 @@ def estimate(
     options = {} if sampler_options is None else sampler_options
     setting = SamplerConfig(
         n_beta=n_beta, localization=localization, step_size=step_size, chains=chains, draws=draws,
-        burn_in=burn_in, thinning=thinning, pairs=pairs, seed=seed, gradient=gradient, centred=centred,
-        baseline=baseline, sampler=sampler, sampler_options=options, divergence_factor=divergence_factor,
+        burn_in=burn_in, thinning=thinning, antithetic_pairs=antithetic_pairs, seed=seed, gradient=gradient,
+        drift_free=drift_free, baseline=baseline, sampler=sampler, sampler_options=options,
+        divergence_factor=divergence_factor,
     )  # fmt: skip
     return estimate_components(
         loss, weights, batches, components=components, setting=setting, init_batches=init_batches,

@@ -1,4 +1,4 @@
-"""Turn traces into an estimate: means, errors, diagnostics and verdict in one labelled dataset."""
+"""Turn traces into an estimate: means, errors, diagnostics and quality in one labelled dataset."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from rllc.estimator.control import known_at_center, with_controls
 from rllc.estimator.control_variate import looked_at, reduced
 from rllc.estimator.diagnostics import geweke, heidelberger_welch, raftery_lewis
 from rllc.estimator.diagnostics.acceptance import acceptance_null
-from rllc.estimator.diagnostics.drift import drift, growth
+from rllc.estimator.diagnostics.drift import drift, half_length_change
+from rllc.estimator.diagnostics.equilibration import equilibrated
 from rllc.estimator.diagnostics.mixing import ess, rhat
-from rllc.estimator.diagnostics.relaxation import relaxed
+from rllc.estimator.diagnostics.quality import judge
 from rllc.estimator.diagnostics.status import OK, chain_status
-from rllc.estimator.diagnostics.verdict import judge
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss, placed
 from rllc.estimator.samplers.batches import check_batches
 from rllc.estimator.samplers.chains import Traces
@@ -36,10 +36,14 @@ VARIABLES = {
     "ess": ("effective sample size of the mean of the paired trace", "1"),
     "drift": ("drift of the LLC: last half of the kept draws less the first", "1"),
     "drift_se": ("Monte Carlo standard error of the drift given these batches", "1"),
-    "growth": ("what the LLC gained since chains were half as long", "1"),
-    "growth_se": ("Monte Carlo standard error of the growth given these batches", "1"),
-    "relaxed": ("share of the variance in equilibrium that the localization alone makes, by setting", "1"),
-    "relaxed_mean": ("share of the way to a new mean that the localization alone makes, by setting", "1"),
+    "half_length_change": ("what the LLC gained since chains were half as long", "1"),
+    "half_length_change_se": ("Monte Carlo standard error of that gain given these batches", "1"),
+    "equilibrated_variance": (
+        "share of the variance in equilibrium that the localization alone makes, by setting", "1",
+    ),
+    "equilibrated_mean": (
+        "share of the way to a new mean that the localization alone makes, by setting", "1",
+    ),
     "acceptance": ("mean Metropolis acceptance probability of the moves to kept draws", "1"),
     "acceptance_null": ("the same for a constant loss, at this dimension and setting", "1"),
     "geweke": ("Geweke's z: first 10 % of a chain's kept draws against the last 50 %", "1"),
@@ -97,19 +101,19 @@ def estimated(
     at_center, init_loss, unread = None, float("nan"), 0
     if control_of is not None:
         at_center, init_loss = known_at_center(control_of, setting)
-        if not setting.centred:
+        if not setting.drift_free:
             setting, unread = replace(setting, gradient=False), setting.burn_in
-    if report_control and (control_of is not None or setting.centred or not setting.gradient):
+    if report_control and (control_of is not None or setting.drift_free or not setting.gradient):
         raise ValueError(
-            "report_control is set for a control: expected gradient=True, centred=False and no control_of; "
-            "or set report_control=False"
+            "report_control is set for a control: expected gradient=True, drift_free=False and no "
+            "control_of; or set report_control=False"
         )
     run, pairs, sizes = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
     traces = run(list(sizes), setting=setting, max_memory=max_memory)
     estimate = summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
-    if not (setting.pairs or report_control):
+    if not (setting.antithetic_pairs or report_control):
         return estimate
 
     def control(names: Sequence[str], setting: SamplerConfig) -> Traces:
@@ -121,7 +125,7 @@ def estimated(
         own = {"sizes": {name: sizes[name] for name in names}, "init_loss": init_loss}
         return summarise(traces, setting=looked_at(setting, 1), unread=setting.burn_in, **own)
 
-    if not setting.pairs:
+    if not setting.antithetic_pairs:
         names = list(sizes)
         return with_controls(estimate, summarised(names, control(names, looked_at(setting, 1))))
     estimate = reduced(
@@ -154,12 +158,12 @@ def summarise(
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
     sizes      component -> number of its coordinates
     setting    the sampler settings, recorded in the attributes. Burn-in draws enter no mean and no
-               diagnostic except ``status`` and ``growth``. With the baseline "init", llc uses loss minus
-               ``init_loss``
+               diagnostic except ``status`` and ``half_length_change``. With the baseline "init", llc uses
+               loss minus ``init_loss``
     init_loss  mean loss at the centre over the init batches
     unread     draws at the start, within burn-in, whose losses may be unknown; ``status`` ignores them
 
-    Returns ``VARIABLES``, ``status`` and ``verdict``: (component), for single chains (component, chain);
+    Returns ``VARIABLES``, ``status`` and ``quality``: (component), for single chains (component, chain);
     ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``. A test of single chains is
     included where there are enough draws: 82 for Geweke's, 20 for Heidelberger and Welch's, 937 for Raftery
     and Lewis'.
@@ -204,7 +208,7 @@ def summarise(
         },
         attrs=setting.facts(),
     )
-    dataset["verdict"] = judge(dataset, level=level if meaningful else float("nan"))
+    dataset["quality"] = judge(dataset, level=level if meaningful else float("nan"))
     return describe(dataset, VARIABLES)
 
 
@@ -232,13 +236,13 @@ def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[
 def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str, np.ndarray]]:
     """Return whether chains equilibrated, by the setting and by the trace [chain, draw], burn-in included."""
     sound = [trace[~np.isnan(trace).all(1)] for trace in rise]
-    gained = np.array([growth(trace, burn_in=setting.burn_in) for trace in sound])
-    known = relaxed(setting)
+    gained = np.array([half_length_change(trace, burn_in=setting.burn_in) for trace in sound])
+    known = equilibrated(setting)
     values = {
-        "growth": setting.n_beta * gained[:, 0],
-        "growth_se": setting.n_beta * gained[:, 1],
-        "relaxed": np.full(len(rise), known.variance),
-        "relaxed_mean": np.full(len(rise), known.mean),
+        "half_length_change": setting.n_beta * gained[:, 0],
+        "half_length_change_se": setting.n_beta * gained[:, 1],
+        "equilibrated_variance": np.full(len(rise), known.variance),
+        "equilibrated_mean": np.full(len(rise), known.mean),
     }
     return {name: ("component", value) for name, value in values.items()}
 

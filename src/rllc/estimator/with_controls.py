@@ -28,7 +28,7 @@ def with_control(
     setting: SamplerConfig,
     name: str,
     control_chains: int,
-    centred_chains: int = 0,
+    drift_free_chains: int = 0,
     keep_traces: bool,
 ) -> xr.Dataset:
     """Return one checkpoint's estimate and its controls, in the variables of the results contract.
@@ -36,25 +36,26 @@ def with_control(
     estimate        ``estimate(setting=, control_of=)`` with all other arguments bound
     name            ``rllc`` or ``llc``: prefix of the variables
     control_chains  chains of the control. They use the noise of the estimate's first chains, and the
-                    comparison is over these chains. With ``setting.pairs`` the control has all chains
-    centred_chains  chains of the centred control, used likewise; 0: no centred control
+                    comparison is over these chains. With ``setting.antithetic_pairs`` the control has all
+                    chains
+    drift_free_chains  chains of the drift-free control, used likewise; 0: no drift-free control
     keep_traces     also ``trace_loss`` and ``trace_paired_loss`` (component, chain, draw)
 
     Returns, with (component) or (component, chain) as in ``results.summarise``: the estimate under
-    ``name``, its diagnostics, ``{name}_gradient_off`` and its error, with ``centred_chains`` also
-    ``{name}_centred`` and its error, and ``verdict``, which also includes the flags from the controls. With
-    ``setting.pairs`` also ``{name}_se_control``, ``{name}_se_data``, ``coupling`` and ``variance_removed``
-    (``control_variate.VARIABLES``).
+    ``name``, its diagnostics, ``{name}_prior_only`` and its error, with ``drift_free_chains`` also
+    ``{name}_drift_free`` and its error, and ``quality``, which also includes the flags from the controls.
+    With ``setting.antithetic_pairs`` also ``{name}_se_control``, ``{name}_se_data``, ``control_coefficient``
+    and ``variance_reduction`` (``control_variate.VARIABLES``).
     """
-    on = estimate(setting=setting, **({"report_control": True} if setting.pairs else {}))
+    on = estimate(setting=setting, **({"report_control": True} if setting.antithetic_pairs else {}))
     controls = {}
-    if not setting.pairs:  # with pairs, the estimate already holds the control of all its chains
+    if not setting.antithetic_pairs:  # with pairs, the estimate already holds the control of all its chains
         changed = replace(setting, chains=control_chains)
-        controls["gradient_off"] = estimate(setting=changed, control_of=on)
-    if centred_chains:
-        changed = replace(setting, chains=centred_chains, centred=True, pairs=0)
-        controls["centred"] = estimate(setting=changed, control_of=on)
-    dataset = with_controls(on, **controls).drop_dims("draw").drop_vars("llc_gradient_off_chain")
+        controls["prior_only"] = estimate(setting=changed, control_of=on)
+    if drift_free_chains:
+        changed = replace(setting, chains=drift_free_chains, drift_free=True, antithetic_pairs=0)
+        controls["drift_free"] = estimate(setting=changed, control_of=on)
+    dataset = with_controls(on, **controls).drop_dims("draw").drop_vars("llc_prior_only_chain")
     own = [str(each) for each in dataset if str(each).startswith("llc")]
     dataset = dataset.rename({each: each.replace("llc", name) for each in own})
     if keep_traces:

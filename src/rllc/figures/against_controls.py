@@ -22,18 +22,18 @@ def predicted(rllc: xr.Dataset, datasets: Datasets) -> xr.DataArray | None:
 
 def change_by_gradient(rllc: xr.Dataset) -> xr.DataArray:
     """Return ``1 - on / off`` of every cell, over the chains with a control, which shares their noise."""
-    return shrinkage(over_shared_chains(rllc, "control"), rllc["rllc_gradient_off"])
+    return shrinkage(over_shared_chains(rllc, "control"), rllc["rllc_prior_only"])
 
 
 def over_shared_chains(rllc: xr.Dataset, kind: str) -> xr.DataArray:
     """Return estimates over the chains that share their noise with a control.
 
-    kind  control (prior-only) or centred
+    kind  control (prior-only) or drift_free
 
     With antithetic pairs, the prior-only control covers every pair, so all chains are used.
     """
     made = recorded(rllc, "sampling")
     count = made.get(f"{kind}_chains")
-    if count is None or "rllc_chain" not in rllc or (kind == "control" and made.get("pairs")):
+    if count is None or "rllc_chain" not in rllc or (kind == "control" and made.get("antithetic_pairs")):
         return rllc["rllc"]
     return rllc["rllc_chain"].isel(chain=slice(int(count))).mean("chain")

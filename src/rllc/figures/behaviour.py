@@ -63,11 +63,11 @@ def stage_figB6(  # noqa: N802
     name, steps = data["distribution"].item(), data["step"].values
     llc = estimates(datasets, setting)
     parts = [inputs.need(datasets, "metrics", "loss")[["loss"]].rename(loss="test_loss")]
-    parts.append(llc[[each for each in ("llc", "llc_se", OFF_OF, "verdict") if each in llc]])
+    parts.append(llc[[each for each in ("llc", "llc_se", OFF_OF, "quality") if each in llc]])
     drawn = [inputs.of_seeds(part, seeds).sel(distribution=[name]) for part in parts]
     data = xr.merge([data, *drawn], join="outer", compat="override", combine_attrs="drop")
-    if "verdict" in data:
-        data["verdict"] = inputs.verdicts(data, "llc")
+    if "quality" in data:
+        data["quality"] = inputs.quality_flags(data, "llc")
     losses, levels = [], []
     limits = within(data.sel(step=llc["step"].values))
     for seed, suffix, one in by_seed(data.sel(distribution=name)):

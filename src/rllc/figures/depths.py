@@ -37,7 +37,7 @@ def rllc_fig13_stages(
         of = seeds if not other else None
         llc = inputs.of_seeds(inputs.need(datasets, f"llc{at}", "llc"), of)
         loss = inputs.of_seeds(inputs.need(datasets, f"metrics{at}", "loss"), of)
-        kept = [variable for variable in ("llc", "llc_se", "verdict") if variable in llc]
+        kept = [variable for variable in ("llc", "llc_se", "quality") if variable in llc]
         measured = [loss[["loss"]].sel(distribution=[name]), llc[kept].sel(distribution=[name])]
         called = (titles or {}).get(other, other.replace("_", " ")) if other else title
         parts[called] = xr.merge(measured, join="outer", compat="override", combine_attrs="drop")
@@ -68,8 +68,8 @@ def rllc_fig13_stages(
         together(line)
     index = xr.IndexVariable("model", list(parts))
     data = xr.concat([*parts.values()], index, join="outer", combine_attrs="drop")
-    if "verdict" in data:
-        data["verdict"] = inputs.verdicts(data, "llc")
+    if "quality" in data:
+        data["quality"] = inputs.quality_flags(data, "llc")
     errors = [conditions.BANDS] if "llc_se" in data else []
     of_stages = [] if stages is None else [f"Stages: of {next(iter(parts))} alone, seed {whose}."]
     doubts = [

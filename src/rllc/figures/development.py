@@ -50,10 +50,10 @@ def stage_figB2(  # noqa: N802
     metrics = inputs.of_seed(inputs.need(datasets, "metrics", "loss", "weight_norm"), seed)
     which, label = metrics["seed"].item(), inputs.one_label(llc, name)
     named = {"distribution": name}
-    kept = [variable for variable in ("llc", "llc_se", "verdict", "status") if variable in llc]
+    kept = [variable for variable in ("llc", "llc_se", "quality", "status") if variable in llc]
     measured = inputs.of_seed(llc, which)[kept].sel(named)
-    if "verdict" in measured:
-        measured["verdict"] = inputs.verdicts(measured, "llc")
+    if "quality" in measured:
+        measured["quality"] = inputs.quality_flags(measured, "llc")
     parts = {"loss": metrics[["loss"]].sel(named), "llc": measured, "weight_norm": _norm(metrics, name)}
     data = xr.merge(
         [part.reset_coords(drop=True) for part in parts.values()], join="outer", compat="override",
@@ -65,7 +65,7 @@ def stage_figB2(  # noqa: N802
     for quantity, (title, _, _, per_step) in QUANTITIES.items():
         raw = data[quantity].dropna("step")
         data = data.merge(_smoothed(raw, per_step), join="outer")
-        of = measured if quantity == "llc" else data.drop_vars("verdict", errors="ignore")
+        of = measured if quantity == "llc" else data.drop_vars("quality", errors="ignore")
         points = curve(of.sel(step=raw["step"].values), quantity, POINTS)
         shown = [points._replace(ring_look=style.SMALL_RING)]
         shown.append(Curve(data[f"{quantity}_smooth"].dropna("step"), SMOOTH))
@@ -144,13 +144,13 @@ def stage_figB1a(  # noqa: N802
     llc = inputs.of_seeds(estimates(datasets, setting), seeds)
     name = inputs.one_distribution(llc, distribution)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds).sel(distribution=[name])
-    kept = [variable for variable in ("llc", "llc_se", "verdict", "status") if variable in llc]
+    kept = [variable for variable in ("llc", "llc_se", "quality", "status") if variable in llc]
     data = xr.merge(
         [metrics[["loss"]], llc[kept].sel(distribution=[name])], join="outer", compat="override",
         combine_attrs="drop",
     )  # fmt: skip
-    if "verdict" in data:
-        data["verdict"] = inputs.verdicts(data, "llc")
+    if "quality" in data:
+        data["quality"] = inputs.quality_flags(data, "llc")
     every = data["seed"].values.tolist()
     colors = dict(zip(every, style.shades(len(every)), strict=True))
     looks = {seed: style.numbered(n, colors[seed]) | {"markersize": 2.5} for n, seed in enumerate(every)}

@@ -32,7 +32,7 @@ def rllc_fig12_drllc_datasets(
     """
     whole = inputs.of_seeds(inputs.need(datasets, "llc", "llc"), seeds)
     reference = inputs.one_distribution(whole, distribution)
-    kept = [name for name in ("llc", "llc_se", "status", "verdict") if name in whole]
+    kept = [name for name in ("llc", "llc_se", "status", "quality") if name in whole]
     data = whole[kept]
     labels = inputs.distribution_labels(data)
     panels: dict[str, list[str]] = {}

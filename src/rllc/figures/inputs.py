@@ -8,7 +8,7 @@ import xarray as xr
 
 from rllc.analysis.head_types import head_types, types_at
 from rllc.figures.drawing import Datasets, Names, Seed, Seeds
-from rllc.verdicts import FAULTS, MISSING, REASONS
+from rllc.quality import FAULTS, MISSING, REASONS
 
 
 def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
@@ -108,23 +108,23 @@ def layers(dataset: xr.Dataset | xr.DataArray) -> list[int]:
     return np.unique(dataset["layer"].values).tolist()
 
 
-def verdicts(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
-    """Return ``verdict`` in the dims of ``dataset[name]`` as integers, 0 if missing; None without any."""
-    if "verdict" not in dataset:
+def quality_flags(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
+    """Return ``quality`` in the dims of ``dataset[name]`` as integers, 0 if missing; None without any."""
+    if "quality" not in dataset:
         return None
-    bits = dataset["verdict"].fillna(MISSING).astype(np.int16)
-    return bits.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("verdict")
+    bits = dataset["quality"].fillna(MISSING).astype(np.int16)
+    return bits.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("quality")
 
 
 def faulty(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
-    """Return where ``dataset[name]`` has an unreliable value; None without verdicts."""
-    bits = verdicts(dataset, name)
+    """Return where ``dataset[name]`` has an unreliable value; None without quality flags."""
+    bits = quality_flags(dataset, name)
     return None if bits is None else ((bits.astype(np.int64) & FAULTS) > 0).drop_attrs(deep=False)
 
 
 def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]:
     """Return the number of cells with each fault and with each caution, by its name in words."""
-    bits = verdicts(dataset, name)
+    bits = quality_flags(dataset, name)
     faults, cautions = Counter(), Counter()
     if bits is None:
         return faults, cautions

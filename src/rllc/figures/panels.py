@@ -154,7 +154,7 @@ def draw_curve(ax: Axes, curve: Curve) -> None:
 
 
 def curve(data: xr.Dataset, name: str, look: Mapping[str, Any]) -> Curve:
-    """Return the curve of ``data[name]`` (step), with its standard error and verdicts if they exist."""
+    """Return the curve of ``data[name]`` (step), with its standard error and quality flags if they exist."""
     return Curve(data[name], look, data.get(f"{name}_se"), faulty(data, name))
 
 

@@ -117,9 +117,9 @@ def _setting(dataset: str) -> str:
 
 def _levels(llc: xr.Dataset, like: xr.Dataset, name: str) -> xr.Dataset:
     """Return the data drawn for one setting: (seed, step)."""
-    kept = [variable for variable in ("llc", "llc_se", OFF_OF, "status", "verdict") if variable in llc]
+    kept = [variable for variable in ("llc", "llc_se", OFF_OF, "status", "quality") if variable in llc]
     one = llc[kept].sel(distribution=name).reindex(seed=like["seed"]).reset_coords(drop=True)
-    return one.assign(verdict=inputs.verdicts(one, "llc")) if "verdict" in one else one
+    return one.assign(quality=inputs.quality_flags(one, "llc")) if "quality" in one else one
 
 
 def _recorded(levels: Mapping[str, xr.Dataset], name: str) -> Iterator[xr.Dataset]:

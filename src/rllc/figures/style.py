@@ -65,7 +65,7 @@ CLUSTER_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA337
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CONTROL_COLOR = "#333333"
-# A ring around a point whose verdict has a fault, under the curves. Nothing else looks like it.
+# A ring around a point whose quality has a fault, under the curves. Nothing else looks like it.
 DISTRUST = {
     "linestyle": "none", "marker": "o", "markersize": 8, "markerfacecolor": "none",
     "markeredgecolor": "#B00020", "markeredgewidth": 1.1, "zorder": 1.9,

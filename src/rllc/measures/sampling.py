@@ -39,10 +39,12 @@ def sampled(data: Data, estimator: Callable[..., Estimate], *, name: str, **samp
         "batches": data.batches("draws", count=sampling["draws"] * sampling["thinning"], **common),
         "init_batches": data.batches("init", count=sampling["init_batches"], **common),
     }
-    if sampling["pairs"]:  # minibatches of their own: the estimate depends less on those of the chains
-        count = (sampling["draws"] - sampling["burn_in"]) * sampling["pairs"] // 2
+    if sampling[
+        "antithetic_pairs"
+    ]:  # minibatches of their own: the estimate depends less on those of the chains
+        count = (sampling["draws"] - sampling["burn_in"]) * sampling["antithetic_pairs"] // 2
         batches["pair_batches"] = data.batches("pairs", count=count, **common)
-    extent = {each: sampling[each] for each in ("control_chains", "centred_chains", "keep_traces")}
+    extent = {each: sampling[each] for each in ("control_chains", "drift_free_chains", "keep_traces")}
     pull, scaled = sampling["localization"], sampling["scale_localization"]
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:

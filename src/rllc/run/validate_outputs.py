@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from rllc.checksum import LENGTH, MARK
+from rllc.checksum import EARLIER, LENGTH, MARK
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # The last bytes of a complete file, by its ending.
@@ -56,6 +56,8 @@ def _of_dataset(file: Path) -> str | None:
         (end,) = struct.unpack_from("<Q", head, 28)
         if size < end or (end < size < end + LENGTH):
             return f"{file} has {size} bytes of {end + LENGTH}"
+    if tail == EARLIER:
+        return f"{file} was made by an earlier version"
     return None if tail == MARK else f"{file} has no seal: something else wrote it"
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from rllc.figures.drawing import Drawing, Finding, save
+from rllc.quality import quality_attributes
 from rllc.store.atomic_write import whole, write_text
 from rllc.store.datasets import write_dataset
 from rllc.store.provenance import stamp
-from rllc.verdicts import verdict_attributes
 from rllc.vocabulary import describe, status_attributes
 
 FINDINGS = {
@@ -19,7 +19,7 @@ FINDINGS = {
     "finding_error": ("standard error of the number", "as finding_unit says"),
     "finding_unit": ("unit of the number", "1"),
 }
-FLAGS = {"status": status_attributes, "verdict": verdict_attributes}
+FLAGS = {"status": status_attributes, "quality": quality_attributes}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.verdicts import MISSING
+from rllc.quality import MISSING
 from rllc.vocabulary import STATUS
 
 ORDER = (
@@ -23,7 +23,7 @@ ORDER = (
     "method",
 )
 # Value of a flag in a cell that no part has. Flags stay integers.
-ABSENT = {"status": np.int8(STATUS.index("missing")), "verdict": np.int16(MISSING)}
+ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": np.int16(MISSING)}
 
 
 # Attributes in which parts of one measure may differ: with device `auto`, a GPU may have made some of them.
@@ -37,7 +37,7 @@ def gather(
     """Return all parts as one dataset: steps ascending, distributions in the order of ``labels``.
 
     Each part has one seed and, if the measure has distributions, one distribution. Cells that no part has are
-    NaN (``status`` and ``verdict`` missing). ``labels`` gives the coordinate ``distribution_label``.
+    NaN (``status`` and ``quality`` missing). ``labels`` gives the coordinate ``distribution_label``.
 
     may_differ  attributes that may differ between parts; they become a list of all values
 

@@ -32,7 +32,7 @@ class Sweep(Section):
     burn_in: BurnIn = key("draws left out of the estimate")
     batch_size: Count = key("contexts per minibatch")
     scored_positions: Count | None = key("as in sampling")
-    control_chains: OfControl[Count] = key("chains of the gradient-off control and of the centred one")
+    control_chains: OfControl[Count] = key("chains of the prior-only control and of the drift-free one")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -214,8 +214,8 @@ FIGURES: dict[str, FigureRow] = {
         "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("heads",)
     ),
     "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
-    "control_gradient_off": _heads(
-        "controls:control_gradient_off", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
+    "control_prior_only": _heads(
+        "controls:control_prior_only", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
     ),
     "clusters_all_heads": _heads(
         "clusters:clusters_all_heads", "clusters", "rllc", uses=("heads",), category="clusters"

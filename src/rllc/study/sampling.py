@@ -69,14 +69,14 @@ class Sampling(Section):
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
     init_batches: Count = key("minibatches of the papers' baseline loss")
-    control_chains: OfControl[Count] = key("chains of the gradient-off control")
-    centred_chains: OfControl[Step] = key(
-        "chains of the centred control, whose force is the gradient less that at the checkpoint: no drift, "
-        "no heating by minibatches; 0: none",
+    control_chains: OfControl[Count] = key("chains of the prior-only control")
+    drift_free_chains: OfControl[Step] = key(
+        "chains of the drift-free control, whose force is the gradient less that at the checkpoint: no "
+        "drift, no heating by minibatches; 0: none",
         default=0,
     )
-    pairs: Step = key(
-        "antithetic pairs per kept draw, which stand for the gradient-off control: by it the variance of the "
+    antithetic_pairs: Step = key(
+        "antithetic pairs per kept draw, which stand for the prior-only control: by it the variance of the "
         "estimate is reduced (docs/estimator.md); an even number; 0: none, the plain estimate",
         default=0,
     )
@@ -105,16 +105,16 @@ class Sampling(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.centred_chains and self.sampler != "sgld":
+        if self.drift_free_chains and self.sampler != "sgld":
             raise ValueError(
-                f"centred_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
+                f"drift_free_chains are chains of the sampler sgld, not {self.sampler}; leave them out"
             )
-        if self.pairs and self.control_chains != self.chains:
+        if self.antithetic_pairs and self.control_chains != self.chains:
             raise ValueError(
                 f"pairs need the control of every chain: control_chains {self.control_chains}, chains "
-                f"{self.chains}; make them equal, or set pairs: 0"
+                f"{self.chains}; make them equal, or set antithetic_pairs: 0"
             )
-        if self.pairs or self.sampler_options:
+        if self.antithetic_pairs or self.sampler_options:
             SamplerConfig.of(self.plain())
         if self.scale_localization and self.reference_norm is None:
             raise ValueError(
@@ -182,8 +182,8 @@ def _cost(kind: str) -> Callable[[Work[Sampling]], Cost]:
         components = {"heads": lambda: work.heads, "other": lambda: len(section.components or ())}
         count = components.get(kind, lambda: 1)()
         each = 3 * section.chains + section.control_chains
-        each += 3 * (section.centred_chains + 1) if section.centred_chains else 0
-        of_pairs = 2 * section.pairs * (section.draws - section.burn_in)
+        each += 3 * (section.drift_free_chains + 1) if section.drift_free_chains else 0
+        of_pairs = 2 * section.antithetic_pairs * (section.draws - section.burn_in)
         passes = (section.draws * section.thinning * each + of_pairs) * count
         one = (HEAD if kind == "heads" else 1.0) * work.forward(*size)
         memory = 900 + 10 * work.logits(*size)
@@ -220,17 +220,17 @@ def _checks(place: str, work: Work[Sampling]) -> Iterator[str]:
 def estimates(name: str, *dims: str) -> dict[str, Variable]:
     """Variables of estimates called ``name``; ``rllc.estimator`` gives their long names."""
     each = (
-        name, f"{name}_se", f"{name}_init", f"{name}_gradient_off", f"{name}_gradient_off_se", "rhat", "ess",
-        "drift", "drift_se", "growth", "growth_se", "relaxed", "relaxed_mean", "acceptance",
-        "acceptance_null", "verdict",
+        name, f"{name}_se", f"{name}_init", f"{name}_prior_only", f"{name}_prior_only_se", "rhat", "ess",
+        "drift", "drift_se", "half_length_change", "half_length_change_se", "equilibrated_variance",
+        "equilibrated_mean", "acceptance", "acceptance_null", "quality",
     )  # fmt: skip
     long = (
         "geweke", "heidelberger_welch_start", "heidelberger_welch_p", "heidelberger_welch_halfwidth",
         "raftery_lewis_factor",
     )  # fmt: skip
     optional = (
-        f"{name}_centred", f"{name}_centred_se", f"{name}_se_control", f"{name}_se_data", "coupling",
-        "variance_removed",
+        f"{name}_drift_free", f"{name}_drift_free_se", f"{name}_se_control", f"{name}_se_data",
+        "control_coefficient", "variance_reduction",
     )  # fmt: skip
     asked = {variable: Variable("", "", dims, optional="where asked for") for variable in optional}
     reduced = Variable("", "", (*dims, "chain"), optional="where asked for")

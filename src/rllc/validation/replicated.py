@@ -9,8 +9,8 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.llc import estimate
+from rllc.quality import MISSING, quality_attributes
 from rllc.validation import toys
-from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import describe
 
 VARIABLES = {
@@ -50,7 +50,7 @@ def replicated(
     masks    one replica's masks
     setting  the other arguments of ``estimate``
 
-    Returns ``llc``, ``llc_se`` (of one replica), ``rhat``, ``chains_ok`` and ``verdict`` (of all replicas).
+    Returns ``llc``, ``llc_se`` (of one replica), ``rhat``, ``chains_ok`` and ``quality`` (of all replicas).
     """
     weights = toys.replicated(dict(center), replicas)
     selected = masks and {name: mask.expand(replicas, *mask.shape) for name, mask in masks.items()}
@@ -62,7 +62,7 @@ def replicated(
         "llc_se": float(found["llc_se"]) / replicas,
         "rhat": float(found["rhat"]),
         "chains_ok": int((found["status"] == 0).sum()),
-        "verdict": int(found["verdict"]),
+        "quality": int(found["quality"]),
     }
 
 
@@ -71,7 +71,7 @@ def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Data
 
     The errors are relative to ``exact`` where it is known, else to the learning coefficient.
 
-    NaN (verdict: missing) where there is no row.
+    NaN (quality: missing) where there is no row.
     """
     frame = pd.DataFrame(rows)
     known = [frame[name].astype(float) for name in ("exact", "coefficient") if name in frame]
@@ -79,6 +79,6 @@ def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Data
     frame["relative_error"] = (frame["llc"] - truth) / truth
     labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
     dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
-    verdict = dataset["verdict"].fillna(MISSING).astype(np.int16)
-    dataset["verdict"] = verdict.assign_attrs(verdict_attributes())
+    quality = dataset["quality"].fillna(MISSING).astype(np.int16)
+    dataset["quality"] = quality.assign_attrs(quality_attributes())
     return describe(dataset, VARIABLES)

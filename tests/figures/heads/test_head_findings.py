@@ -106,8 +106,8 @@ def test_geometric_ratios_are_of_the_last_step_and_of_the_distributions_drawn():
 def test_without_gradient_is_the_median_absolute_difference_over_the_chains_that_share_noise():
     data = curves([1.0] * 7)
     chains = data["rllc"].expand_dims(chain=2) * xr.DataArray([1.0, 9.0], dims="chain")
-    data = data.assign(rllc_chain=chains, rllc_gradient_off=data["rllc"] / 1.25)
+    data = data.assign(rllc_chain=chains, rllc_prior_only=data["rllc"] / 1.25)
     setting = {"sampling": json.dumps({"control_chains": 1})}
     (found,) = head_findings.without_gradient(data.assign_attrs(setting))
     assert found.value == pytest.approx(25.0) and found.unit == "%"
-    assert head_findings.without_gradient(data.drop_vars("rllc_gradient_off")) == []
+    assert head_findings.without_gradient(data.drop_vars("rllc_prior_only")) == []

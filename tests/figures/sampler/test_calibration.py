@@ -50,16 +50,16 @@ def swept():
     slope = xr.DataArray([0.0, 0.2], dims="distribution", coords={"distribution": DISTRIBUTIONS})
     order = [d for d in cell if d in ("component", "distribution", "localization", "n_beta")]
     walked = ones * (-(n_beta**2) * slope**2 / (n_beta * curvature + pull)).transpose(*order)
-    centred = ones * on.transpose(*[d for d in order if d != "distribution"])
-    llc = centred + walked
+    drift_free = ones * on.transpose(*[d for d in order if d != "distribution"])
+    llc = drift_free + walked
     center = ones.isel(localization=0, n_beta=0, step_size=0, drop=True)
     shape = [len(sizes[d]) for d in (*cell, "chain", "draw")]
     noise = xr.DataArray(random.normal(0, 0.02, shape), dims=(*cell, "chain", "draw"))
     ramp = xr.DataArray(1 - np.exp(-np.arange(20) / 4), dims="draw", coords={"draw": sizes["draw"]})
     data = xr.Dataset(
         {
-            "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_gradient_off": ones * 10 * n_beta * curvature / pull, "llc_centred": centred, "llc_walked": walked,
-            "rhat": ones, "verdict": (0 * ones).astype(np.int16), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
+            "llc": llc, "llc_se": 0.05 * np.abs(llc), "llc_prior_only": ones * 10 * n_beta * curvature / pull, "llc_drift_free": drift_free, "llc_walked": walked,
+            "rhat": ones, "quality": (0 * ones).astype(np.int16), "acceptance": 0.5 * ones, "acceptance_null": 0.5 * ones, "drift": 0.02 * np.abs(llc), "drift_se": 0.05 * np.abs(llc),
             "status": (ones.expand_dims(chain=[0, 1], axis=-1) * 0).astype(np.int8).copy(deep=True),
             "paired_loss": (llc / n_beta * ramp + noise / np.sqrt(n_beta)).transpose(*cell, "chain", "draw").astype(np.float32),
             "hessian_trace": center * 20 * curvature,
@@ -70,7 +70,7 @@ def swept():
     data["status"].loc[lost] = STATUS.index("missing")
     failed = {"localization": 200.0, "step_size": 1e-3, "n_beta": 3000.0}
     data["status"].loc[{**failed, "chain": 1}] = STATUS.index("diverged")
-    for name in ("llc", "llc_se", "llc_gradient_off", "rhat", "drift", "drift_se", "paired_loss"):
+    for name in ("llc", "llc_se", "llc_prior_only", "rhat", "drift", "drift_se", "paired_loss"):
         data[name].loc[lost] = np.nan
     data["paired_loss"].loc[failed] *= 50.0
     labels = ["training mixture", "Python code"]
@@ -180,7 +180,7 @@ def test_the_numbers_on_the_map_are_the_medians_over_heads(datasets, drawn):
     sweep = datasets["calibration"].sel(
         component=["0:0", "0:1", "1:0"], distribution="code", step=3000, seed=0
     )
-    change = 1 - sweep["llc"] / sweep["llc_gradient_off"]
+    change = 1 - sweep["llc"] / sweep["llc_prior_only"]
     at = {"n_beta": 300.0, "localization": 1000.0}
     expected = float(change.sel(at | {"step_size": 1e-3}).median("component"))
     assert drawing.data["shrinkage"].sel(at | {"kind": "heads", "distribution": "code"}) == pytest.approx(
@@ -229,7 +229,7 @@ def test_a_panel_of_the_grid_has_medians_quartiles_controls_and_what_fails(datas
         one = swept.sel(n_beta=n_beta)
         steps, middle = one["step_size"].values.tolist(), one["llc"].median("component")
         assert [steps, middle.values.tolist()] in lines
-        assert [steps, one["llc_gradient_off"].median("component").values.tolist()] in lines
+        assert [steps, one["llc_prior_only"].median("component").values.tolist()] in lines
         ends = one["llc"].quantile([0.25, 0.75], "component").transpose("step_size", "quantile").values
         upright = [np.stack([[x, x], y], axis=1) for x, y in zip(steps, ends, strict=True)]
         assert any(np.allclose(each, upright) for each in bars)
@@ -325,7 +325,7 @@ def test_settings_in_use_stand_in_their_cells(drawn):
 
 
 def test_the_map_says_what_an_estimate_is(drawn):
-    """By drift over half of the centred control, else by whether that control is near the one without gradient."""
+    """By drift over half of the drift-free control, else by whether that control is near the one without gradient."""
     drawing = drawn("regime_map")
     data = drawing.data.sel(kind="heads", distribution="code")
     for at in ({"n_beta": n, "localization": g} for n in (30.0, 300.0) for g in (200.0, 1000.0)):

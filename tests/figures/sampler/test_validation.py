@@ -4,23 +4,23 @@ import xarray as xr
 
 from rllc.figures.drawing import save
 from rllc.figures.sampler import validation
-from rllc.verdicts import MASKS, verdict_attributes
+from rllc.quality import MASKS, quality_attributes
 
 
 def dataset(dims, coefficient, **extra):
     """Estimates two percent above the truth, one of them distrusted and one missing."""
     shape = tuple(len(labels) for labels in dims.values())
     truth = np.broadcast_to(coefficient, shape).astype(float)
-    llc, verdict = 1.02 * truth, np.zeros(shape, np.int16)
+    llc, quality = 1.02 * truth, np.zeros(shape, np.int16)
     llc[(0,) * len(shape)] = np.nan
-    verdict[(0,) * len(shape)] = MASKS["missing"]
-    verdict[(-1,) * len(shape)] = MASKS["not_mixed"]
+    quality[(0,) * len(shape)] = MASKS["missing"]
+    quality[(-1,) * len(shape)] = MASKS["not_mixed"]
     values = {"llc": llc, "llc_se": 0.01 * truth, "exact": truth, "coefficient": truth, **extra}
     made = xr.Dataset(
         {name: (tuple(dims), np.broadcast_to(each, shape)) for name, each in values.items()},
         coords={name: np.asarray(labels, dtype=object if isinstance(labels[0], str) else None) for name, labels in dims.items()},
     )  # fmt: skip
-    made["verdict"] = (tuple(dims), verdict, verdict_attributes())
+    made["quality"] = (tuple(dims), quality, quality_attributes())
     return made
 
 

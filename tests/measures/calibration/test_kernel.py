@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rllc.estimator.diagnostics.verdict import judge_against_controls
+from rllc.estimator.diagnostics.quality import judge_against_controls
 from rllc.estimator.llc import estimate_components
 from rllc.measures.calibration.kernel import at_center, calibration, joined, sweep
 from rllc.sampler_config import SamplerConfig
@@ -50,15 +50,24 @@ def test_every_cell_is_the_estimate_at_its_setting(sample):
         setting = SamplerConfig(**at, chains=3, **FIXED)
         cell, one = found.sel(at), sample(setting=setting)
         off = sample(setting=replace(setting, chains=2, gradient=False))
-        for name in ("llc", "llc_se", "rhat", "drift", "drift_se", "llc_chain", "status", "relaxed"):
+        for name in (
+            "llc",
+            "llc_se",
+            "rhat",
+            "drift",
+            "drift_se",
+            "llc_chain",
+            "status",
+            "equilibrated_variance",
+        ):
             np.testing.assert_array_equal(cell[name].values, one[name].values, err_msg=name)
-        np.testing.assert_allclose(cell["llc_gradient_off"], off["llc"])
-        np.testing.assert_allclose(cell["llc_gradient_off_se"], off["llc_se"])
-        centred = sample(setting=replace(setting, chains=2, centred=True))
-        np.testing.assert_allclose(cell["llc_centred"], centred["llc"])
-        verdict = judge_against_controls(one, off["llc_chain"], centred["llc_chain"])
-        np.testing.assert_array_equal(cell["verdict"], verdict)
-        walked = one["llc_chain"][:, :2] - centred["llc_chain"]
+        np.testing.assert_allclose(cell["llc_prior_only"], off["llc"])
+        np.testing.assert_allclose(cell["llc_prior_only_se"], off["llc_se"])
+        drift_free = sample(setting=replace(setting, chains=2, drift_free=True))
+        np.testing.assert_allclose(cell["llc_drift_free"], drift_free["llc"])
+        quality = judge_against_controls(one, off["llc_chain"], drift_free["llc_chain"])
+        np.testing.assert_array_equal(cell["quality"], quality)
+        walked = one["llc_chain"][:, :2] - drift_free["llc_chain"]
         np.testing.assert_allclose(cell["llc_walked"], walked.mean("chain"))
         np.testing.assert_allclose(
             n_beta * cell["paired_loss"].isel(draw=slice(4, None)).mean(("chain", "draw")),
@@ -98,7 +107,7 @@ def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
     assert (whole["status"].sel(n_beta=30.0, component="0:0") == STATUS.index("missing")).all()
     assert (whole["status"].sel(component="1:0", chain=2) == STATUS.index("missing")).all()
     assert whole["status"].dtype == np.int8
-    assert whole["verdict"].dtype == np.int16
+    assert whole["quality"].dtype == np.int16
 
 
 def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):
@@ -114,7 +123,7 @@ def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):
     np.testing.assert_array_equal(one["llc"].sel(at), ds["llc"].sel(at))
     assert one["component"].values.tolist() == ["0:0"]
     for name, variable in ds.data_vars.items():
-        assert {"long_name", "flag_meanings" if name in ("status", "verdict") else "units"} <= set(
+        assert {"long_name", "flag_meanings" if name in ("status", "quality") else "units"} <= set(
             variable.attrs
         )
 
@@ -150,9 +159,9 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
 def test_the_verdict_is_told_the_control_at_the_n_beta_of_its_cell(sample, monkeypatch):
     told = []
 
-    def judge(on, off, centred):
+    def judge(on, off, drift_free):
         told.append(off)
-        return judge_against_controls(on, off, centred)
+        return judge_against_controls(on, off, drift_free)
 
     monkeypatch.setattr("rllc.measures.calibration.kernel.judge_against_controls", judge)
     grid = {"n_beta": [3.0, 30.0], "localization": [50.0], "step_size": [1e-2]}

@@ -12,18 +12,18 @@ from rllc.measures import sampling
 from rllc.measures.heads.kernel import heads as scores
 from rllc.measures.sample_other.kernel import other
 from rllc.models.attention_only import AttentionOnly
+from rllc.quality import reasons
 from rllc.seeds import derive, generator
 from rllc.store.gathering import gather, whole_grid
 from rllc.tasks.batch import next_token_batch
-from rllc.verdicts import reasons
 from rllc.vocabulary import STATUS
 
 THRESHOLDS = {"previous_token": 0.3, "current_token": 0.3, "prefix_matching": 0.1}
 SECTION = {
     "step_size": 1e-5, "n_beta": 20.0, "localization": 100.0, "chains": 4, "reference_norm": None, "draws": 5,
     "scale_localization": False, "burn_in": 1, "thinning": 2, "sampler": "sgld", "batch_size": 3, "scored_positions": None,
-    "init_batches": 2, "control_chains": 4, "centred_chains": 2, "seeded": False, "divergence_factor": 5.0,
-    "keep_traces": True, "pairs": 0,
+    "init_batches": 2, "control_chains": 4, "drift_free_chains": 2, "seeded": False, "divergence_factor": 5.0,
+    "keep_traces": True, "antithetic_pairs": 0,
 }  # fmt: skip
 
 
@@ -63,8 +63,8 @@ class Planted:
 @pytest.mark.parametrize(("several", "heads"), [(True, "1:0+1:1"), (False, "1:0")])
 def test_the_induction_heads_are_estimated_as_by_their_label_to_the_bit(several, heads, pairs):
     planted = Planted(several=several)
-    found = planted.measured(["layer:0", "induction"], pairs=pairs)
-    named = planted.measured(["layer:0", heads], kernel=sampling.other, pairs=pairs)
+    found = planted.measured(["layer:0", "induction"], antithetic_pairs=pairs)
+    named = planted.measured(["layer:0", heads], kernel=sampling.other, antithetic_pairs=pairs)
     assert found["component"].values.tolist() == ["layer:0", "induction"]
     assert found["members"].values.tolist() == ["layer:0", heads]
     assert np.isfinite(found["rllc"]).all()
@@ -107,21 +107,23 @@ def test_a_type_and_the_label_of_its_heads_are_sampled_once(monkeypatch):
 def test_without_such_a_head_there_is_no_estimate_and_it_says_so(beside, pairs):
     """A part of a dataset in which other seeds have one."""
     planted, there = Planted(none=True), Planted()
-    found, of_another = (each.measured(["induction", *beside], pairs=pairs) for each in (planted, there))
+    found, of_another = (
+        each.measured(["induction", *beside], antithetic_pairs=pairs) for each in (planted, there)
+    )
     assert found["members"].values.tolist() == ["", *beside]
     lost = found.sel(component="induction")
     numbers = [
         each for each in lost.data_vars.values() if each.dtype.kind == "f" and each.name != "init_loss"
     ]
     assert len(numbers) > 15 and all(bool(each.isnull().all()) for each in numbers)
-    assert (lost["status"] == STATUS.index("missing")).all() and reasons(lost["verdict"]) == ["missing"]
+    assert (lost["status"] == STATUS.index("missing")).all() and reasons(lost["quality"]) == ["missing"]
     assert np.isfinite(found["init_loss"])
     assert found.sizes == of_another.sizes
     assert {name: (each.dims, each.dtype) for name, each in found.variables.items()} == {
         name: (each.dims, each.dtype) for name, each in of_another.variables.items()
     }
     if beside:
-        named = planted.measured(beside, kernel=sampling.other, pairs=pairs)
+        named = planted.measured(beside, kernel=sampling.other, antithetic_pairs=pairs)
         xr.testing.assert_identical(found.sel(component=beside).drop_vars("members"), named)
     parts = [
         each.expand_dims(seed=[seed], step=[9], distribution=np.asarray(["code"], dtype=object))

@@ -21,7 +21,7 @@ def drift(trace: np.ndarray) -> tuple[float, float]:
     return _moved(trace[:, :half], trace[:, trace.shape[1] - half :])
 
 
-def growth(trace: np.ndarray, *, burn_in: int) -> tuple[float, float]:
+def half_length_change(trace: np.ndarray, *, burn_in: int) -> tuple[float, float]:
     """Return the mean's change since chains had half the length, and its standard error.
 
     trace is [chain, draw]. The change is the mean over the draws burn_in.. of T, minus the mean over

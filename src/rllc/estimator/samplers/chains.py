@@ -61,7 +61,7 @@ class State(NamedTuple):
 
     positions  [chain, n], moved in place
     center     [n]
-    loss       [chain], of the batch at the positions, tilted if ``centred``; None where it is not computed
+    loss       [chain], of the batch at the positions, tilted if ``drift_free``; None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) gives the normals [chain, n] of the move, valid until the following call
     at_center  loss at the centre on the same batch; None where neither ``records`` nor ``records_next``
@@ -139,7 +139,7 @@ def run_chains(
                     traces.loss[at] = losses
                 if step.number == setting.moves:
                     continue
-                if setting.centred:
+                if setting.drift_free:
                     if chain_batch.row not in slopes_at_center:
                         resting = replace(chain_batch, positions=chain_batch.center[None].clone())
                         _, slope = evaluate(resting, seen, True)

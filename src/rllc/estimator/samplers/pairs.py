@@ -1,4 +1,4 @@
-"""Antithetic pairs: the gradient-off control's mean without its chains.
+"""Antithetic pairs: the prior-only control's mean without its chains.
 
 Without the gradient a chain is an autoregression with a known distribution. After t moves its position is
 N(w*, s_t^2) in every coordinate, with a = 1 - step_size localization / 2 and
@@ -50,7 +50,7 @@ def rises(
     setting: SamplerConfig,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
-    """Return ``setting.pairs`` pairs of every component for each kept draw.
+    """Return ``setting.antithetic_pairs`` pairs of every component for each kept draw.
 
     centers  component -> its coordinates at w* [n]
     batches  minibatches of the chains; without ``further``, the pairs of a draw read the draw's minibatch
@@ -61,9 +61,9 @@ def rises(
     """
     spread = variance_off(setting.moves, localization=setting.localization, step_size=setting.step_size)
     variance = spread[:: setting.thinning][setting.burn_in :].repeat(
-        1 if further is None else setting.pairs // 2
+        1 if further is None else setting.antithetic_pairs // 2
     )
-    size = setting.pairs if further is None else 2
+    size = setting.antithetic_pairs if further is None else 2
     device = next(iter(centers.values())).device
     streams = {
         name: torch.Generator(device).manual_seed(derive(setting.seed, "pairs", name)) for name in centers
@@ -88,9 +88,10 @@ def rises(
 
 def check_further(setting: SamplerConfig, further: Sequence[Any] | None) -> None:
     """Raise ValueError where there are too few further minibatches for the pairs."""
-    needed = (setting.draws - setting.burn_in) * setting.pairs // 2
-    if setting.pairs and further is not None and len(further) < needed:
+    needed = (setting.draws - setting.burn_in) * setting.antithetic_pairs // 2
+    if setting.antithetic_pairs and further is not None and len(further) < needed:
         raise ValueError(
-            f"pair_batches has {len(further)}: expected {needed}, one for every two of {setting.pairs} pairs "
-            f"at {setting.draws - setting.burn_in} kept draws; or None, to use the chains' batches"
+            f"pair_batches has {len(further)}: expected {needed}, one for every two of "
+            f"{setting.antithetic_pairs} pairs at {setting.draws - setting.burn_in} kept draws; or None, "
+            "to use the chains' batches"
         )

@@ -73,7 +73,7 @@ def _selected(
     rllc = inputs.need(datasets, "rllc", "rllc")
     one = _by_vectors(_of_scope(clusters, scope, seed), vectors)
     name = inputs.one_distribution(rllc, distribution)
-    kept = [variable for variable in ("rllc", "verdict") if variable in rllc]
+    kept = [variable for variable in ("rllc", "quality") if variable in rllc]
     curves = rllc[kept].sel(seed=one["seed"].item(), distribution=name, head=one["head"].values)
     return one, curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
 

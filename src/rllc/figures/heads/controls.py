@@ -16,12 +16,12 @@ from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 
 LOOKS = {
     "rllc": ("refined LLC", {"linestyle": "-", "marker": "o", "linewidth": 2.2}),
-    "rllc_gradient_off": (
+    "rllc_prior_only": (
         "control: no loss gradient",
         {"linestyle": "--", "marker": "^", "linewidth": 0.9, "markerfacecolor": "white"},
     ),
-    "rllc_centred": (
-        "centred control: gradient\nless that at the checkpoint",
+    "rllc_drift_free": (
+        "drift-free control: gradient\nless that at the checkpoint",
         {"linestyle": "-.", "marker": "D", "linewidth": 1.1, "markersize": 2.8},
     ),
     "curvature_prediction": (
@@ -33,7 +33,7 @@ CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 
 @style.styled
-def control_gradient_off(
+def control_prior_only(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, main_setting: str = "main setting"
 ) -> Drawing:
     """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
@@ -69,8 +69,8 @@ def control_gradient_off(
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")
     plain = [one.drop_attrs() for one in drawn.values()]
     data = xr.concat(plain, dim=dim, join="outer", coords="minimal", compat="override")
-    if "verdict" in data:
-        data["verdict"] = inputs.verdicts(data, "rllc")
+    if "quality" in data:
+        data["quality"] = inputs.quality_flags(data, "rllc")
     if "meaning" in data:
         words = " ".join(word.replace(" ", "_") for word in MEANINGS)
         data["meaning"].attrs = {"flag_values": np.arange(len(MEANINGS), dtype=float), "flag_meanings": words}
@@ -109,7 +109,7 @@ def _findings(drawn: dict[str, xr.Dataset]) -> list[Finding]:
         if "shrinkage" in one:
             label = f"reduction of rLLC from prior-only control (chains that have it), median, {name}"
             found.append(Finding(label, percent(float(one["shrinkage"].median())), unit="%"))
-            same = rank_correlation(one["rllc"], one["rllc_gradient_off"]).median()
+            same = rank_correlation(one["rllc"], one["rllc_prior_only"]).median()
             label = f"Spearman correlation with prior-only control over heads, median step, {name}"
             orders.append(Finding(label, float(same)))
         if "meaning" in one and one["meaning"].notnull().any():
@@ -160,15 +160,15 @@ def _measures(rllc: xr.Dataset, datasets: Datasets, distribution: Name, seed: Se
     prediction = against_controls.predicted(rllc, datasets)
     if prediction is not None:
         one["curvature_prediction"] = prediction.sel(seed=one["seed"], distribution=name)
-    known = [v for v in ("rllc_se", *CONTROLS, "verdict") if v in one and one[v].notnull().any()]
+    known = [v for v in ("rllc_se", *CONTROLS, "quality") if v in one and one[v].notnull().any()]
     measures = one[["rllc", *known]].assign_attrs(
         distribution_label=inputs.one_label(rllc, name), by_norm=_by_norm(rllc)
     )
-    if "rllc_gradient_off" in measures:
+    if "rllc_prior_only" in measures:
         measures["shrinkage"] = against_controls.change_by_gradient(one)
-    if {"rllc_gradient_off", "rllc_centred"} <= {*measures}:
-        walked = against_controls.over_shared_chains(one, "centred") / one["rllc_centred"] - 1
-        measures["without_drift"] = shrinkage(one["rllc_centred"], one["rllc_gradient_off"])
+    if {"rllc_prior_only", "rllc_drift_free"} <= {*measures}:
+        walked = against_controls.over_shared_chains(one, "drift_free") / one["rllc_drift_free"] - 1
+        measures["without_drift"] = shrinkage(one["rllc_drift_free"], one["rllc_prior_only"])
         measures["meaning"] = meaning(measures["without_drift"], abs(walked))
     return measures.transpose("step", "head", ...)
 

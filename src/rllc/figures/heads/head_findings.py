@@ -115,7 +115,7 @@ def without_gradient(rllc: xr.Dataset) -> list[Finding]:
 
     rllc  estimates, their controls and chains, with their sampling setting
     """
-    if "rllc_gradient_off" not in rllc:
+    if "rllc_prior_only" not in rllc:
         return []
     change = abs(against_controls.change_by_gradient(rllc))
     middle = percent(float(change.median()))

@@ -14,7 +14,7 @@ from rllc.figures.findings import MOST, known, over_seeds
 from rllc.figures.heads.head_findings import LISTED, at_end, at_step, labels
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
-ALSO = ("rllc_se", *BY_CHAIN, "status", "verdict")
+ALSO = ("rllc_se", *BY_CHAIN, "status", "quality")
 RIVAL = {"color": style.TYPE_COLORS["multigram"], "marker": "s", "linestyle": "--"}
 SCORE = {"color": "#333333", "linestyle": "-"}
 LEAD = ("lead", "lead_se", "half_width", "degrees_of_freedom")

@@ -37,7 +37,7 @@ def rllc_fig1_overview(
     """
     clusters = inputs.of_seed(inputs.need(datasets, "clusters", "cluster"), seed)
     which = clusters["seed"].item()
-    rllc = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "verdict", "status"), seeds=[which])
+    rllc = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "quality", "status"), seeds=[which])
     name = inputs.one_distribution(rllc, distribution)
     tokens = inputs.of_seeds(inputs.need(datasets, "tokens", "multigrams"), [which])
     data = rllc.sel(distribution=name)

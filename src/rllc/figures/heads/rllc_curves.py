@@ -25,11 +25,11 @@ from rllc.figures.panels import (
 
 AXIS = "refined LLC"
 THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
-ALSO = ("rllc_se", *BY_CHAIN, "rllc_gradient_off", "status", "verdict")
+ALSO = ("rllc_se", *BY_CHAIN, "rllc_prior_only", "status", "quality")
 
 
 def _estimates(datasets: Datasets, seeds: Seeds, distributions: Names, *default: str) -> xr.Dataset:
-    """Return the data of a figure: the estimates, their errors, statuses and verdicts, the head types."""
+    """Return the estimates of a figure with errors, statuses and quality flags, and the types of heads."""
     data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds)
     return data.sel(distribution=inputs.distribution_names(data, distributions, default))
 

@@ -31,7 +31,7 @@ def rllc_fig10_staggered_induction(
     data = icl[["icl_score", "icl_score_se"]].sel(distribution=[name])
     rllc = inputs.need(datasets, "rllc", "rllc")
     inputs.distribution_names(rllc, [name], ())
-    kept = [each for each in ("rllc", "rllc_se", "verdict") if each in rllc]
+    kept = [each for each in ("rllc", "rllc_se", "quality") if each in rllc]
     known = rllc[kept].sel(distribution=[name], seed=data["seed"])
     data = data.assign(known.rename(step="step_rllc"))
     data = data.assign(head_type=inputs.types_of(datasets, known["head"], data["seed"]))

@@ -55,7 +55,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     names = ["cluster", "distance", "rand_types", "rand_own", "p", "p_least"]
     one = whole[names].sel(seed=[first, other], algorithm=SHAPE, drop=True)
     name = whole.attrs["distribution"]
-    kept = [variable for variable in ("rllc", "rllc_se", "verdict") if variable in rllc]
+    kept = [variable for variable in ("rllc", "rllc_se", "quality") if variable in rllc]
     curves = rllc[kept].sel(seed=[first, other], distribution=name, head=one["head"].values)
     data = xr.merge([curves.drop_attrs(deep=False), one], join="left", compat="override")
     data = data.assign(head_type=inputs.types_of(datasets, data["head"], data["seed"]))
@@ -159,7 +159,7 @@ def rllc_fig23_other_seeds(
             f"rllc.nc has the training seed {every[0]} only: train other seeds, or name it in `seeds`"
         )
     seeds = every[1:] if seeds is None else seeds
-    data = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "status", "verdict"), seeds=seeds)
+    data = inputs.over_heads(datasets, "rllc", "rllc", also=("rllc_se", "status", "quality"), seeds=seeds)
     data = data.sel(distribution=inputs.distribution_names(data, distributions, ("mixture", "code")))
     labels, rows = inputs.distribution_labels(data), []
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))

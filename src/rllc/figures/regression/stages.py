@@ -46,7 +46,7 @@ def stage_fig1b_lr(
     settings = of_settings(datasets)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds)
     name = inputs.one_distribution(metrics, distribution)
-    data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off"))
+    data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_prior_only"))
     lines = reference(datasets)
     losses, rows, cells = [], [], {}
     for seed, suffix, one in by_seed(data):
@@ -62,7 +62,7 @@ def stage_fig1b_lr(
         for seed, suffix, one in by_seed(data):
             stages = cells[each][seed]
             measured = one.sel(step=source["step"].values)
-            off = Curve(measured[f"llc{end}_gradient_off"], OFF)
+            off = Curve(measured[f"llc{end}_prior_only"], OFF)
             drawn = Curve(measured[f"llc{end}"], look, measured.get(f"llc{end}_se"), _faulty(measured, end))
             frame = {"under": bands(stages, said=True), "steps": source["step"].values, "over": within}
             panels.append(Panel(f"LLC, {each}{suffix}", [off, drawn, *of_loss(stages)], **frame))
@@ -117,7 +117,7 @@ def regression_sampled_loss(
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss", "weight_norm"), seeds)
     name = inputs.one_distribution(metrics, distribution)
     base = metrics[["loss", "weight_norm"]].sel(distribution=name)
-    data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_gradient_off", "init_loss"))
+    data = together(metrics[["loss"]], settings, name, ("llc", "llc_se", "llc_prior_only", "init_loss"))
     data["weight_norm"] = _any_distribution(base["weight_norm"])
     for each, source in settings.items():
         end, values = _end(each), recorded(source, "sampling")
@@ -138,7 +138,7 @@ def regression_sampled_loss(
         for each, look in looks.items():
             measured = one.sel(step=settings[each]["step"].values)
             curves.append(
-                curve(measured.drop_vars("verdict", errors="ignore"), f"sampled_loss{_end(each)}", look)
+                curve(measured.drop_vars("quality", errors="ignore"), f"sampled_loss{_end(each)}", look)
             )
         losses.append(Panel(f"loss of the chains{suffix}", curves, over=over, **frame))
         far = [Curve(one[f"relative_distance{_end(s)}"], look) for s, look in looks.items()]
@@ -181,7 +181,7 @@ def _correlation(one: xr.Dataset) -> float:
 
 def of_settings(datasets: Datasets) -> dict[str, xr.Dataset]:
     """Return the estimates of every setting: the base one, called published, and the others by name."""
-    inputs.need(datasets, "llc", "llc", "llc_gradient_off")
+    inputs.need(datasets, "llc", "llc", "llc_prior_only")
     return {
         name.partition(".")[2] or "published": data
         for name, data in datasets.items()
@@ -195,14 +195,14 @@ def together(
     """Return losses and the estimates of every setting on one distribution: ``llc``, ``llc_local``, .."""
     parts = [base.sel(distribution=name)]
     for setting, source in settings.items():
-        kept = [each for each in (*variables, "verdict") if each in source]
+        kept = [each for each in (*variables, "quality") if each in source]
         cut = source[kept].sel(distribution=name).reindex(seed=base["seed"])
         end = _end(setting)
         parts.append(cut.rename({each: _named(each, end) for each in kept}))
     data = xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
     for end in map(_end, settings):
-        if f"verdict{end}" in data:  # integers again: steps without an estimate made them floats
-            data[f"verdict{end}"] = data[f"verdict{end}"].fillna(0).astype(np.int16)
+        if f"quality{end}" in data:  # integers again: steps without an estimate made them floats
+            data[f"quality{end}"] = data[f"quality{end}"].fillna(0).astype(np.int16)
     return data.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 
@@ -222,7 +222,7 @@ def _end(setting: str) -> str:
 
 def _named(variable: str, end: str) -> str:
     """Return the name of a variable at a setting, which follows the quantity: ``llc_local_se``."""
-    for suffix in ("_se", "_gradient_off"):
+    for suffix in ("_se", "_prior_only"):
         if variable.endswith(suffix):
             return f"{variable.removesuffix(suffix)}{end}{suffix}"
     return f"{variable}{end}"
@@ -230,7 +230,7 @@ def _named(variable: str, end: str) -> str:
 
 def _limits(data: xr.Dataset, end: str) -> Callable[[Axes], object]:
     """Return a function that sets the range by estimates and controls, whatever the loss would predict."""
-    shown = [data[name] for name in (f"llc{end}", f"llc{end}_gradient_off")]
+    shown = [data[name] for name in (f"llc{end}", f"llc{end}_prior_only")]
     low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
     room = 0.08 * (high - low) or 1.0
     return partial(Axes.set_ylim, bottom=low - room, top=high + room)
@@ -245,6 +245,6 @@ def _any_distribution(values: xr.DataArray) -> xr.DataArray:
 
 
 def _faulty(one: xr.Dataset, end: str) -> xr.DataArray | None:
-    if f"verdict{end}" not in one:
+    if f"quality{end}" not in one:
         return None
-    return inputs.faulty(one.assign(verdict=one[f"verdict{end}"]), f"llc{end}")
+    return inputs.faulty(one.assign(quality=one[f"quality{end}"]), f"llc{end}")

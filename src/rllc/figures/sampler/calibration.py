@@ -24,7 +24,7 @@ WORDS = ("curvature", "mean", "drift")  # short enough for a cell
 MAPS = {  # quantity -> title, colour map, norm
     "meaning": ("what the estimate is", ListedColormap(IS), Normalize(-0.5, 2.5)),
     "shrinkage": ("shrinkage 1 - on/off", colormaps["YlGnBu"], Normalize(0, 1)),
-    "shrinkage_without_drift": ("1 - centred control/off", colormaps["YlGnBu"], Normalize(0, 1)),
+    "shrinkage_without_drift": ("1 - drift-free control/off", colormaps["YlGnBu"], Normalize(0, 1)),
     "exponent": ("exponent in n_beta", colormaps["YlGnBu_r"], Normalize(0, 1)),
     "curvature_ratio": ("estimate / curvature", colormaps["PuOr"], TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", colormaps["RdBu"], TwoSlopeNorm(0, -1, 1)),
@@ -55,7 +55,7 @@ def sweeps(
         for name in distribution_names(calibration, distributions, ()):
             each = calibration.sel(at | {"component": components, "distribution": [name]})
             for dim in GRID:
-                tried = each["llc_gradient_off"].notnull().any([d for d in each["llc"].dims if d != dim])
+                tried = each["llc_prior_only"].notnull().any([d for d in each["llc"].dims if d != dim])
                 each = each.sel({dim: each[dim].values[tried.values]})
             swept[kind, name] = each
     return swept
@@ -73,15 +73,15 @@ def regime_map(
 ) -> Drawing:
     """What an estimate is (a curvature, a posterior mean or drift), and by what, per (n_beta, localization).
 
-    Rows: what it is, shrinkage, that of the centred control, exponent d ln(centred control) / d ln(n_beta),
-    ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads (medians over them)
-    and the whole model, by distribution.
+    Rows: what it is, shrinkage, that of the drift-free control, exponent d ln(drift-free control) / d
+    ln(n_beta), ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads (medians
+    over them) and the whole model, by distribution.
 
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     main_setting   name of the setting of rllc.nc
     """
-    calibration = need(datasets, "calibration", "llc", "llc_centred")
+    calibration = need(datasets, "calibration", "llc", "llc_drift_free")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
     called = [main_setting if name == "sampling" else name for name in chosen["setting"].values.tolist()]
     chosen, labels = chosen.assign_coords(setting=called), distribution_labels(calibration)

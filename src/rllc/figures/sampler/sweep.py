@@ -34,7 +34,7 @@ def calibration_grid(
     distributions  default all that were swept
     seed, step     default the first seed, the last step
     """
-    calibration = need(datasets, "calibration", "llc", "llc_gradient_off", "status")
+    calibration = need(datasets, "calibration", "llc", "llc_prior_only", "status")
     chosen = need(datasets, "recommendation", "passes", "tested")
     swept, labels = sweeps(calibration, distributions, seed, step), distribution_labels(calibration)
     columns = max(each.sizes["localization"] for each in swept.values())
@@ -68,7 +68,7 @@ def calibration_grid(
         style.key("a chain failed", color=style.CONTROL_COLOR, marker="x", linestyle="none"),
     ]
     style.beside(axes[0, -1], entries)
-    variables = ["llc", "llc_se", "llc_gradient_off", "status"]
+    variables = ["llc", "llc_se", "llc_prior_only", "status"]
     names = dict.fromkeys(name for _, name in swept)
     wholes = [xr.concat([swept[k, n][variables] for n in names], "distribution") for k in kinds(calibration)]
     data = xr.concat(wholes, "component", join="outer", fill_value={"status": STATUS.index("missing")})
@@ -117,4 +117,4 @@ def _sweep_line(ax: Axes, each: xr.Dataset, color: tuple) -> None:
     passed = each["passes"].values
     for where, face in ((passed, color), (~passed, "white")):
         ax.plot(steps[where], middle[where], linestyle="none", marker="o", color=color, markerfacecolor=face)
-    ax.plot(steps, each["llc_gradient_off"].median(over).values, color=color, linestyle=":", linewidth=0.9)
+    ax.plot(steps, each["llc_prior_only"].median(over).values, color=color, linestyle=":", linewidth=0.9)

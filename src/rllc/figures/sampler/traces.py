@@ -94,7 +94,7 @@ def _cases(calibration: xr.Dataset) -> dict[str, dict]:
     The converged cell need not pass the rule of docs/calibration.md, which is stricter."""
     llc, error, drift = calibration["llc"], calibration["llc_se"], abs(calibration["drift"])
     sampled = (calibration["status"] != STATUS.index("missing")).any("chain")
-    tried = calibration["llc_gradient_off"].notnull() & sampled
+    tried = calibration["llc_prior_only"].notnull() & sampled
     failed = calibration["status"].isin(FAILED).any("chain")
     ok = tried & ~failed
     positive = ok & (llc > 0)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.calibration import UNRELAXED
+from rllc.analysis.calibration import NOT_EQUILIBRATED
 from rllc.figures import conditions, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, headed
-from rllc.figures.inputs import verdicts
+from rllc.figures.inputs import quality_flags
 from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting import findings
 from rllc.figures.sorting.inputs import given, one_seed
@@ -80,16 +80,19 @@ def _conditions(datasets: Datasets, ones: findings.Runs) -> list[str]:
 
 def _walking(data: xr.Dataset, name: str) -> bool:
     """Return whether more than half of the estimates come from chains that are not in equilibrium."""
-    bits, known = verdicts(data, name), data[name].notnull()
-    return bits is not None and int(((bits.astype(np.int64) & UNRELAXED) > 0).sum()) > int(known.sum()) / 2
+    bits, known = quality_flags(data, name), data[name].notnull()
+    return (
+        bits is not None
+        and int(((bits.astype(np.int64) & NOT_EQUILIBRATED) > 0).sum()) > int(known.sum()) / 2
+    )
 
 
 def _data(datasets: Datasets, shown: Sequence[Statistic]) -> xr.Dataset:
-    """Return the variables drawn. Those of other settings, and verdicts of heads, get distinct names."""
+    """Return the variables drawn. Those of other settings, and quality flags of heads, get distinct names."""
     parts: list[xr.Dataset] = []
     for source in dict.fromkeys(curve.source for each in shown for curve in each.curves):
         drawn = {c.variable for each in shown for c in each.curves if c.source == source}
-        also = {f"{name}_se" for name in drawn} | {"verdict", "status"}
+        also = {f"{name}_se" for name in drawn} | {"quality", "status"}
         cut = datasets[source][[name for name in datasets[source].data_vars if name in drawn | also]]
         if source not in ("metrics", "circuits", "llc"):
             measure, apart = source.partition(".")[0], source.replace(".", "_")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from rllc.estimator.diagnostics.verdict import judge_against_controls
+from rllc.estimator.diagnostics.quality import judge_against_controls
 from rllc.estimator.dispatch import estimator
 from rllc.estimator.samplers.admissible import Loss, mean_center_loss
 from rllc.estimator.with_controls import Estimate
@@ -21,24 +21,24 @@ from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian.kernel import hessian_traces
 from rllc.models.model import Model
 from rllc.models.weights import Masks, Weights
+from rllc.quality import MISSING, quality_attributes
 from rllc.sampler_config import SamplerConfig
-from rllc.verdicts import MISSING, verdict_attributes
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
 
 GRID = ("localization", "n_beta", "step_size")
 SCALARS = (
-    "llc", "llc_se", "rhat", "ess", "drift", "drift_se", "growth", "growth_se", "relaxed", "relaxed_mean",
-    "acceptance", "acceptance_null",
+    "llc", "llc_se", "rhat", "ess", "drift", "drift_se", "half_length_change", "half_length_change_se",
+    "equilibrated_variance", "equilibrated_mean", "acceptance", "acceptance_null",
 )  # fmt: skip
-ABSENT = {"status": STATUS.index("missing"), "verdict": MISSING}  # what stands for a setting not sampled
+ABSENT = {"status": STATUS.index("missing"), "quality": MISSING}  # what stands for a setting not sampled
 VARIABLES = {
     "llc": ("(refined) local learning coefficient, mean over the ok chains", "1"),
     "llc_se": ("Monte Carlo standard error given these minibatches", "1"),
-    "llc_gradient_off": ("control: the same estimate without the gradient term in the sampler", "1"),
-    "llc_gradient_off_se": ("Monte Carlo standard error of the control", "1"),
-    "llc_centred": ("control: the same estimate with the gradient less that at the checkpoint", "1"),
-    "llc_centred_se": ("Monte Carlo standard error of the centred control", "1"),
-    "llc_walked": ("the estimate less its centred control, over the chains that both have", "1"),
+    "llc_prior_only": ("control: the same estimate without the gradient term in the sampler", "1"),
+    "llc_prior_only_se": ("Monte Carlo standard error of the control", "1"),
+    "llc_drift_free": ("control: the same estimate with the gradient less that at the checkpoint", "1"),
+    "llc_drift_free_se": ("Monte Carlo standard error of the drift-free control", "1"),
+    "llc_walked": ("the estimate less its drift-free control, over the chains that both have", "1"),
     "paired_loss": ("minibatch loss of a draw minus the loss at the checkpoint on the same minibatch", NATS),
     "loss_at_center": ("mean loss at the checkpoint over the draws' minibatches", NATS),
     "hessian_trace": ("trace of the component's block of the Hessian of the loss", NATS),
@@ -81,14 +81,14 @@ def sweep(
     fixed     the other fields of ``rllc.sampler_config.SamplerConfig``
 
     The control has no gradient, so its loss does not depend on n_beta: it is sampled once per
-    (localization, step_size) and scaled. The centred control is sampled in every cell, with as many chains.
-    Pairs with step_size * localization >= 4 are unstable even without a loss and are not sampled: NaN, status
-    "missing".
+    (localization, step_size) and scaled. The drift-free control is sampled in every cell, with as many
+    chains. Pairs with step_size * localization >= 4 are unstable even without a loss and are not sampled:
+    NaN, status "missing".
 
     Returns ``llc``, ``llc_se``, their controls, ``llc_walked``, ``rhat``, ``ess``, ``drift``, ``drift_se``,
-    ``growth``, ``growth_se``, ``relaxed``, ``relaxed_mean``, ``acceptance``, ``acceptance_null``, ``verdict``
-    (component, localization, n_beta, step_size), ``llc_chain``, ``status`` (.., chain) and ``paired_loss``
-    (.., chain, draw; float32, burn-in included).
+    ``half_length_change``, ``half_length_change_se``, ``equilibrated_variance``, ``equilibrated_mean``,
+    ``acceptance``, ``acceptance_null``, ``quality`` (component, localization, n_beta, step_size),
+    ``llc_chain``, ``status`` (.., chain) and ``paired_loss`` (.., chain, draw; float32, burn-in included).
     """
     values = {name: np.unique(np.asarray(grid[name], dtype=np.float64)) for name in GRID}
     cells = {}
@@ -99,15 +99,15 @@ def sweep(
         off = estimate(setting=replace(base, chains=control_chains, gradient=False))
         for nb in values["n_beta"].tolist():
             on = estimate(setting=replace(base, n_beta=nb))
-            setting = replace(base, n_beta=nb, chains=control_chains, centred=True)
-            centred = estimate(setting=setting, control_of=on)
+            setting = replace(base, n_beta=nb, chains=control_chains, drift_free=True)
+            drift_free = estimate(setting=setting, control_of=on)
             controls = {
-                "llc_gradient_off": nb * off["llc"],
-                "llc_gradient_off_se": nb * off["llc_se"],
-                "llc_centred": centred["llc"],
-                "llc_centred_se": centred["llc_se"],
-                "llc_walked": (on["llc_chain"] - centred["llc_chain"]).mean("chain"),
-                "verdict": judge_against_controls(on, nb * off["llc_chain"], centred["llc_chain"]),
+                "llc_prior_only": nb * off["llc"],
+                "llc_prior_only_se": nb * off["llc_se"],
+                "llc_drift_free": drift_free["llc"],
+                "llc_drift_free_se": drift_free["llc_se"],
+                "llc_walked": (on["llc_chain"] - drift_free["llc_chain"]).mean("chain"),
+                "quality": judge_against_controls(on, nb * off["llc_chain"], drift_free["llc_chain"]),
             }
             cells[pull, nb, step] = _kept(on).assign(controls)
     if not cells:
@@ -136,7 +136,7 @@ def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
     spread = [one.reindex(union, fill_value=fill) for one in sweeps]
     whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
     whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
-    whole["verdict"] = whole["verdict"].astype(np.int16).assign_attrs(verdict_attributes())
+    whole["quality"] = whole["quality"].astype(np.int16).assign_attrs(quality_attributes())
     return whole
 
 

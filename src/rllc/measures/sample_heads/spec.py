@@ -4,7 +4,7 @@ from rllc.study.sampling import estimates, sampling_row
 
 MEASURE = sampling_row(
     "heads",
-    "refined LLC of every head, with the gradient-off control",
+    "refined LLC of every head, with the prior-only control",
     estimates("rllc", "head"),
     priority=6,  # the longest jobs of a small study come first, so that none is left over at its end
     requires=("heads",),

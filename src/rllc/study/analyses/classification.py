@@ -81,7 +81,7 @@ ANALYSIS = Analysis(
             "refined LLC of layer 1's bracket head less that of its other multigram heads"
         ),
         **{
-            f"{name}_gradient_off": _number(f"{name.replace('_', ' ')}, of the control without loss gradient")
+            f"{name}_prior_only": _number(f"{name.replace('_', ' ')}, of the control without loss gradient")
             for name in (
                 "multigram_correlation",
                 "multigram_correlation_p",

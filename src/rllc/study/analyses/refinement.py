@@ -42,9 +42,9 @@ ANALYSIS = Analysis(
     variables={
         "log2_ratio": Variable("", "", ("step", "head_group", "against")),
         "log2_ratio_se": Variable("", "", ("step", "head_group", "against")),
-        "log2_ratio_gradient_off": Variable("", "", ("step", "head_group", "against")),
-        "log2_ratio_gradient_off_se": Variable("", "", ("step", "head_group", "against")),
-        "verdict": Variable("", "", ("step", "head_group", "against")),
+        "log2_ratio_prior_only": Variable("", "", ("step", "head_group", "against")),
+        "log2_ratio_prior_only_se": Variable("", "", ("step", "head_group", "against")),
+        "quality": Variable("", "", ("step", "head_group", "against")),
         "heads_of_group": Variable("", "", ("head_group",)),
     },
     reads=("rllc", "heads"),

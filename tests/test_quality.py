@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.verdicts import CAUTIONS, FAULTS, MASKS, REASONS, reasons, reliable, verdict_attributes
+from rllc.quality import CAUTIONS, FAULTS, MASKS, REASONS, quality_attributes, reasons, reliable
 
 
 def test_every_reason_has_a_bit_of_its_own_that_fits():
@@ -11,7 +11,7 @@ def test_every_reason_has_a_bit_of_its_own_that_fits():
     assert len(set(masks)) == len(masks)
     assert FAULTS & CAUTIONS == 0
     assert (FAULTS | CAUTIONS) == sum(masks) < 2**15
-    attributes = verdict_attributes()
+    attributes = quality_attributes()
     assert attributes["flag_masks"].dtype == np.int16
     assert attributes["flag_meanings"].split() == list(MASKS)
 
@@ -31,11 +31,11 @@ def test_reasons_are_named_faults_first():
 
 def test_cautions_are_sound_and_faults_are_not():
     values = np.array([[0, CAUTIONS], [FAULTS, CAUTIONS | MASKS["drifting"]]], dtype=np.int16)
-    dataset = xr.Dataset({"verdict": (("step", "head"), values)}, coords={"step": [1, 5]})
+    dataset = xr.Dataset({"quality": (("step", "head"), values)}, coords={"step": [1, 5]})
     found = reliable(dataset)
     assert found.values.tolist() == [[True, True], [False, False]]
     assert found["step"].values.tolist() == [1, 5]
-    with pytest.raises(ValueError, match="no 'verdict'"):
-        reliable(dataset.drop_vars("verdict"))
+    with pytest.raises(ValueError, match="no 'quality'"):
+        reliable(dataset.drop_vars("quality"))
     with pytest.raises(ValueError, match="float64: expected an integer"):
         reliable(dataset.astype(float))

@@ -2,7 +2,7 @@
 
 A fault means that the number is not a reliable average over the localized posterior. A caution qualifies the
 meaning of a reliable number. An estimate is reliable where it has no fault, whatever its cautions.
-``estimator/diagnostics/verdict.py`` decides each flag.
+``estimator/diagnostics/quality.py`` decides each flag.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import xarray as xr
 
 
 class Reason(NamedTuple):
-    """One bit of ``verdict``: its name in ``flag_meanings``, its mask, fault or caution, and its meaning."""
+    """One bit of ``quality``: its name in ``flag_meanings``, its mask, fault or caution, and its meaning."""
 
     name: str
     mask: int
@@ -35,8 +35,11 @@ REASONS = (
     Reason("missing", 1024, True, "no part of the results has this cell"),
     Reason("undiagnosed", 2048, False, "too few chains or draws, or a constant trace: mixing is not known"),
     Reason("drift_dominated", 4096, False, "what chains walked down the slope at the checkpoint shapes this"),
-    Reason("not_relaxed", 8192, True, "too few moves for the localization, and the trace does not settle"),
-    Reason("still_walking", 16384, True, "chains have not come down the slope at the checkpoint yet"),
+    Reason(
+        "variance_not_equilibrated", 8192, True,
+        "too few moves for the localization, and the trace does not settle",
+    ),
+    Reason("mean_not_equilibrated", 16384, True, "chains have not come down the slope at the checkpoint yet"),
 )  # fmt: skip
 MASKS = {reason.name: reason.mask for reason in REASONS}
 FAULTS = sum(reason.mask for reason in REASONS if reason.fault)
@@ -44,8 +47,8 @@ CAUTIONS = sum(reason.mask for reason in REASONS if not reason.fault)
 MISSING = MASKS["missing"]
 
 
-def verdict_attributes() -> dict[str, object]:
-    """Return the CF flag attributes of a ``verdict`` variable (int16; every bit is a quality flag)."""
+def quality_attributes() -> dict[str, object]:
+    """Return the CF flag attributes of a ``quality`` variable (int16; every bit is a quality flag)."""
     return {
         "long_name": "quality flags of the estimate, one bit each; reliable without a fault",
         "units": "1",
@@ -57,7 +60,7 @@ def verdict_attributes() -> dict[str, object]:
 
 
 def reasons(value: int) -> list[str]:
-    """Return the names of the quality flags that are set in one ``verdict``, faults first.
+    """Return the names of the quality flags that are set in one ``quality``, faults first.
 
     >>> reasons(4 + 256)
     ['not_mixed', 'prior_dominated']
@@ -68,28 +71,28 @@ def reasons(value: int) -> list[str]:
     """
     bits = int(value)
     if bits != value or bits < 0 or bits & ~(FAULTS | CAUTIONS):
-        raise ValueError(f"verdict {value!r}: expected a sum of different masks among {MASKS}")
+        raise ValueError(f"quality {value!r}: expected a sum of different masks among {MASKS}")
     held = [reason for reason in REASONS if bits & reason.mask]
     return [reason.name for reason in sorted(held, key=lambda reason: not reason.fault)]
 
 
 def reliable(dataset: xr.Dataset) -> xr.DataArray:
-    """Return a boolean array in the dims of ``verdict``: True where ``verdict`` has no fault.
+    """Return a boolean array in the dims of ``quality``: True where ``quality`` has no fault.
 
-    >>> table = xr.Dataset({"verdict": ("head", [0, 256, 4])}, {"head": ["0:0", "0:1", "1:0"]})
+    >>> table = xr.Dataset({"quality": ("head", [0, 256, 4])}, {"head": ["0:0", "0:1", "1:0"]})
     >>> reliable(table).values.tolist()
     [True, True, False]
 
-    Raises ValueError where the dataset has no ``verdict``, or its dtype is not an integer.
+    Raises ValueError where the dataset has no ``quality``, or its dtype is not an integer.
     """
-    if "verdict" not in dataset:
+    if "quality" not in dataset:
         raise ValueError(
-            f"the dataset has no 'verdict': expected it among {', '.join(map(str, dataset.data_vars))}; "
+            f"the dataset has no 'quality': expected it among {', '.join(map(str, dataset.data_vars))}; "
             "run the measure again, or treat every cell as unjudged"
         )
-    verdict = dataset["verdict"]
-    if verdict.dtype.kind not in "iu":
+    quality = dataset["quality"]
+    if quality.dtype.kind not in "iu":
         raise ValueError(
-            f"'verdict' is {verdict.dtype}: expected an integer; fill missing cells with {MISSING}"
+            f"'quality' is {quality.dtype}: expected an integer; fill missing cells with {MISSING}"
         )
-    return ((verdict & FAULTS) == 0).rename("reliable")
+    return ((quality & FAULTS) == 0).rename("reliable")

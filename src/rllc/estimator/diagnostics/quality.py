@@ -1,4 +1,4 @@
-"""Combine all diagnostics into one verdict per estimate: bits of ``rllc.verdicts``."""
+"""Combine all diagnostics into one quality per estimate: bits of ``rllc.quality``."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,13 +7,13 @@ import xarray as xr
 
 from rllc.estimator.diagnostics.heidelberger_welch import ALPHA
 from rllc.estimator.diagnostics.mixing import rhat_by_chance
-from rllc.verdicts import MASKS, verdict_attributes
+from rllc.quality import MASKS, quality_attributes
 from rllc.vocabulary import STATUS
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of the diagnostics; recorded as attributes of ``verdict``.
+    """The limits of the diagnostics; recorded as attributes of ``quality``.
 
     The chains of a study are short (by default 4 chains of 6 kept draws). So the limits of noisy diagnostics
     are chosen such that as many independent draws pass, not by the standards of long runs.
@@ -37,15 +37,18 @@ class Limits:
     nonlocal_share    mean rise of the loss above this share of the loss at w*: nonlocal. The published
                       setting of heads takes a whole model to 0.45, and leaves most heads under 0.1
     prior_share       |1 - estimate/control| below it: prior_dominated
-    walked_share      |estimate/centred control - 1| above it: drift_dominated
+    walked_share      |estimate/drift-free control - 1| above it: drift_dominated
     negative_errors   an estimate below minus this many standard errors: negative
-    relaxed           if the localization alone brings at least this share of the equilibrium variance, at
-                      most a tenth of any estimate is missing. Below it, curvature must have relaxed the
-                      chains faster and the trace must show this by ``growth_share``, or it is not_relaxed
-    growth_share      limit of |growth| plus two of its standard errors, as share of |llc|. Of the networks
-                      and potentials above it, most were 10 to 32 % low, the rest small and noisy. Those below
-                      were at most 9 % low. At the limit, a chain that relaxes at one rate lacks 6 %
-    walking_share     bound on the effect of the mean's remaining way above this share of |llc|: still_walking
+    equilibrated_variance  if the localization alone brings at least this share of the equilibrium variance,
+                      at most a tenth of any estimate is missing. Below it, curvature must have relaxed the
+                      chains faster and the trace must show this by ``half_length_share``, or it is
+                      variance_not_equilibrated
+    half_length_share  limit of |half_length_change| plus two of its standard errors, as share of |llc|. Of
+                      the networks and potentials above it, most were 10 to 32 % low, the rest small and
+                      noisy. Those below were at most 9 % low. At the limit, a chain that relaxes at one rate
+                      lacks 6 %
+    walking_share     bound on the effect of the mean's remaining way above this share of |llc|:
+                      mean_not_equilibrated
     """
 
     rhat: float = 1.2
@@ -61,27 +64,29 @@ class Limits:
     prior_share: float = 0.1
     walked_share: float = 0.5
     negative_errors: float = 2.0
-    relaxed: float = 0.9
-    growth_share: float = 0.2
+    equilibrated_variance: float = 0.9
+    half_length_share: float = 0.2
     walking_share: float = 0.1
 
 
 LIMITS = Limits()
-JUDGED_AGAINST, NO_CONTROL = "judged_against", "no control"  # attribute of ``verdict``: the controls used
-BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated", "still_walking"))
+JUDGED_AGAINST, NO_CONTROL = "judged_against", "no control"  # attribute of ``quality``: the controls used
+BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated", "mean_not_equilibrated"))
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
-    """Return the verdict of each component: int16 bit field, reliable without a fault.
+    """Return the quality of each component: int16 bit field, reliable without a fault.
 
-    estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``growth``, ``growth_se``,
-              ``relaxed``, ``acceptance``, ``acceptance_null`` (component); ``status``, ``geweke``,
-              ``heidelberger_welch_p``, ``raftery_lewis_factor`` (component, chain), the last three where
-              chains are long enough; attributes ``n_beta``, ``draws``, ``burn_in``
+    estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``half_length_change``,
+              ``half_length_change_se``, ``equilibrated_variance``, ``acceptance``, ``acceptance_null``
+              (component); ``status``, ``geweke``, ``heidelberger_welch_p``, ``raftery_lewis_factor``
+              (component, chain), the last three where chains are long enough; attributes ``n_beta``,
+              ``draws``, ``burn_in``
     level     loss at w*, the scale for a rise; NaN where it cannot serve as scale (0, as in a noiseless fit)
 
     A diagnostic that could not be computed (NaN) sets no bit, with two exceptions. R-hat and ESS set
-    ``undiagnosed``. The growth sets ``not_relaxed``, unless the localization alone relaxes the chains.
+    ``undiagnosed``. ``half_length_change`` sets ``variance_not_equilibrated``, unless the
+    localization alone relaxes the chains.
     """
     ok = estimate["status"] == STATUS.index("ok")
     rise = estimate["llc"] / estimate.attrs["n_beta"]
@@ -99,47 +104,49 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "not_stationary": _share_not_stationary(estimate) > LIMITS.failing_chains,
         "nonlocal": rise > LIMITS.nonlocal_share * level,
         "negative": estimate["llc"] < -LIMITS.negative_errors * estimate["llc_se"],
-        "not_relaxed": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
+        "variance_not_equilibrated": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
     limits = {f"limit_{key}": value for key, value in asdict(LIMITS).items()}
-    return _bits(reasons).assign_attrs({**verdict_attributes(), **limits, JUDGED_AGAINST: NO_CONTROL})
+    return _bits(reasons).assign_attrs({**quality_attributes(), **limits, JUDGED_AGAINST: NO_CONTROL})
 
 
 def judge_against_controls(
-    judged: xr.Dataset, gradient_off: xr.DataArray | None, centred: xr.DataArray | None = None
+    judged: xr.Dataset, prior_only: xr.DataArray | None, drift_free: xr.DataArray | None = None
 ) -> xr.DataArray:
-    """Return ``verdict`` with ``prior_dominated``, ``drift_dominated`` and ``still_walking``, from controls.
+    """Add the flags that need a control: ``prior_dominated``, ``drift_dominated``, ``mean_not_equilibrated``.
 
     Means are over the chains that estimate and controls share, with the same noise. The flags replace those
     from earlier controls. A control that is None or NaN sets no flag. The attribute ``judged_against`` names
     the controls.
 
-    A mean that has gone the share s = ``relaxed_mean`` of its way has moved the estimate by
-    ``estimate - centred``. At most (1 - s)/s of this is still to come. This is tested where the localization
-    alone relaxes the variance; elsewhere ``not_relaxed`` tests both by the trace.
+    A mean that has gone the share s = ``equilibrated_mean`` of its way has moved the estimate by
+    ``estimate - drift_free``. At most (1 - s)/s of this is still to come. This is tested where the
+    localization alone relaxes the variance; elsewhere ``variance_not_equilibrated`` tests both by the trace.
 
-    judged                 ``verdict``, ``relaxed``, ``relaxed_mean`` (component); ``llc_chain`` (.., chain)
-    gradient_off, centred  ``llc_chain`` of the controls; None: there is no such control
+    judged       ``quality``, ``equilibrated_variance``, ``equilibrated_mean`` (component);
+                 ``llc_chain`` (.., chain)
+    prior_only, drift_free
+                 ``llc_chain`` of the controls; None: there is no such control
     """
-    controls = {"gradient_off": gradient_off, "centred": centred}
+    controls = {"prior_only": prior_only, "drift_free": drift_free}
     controls = {name: chains for name, chains in controls.items() if chains is not None}
     shared = sum(controls.values(), start=judged["llc_chain"]).notnull()
     estimate = judged["llc_chain"].where(shared).mean("chain")
     means = {name: chains.where(shared).mean("chain") for name, chains in controls.items()}
     reasons = {}
-    if "gradient_off" in means:
-        reasons["prior_dominated"] = abs(_excess(estimate, means["gradient_off"])) < LIMITS.prior_share
-    if "centred" in means:
-        reasons["drift_dominated"] = abs(_excess(estimate, means["centred"])) > LIMITS.walked_share
-        gone = judged["relaxed_mean"].where(_localization_vouches(judged))
-        ahead = abs(estimate - means["centred"]) * (1 / gone - 1)
-        reasons["still_walking"] = ahead > LIMITS.walking_share * abs(estimate)
-    verdict = judged["verdict"]
+    if "prior_only" in means:
+        reasons["prior_dominated"] = abs(_excess(estimate, means["prior_only"])) < LIMITS.prior_share
+    if "drift_free" in means:
+        reasons["drift_dominated"] = abs(_excess(estimate, means["drift_free"])) > LIMITS.walked_share
+        gone = judged["equilibrated_mean"].where(_localization_vouches(judged))
+        ahead = abs(estimate - means["drift_free"]) * (1 / gone - 1)
+        reasons["mean_not_equilibrated"] = ahead > LIMITS.walking_share * abs(estimate)
+    quality = judged["quality"]
     none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, although it was made
     there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
-    attributes = {**verdict.attrs, JUDGED_AGAINST: there or NO_CONTROL}
-    before = verdict & ~np.int16(BY_CONTROLS)
+    attributes = {**quality.attrs, JUDGED_AGAINST: there or NO_CONTROL}
+    before = quality & ~np.int16(BY_CONTROLS)
     return (before | _bits(reasons) if reasons else before).assign_attrs(attributes)
 
 
@@ -148,13 +155,13 @@ def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:
 
 
 def _localization_vouches(estimate: xr.Dataset) -> xr.DataArray:
-    return estimate["relaxed"] >= LIMITS.relaxed
+    return estimate["equilibrated_variance"] >= LIMITS.equilibrated_variance
 
 
 def _settled(estimate: xr.Dataset) -> xr.DataArray:
     """Return whether chains of half the length give the same estimate."""
-    gained = abs(estimate["growth"]) + 2 * estimate["growth_se"]
-    return gained <= LIMITS.growth_share * abs(estimate["llc"])
+    gained = abs(estimate["half_length_change"]) + 2 * estimate["half_length_change_se"]
+    return gained <= LIMITS.half_length_share * abs(estimate["llc"])
 
 
 def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:

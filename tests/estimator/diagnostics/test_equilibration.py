@@ -3,12 +3,12 @@ import pytest
 import torch
 from well import stationary
 
-from rllc.estimator.diagnostics.relaxation import relaxed
+from rllc.estimator.diagnostics.equilibration import equilibrated
 from rllc.estimator.llc import estimate
+from rllc.quality import MASKS
 from rllc.sampler_config import SamplerConfig
 from rllc.validation import toys
 from rllc.validation.truths import quadratic as truths
-from rllc.verdicts import MASKS
 
 LAW = {"n_beta": 100.0, "localization": 10.0, "step_size": 5e-3}
 
@@ -20,7 +20,9 @@ def test_is_the_share_of_the_stationary_loss_that_a_control_has(chain, pull):
     law = LAW | {"localization": pull}
     flat = truths.transient([2.0], gradient=False, **law, **chain)
     whole = stationary([1e-12], **law) * 2e12  # a curvature that moves nothing
-    assert relaxed(SamplerConfig(chains=1, **law, **chain)).variance == pytest.approx(flat / whole, rel=1e-6)
+    assert equilibrated(SamplerConfig(chains=1, **law, **chain)).variance == pytest.approx(
+        flat / whole, rel=1e-6
+    )
 
 
 def test_the_mean_goes_its_way_as_known():
@@ -31,13 +33,13 @@ def test_the_mean_goes_its_way_as_known():
         if move % 3 == 0:
             ways.append(w / bottom)
         w -= 5e-3 / 2 * (100.0 + 10.0 * w)
-    assert relaxed(SamplerConfig(chains=1, **setting)).mean == pytest.approx(np.mean(ways[15:]))
+    assert equilibrated(SamplerConfig(chains=1, **setting)).mean == pytest.approx(np.mean(ways[15:]))
 
 
 def test_nothing_is_known_without_a_pull_or_of_preconditioned_steps():
     free = SamplerConfig(**LAW | {"localization": 0.0}, chains=1, draws=100)
-    assert relaxed(free) == (0.0, 0.0)
-    assert np.isnan(relaxed(SamplerConfig(**LAW, chains=1, draws=100, sampler="rmsprop"))).all()
+    assert equilibrated(free) == (0.0, 0.0)
+    assert np.isnan(equilibrated(SamplerConfig(**LAW, chains=1, draws=100, sampler="rmsprop"))).all()
 
 
 # Curvatures of a well, the setting, which share of the posterior's value chains have on average (exactly), and whether
@@ -65,4 +67,4 @@ def test_wells_are_called_relaxed_where_they_are(case):
         toys.quadratic(torch.from_numpy(np.diag(curvature))), {"w": torch.zeros(1, 60, dtype=torch.float64)}, [0.0],
         components=dict.fromkeys("abcd"), chains=4, vectorize=True, **chain,
     )  # fmt: skip
-    assert ((found["verdict"] & MASKS["not_relaxed"]) > 0).values.tolist() == [expected] * 4
+    assert ((found["quality"] & MASKS["variance_not_equilibrated"]) > 0).values.tolist() == [expected] * 4

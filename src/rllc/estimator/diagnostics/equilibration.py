@@ -7,17 +7,17 @@ import numpy as np
 from rllc.sampler_config import SamplerConfig
 
 
-class Relaxed(NamedTuple):
+class Equilibrated(NamedTuple):
     """Shares of the equilibrium mean and variance that were reached, averaged over the kept draws."""
 
     mean: float
     variance: float
 
 
-def relaxed(setting: SamplerConfig) -> Relaxed:
+def equilibrated(setting: SamplerConfig) -> Equilibrated:
     """Return the shares reached in a direction where the loss is flat, exactly.
 
-    The gradient-off control has only such directions. With a = 1 - step_size localization / 2, after t moves
+    The prior-only control has only such directions. With a = 1 - step_size localization / 2, after t moves
     the mean has gone the share 1 - a^t of its way, and the variance is 1 - a^2t of its equilibrium value: it
     needs half the time. A direction of curvature h > 0 has localization + n_beta h in place of localization,
     and relaxes faster.
@@ -26,8 +26,8 @@ def relaxed(setting: SamplerConfig) -> Relaxed:
     advance.
     """
     if setting.sampler != "sgld":
-        return Relaxed(float("nan"), float("nan"))
+        return Equilibrated(float("nan"), float("nan"))
     moves = setting.thinning * np.arange(setting.burn_in, setting.draws)
     a = 1.0 - setting.step_size * setting.localization / 2.0
     with np.errstate(over="ignore"):
-        return Relaxed(float(1 - np.mean(a**moves)), float(1 - np.mean((a * a) ** moves)))
+        return Equilibrated(float(1 - np.mean(a**moves)), float(1 - np.mean((a * a) ** moves)))
