@@ -10,7 +10,7 @@ from rllc.analysis.classification import NUMBERS, classification
 from rllc.analysis.head_types import head_types
 from rllc.analysis.highlights import highlights
 from rllc.analysis.milestones import milestones
-from rllc.analysis.path_patching import path_patching
+from rllc.analysis.patched_paths import patched_paths
 from rllc.analysis.refinement import refinement
 from rllc.analysis.stages import stages
 from rllc.analysis.staggered import staggered
@@ -102,18 +102,18 @@ ANALYSES = {
     "refinement": (
         {"rllc": RLLC, "heads": HEAD_TYPE}, lambda of: refinement(of, distribution="code", against=["mixture"])
     ),
-    "path_patching": (
+    "patched_paths": (
         {
-            "brackets": table(
+            "path_patching": table(
                 "rise rise_se", seed=SEEDS, step=STEPS, condition=["ablated", "patched"],
                 brackets=["unnested", "nested"], closers=["all", "("],
             ),
             "heads": SCORED[["prefix_matching"]] / 12,
         },
-        path_patching,
+        patched_paths,
     ),
     "staggered": (
-        {"icl": ICL, "rllc": RLLC[["rllc"]], "heads": HEAD_TYPE}, lambda of: staggered(of, distribution="code")
+        {"induction_ablation": ICL, "rllc": RLLC[["rllc"]], "heads": HEAD_TYPE}, lambda of: staggered(of, distribution="code")
     ),
     "milestones": (
         {

@@ -31,7 +31,7 @@ def datasets(peaks=(800, 1600), falls=((400, 800), (800, 3200)), joint=800, plai
     return {
         "rllc": xr.Dataset({"rllc": (("seed", "step", "head", "distribution"), curves)}, {**at, "head": heads}),
         "heads": xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": [0], "head": heads}),
-        "icl": with_left(xr.Dataset(
+        "induction_ablation": with_left(xr.Dataset(
             {"icl_score": (("seed", "step", "distribution", "ablated"), np.stack(list(score.values()), -1)[None, :, None])},
             {**at, "ablated": list(score)},
         )),
@@ -61,10 +61,15 @@ def test_planted_numbers_are_found():
 
 def test_a_score_that_rises_before_it_falls_has_fallen_by_its_whole_fall():
     made = datasets()
-    score = made["icl"]["icl_score"].copy()
+    score = made["induction_ablation"]["icl_score"].copy()
     score.loc[{"step": 50}] = 0.2
     got = found(
-        {**made, "icl": with_left(made["icl"].assign(icl_score=score).drop_vars(["icl_left", "icl_left_se"]))}
+        {
+            **made,
+            "induction_ablation": with_left(
+                made["induction_ablation"].assign(icl_score=score).drop_vars(["icl_left", "icl_left_se"])
+            ),
+        }
     )
     assert got == pytest.approx(found(made))
 
@@ -95,7 +100,7 @@ def test_what_is_missing_is_nan():
         head_type=made["heads"]["head_type"].where(made["heads"]["head"] != "1:1", "multigram")
     )
     assert np.isnan(list(found({**made, "heads": one}).values())).all()
-    rising = made["icl"].assign(icl_score=-made["icl"]["icl_score"])
-    got = found({**made, "icl": rising})
+    rising = made["induction_ablation"].assign(icl_score=-made["induction_ablation"]["icl_score"])
+    got = found({**made, "induction_ablation": rising})
     assert np.isnan([got[name] for name in ("drop_at_peak", "icl_left", "icl_left_se", "same_order")]).all()
     assert got["spread"] == pytest.approx(1.0)

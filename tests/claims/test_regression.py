@@ -15,7 +15,7 @@ from rllc.claims.experiment import Experiment
 from rllc.claims.judging.evaluate import evaluate
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
-from rllc.measures.in_context.kernel import in_context
+from rllc.measures.regression_predictions.kernel import regression_predictions
 from rllc.models.regression import model
 from rllc.tasks.regression.sequences import draw
 
@@ -83,7 +83,7 @@ class Made:
             "metrics": pairs(loss=[n["loss"]]),
             "hessian": pairs(hessian_trace=[n["trace"]]),
             "eigenvalues": pairs(hessian_eigenvalue=[n["eigenvalue"], "rank"]).assign_coords(rank=[1, 2, 3]),
-            "in_context": made(
+            "regression_predictions": made(
                 {
                     "delta_zero": [n["zero"]],
                     "delta_prior": [n["prior"]],
@@ -235,8 +235,10 @@ def test_number_at_the_papers_length_equals_numpy(name):
 @pytest.mark.parametrize("tasks", [1, 4, 16, 256, 65536])
 def test_ratio_of_distances_leaves_out_step_0(tasks):
     datasets = CUT.datasets()
-    nearest = datasets["in_context"]["delta_zero"].where(datasets["in_context"]["step"] > 0, 1e-6)
-    datasets["in_context"] = datasets["in_context"].assign(delta_zero=nearest)
+    nearest = datasets["regression_predictions"]["delta_zero"].where(
+        datasets["regression_predictions"]["step"] > 0, 1e-6
+    )
+    datasets["regression_predictions"] = datasets["regression_predictions"].assign(delta_zero=nearest)
     claim = CLAIMS[f"prior_universal_{tasks}"]
     run = run_of(CUT, name=claim.experiment, **datasets)
     assert claim.applies(run.experiment)
@@ -326,7 +328,7 @@ def test_untrained_loss_gives_the_loss_of_the_zero_predictor(seed):
     law = {"dimension": 4, "length": 8, "noise_variance": 0.125, "tasks": None, "task_seed": 0}
     flat = {"learning_rate": 0.5, "steps": 100, "warmup": 0, "schedule": "constant", "end_rate": 0.0}
     shape = model(n_layers=2, n_heads=4, d_model=64, d_head=16, context=16, d_vector=5)
-    measure = in_context(Held(), sequences=2048, middle=4, scales=[1.0], law=law, schedule=flat)
+    measure = regression_predictions(Held(), sequences=2048, middle=4, scales=[1.0], law=law, schedule=flat)
     with torch.no_grad():
         made = measure(shape.initial_weights(seed=seed), shape, 0)
     zero = (draw(2048, seed=Held.stream, **law).y ** 2).mean()
@@ -338,7 +340,7 @@ def test_untrained_loss_gives_the_loss_of_the_zero_predictor(seed):
     [
         ("lr_stages", "stages"),
         ("likelihood_same", "dependence"),
-        ("prior_loss", "in_context"),
+        ("prior_loss", "regression_predictions"),
         ("lr_seed_sd", "llc"),
     ],
 )
@@ -350,9 +352,9 @@ def test_claim_is_absent_without_its_dataset(name, dataset):
 
 
 def test_claim_is_absent_without_its_scale():
-    near = CUT.datasets()["in_context"].sel(scale=[1.0])
+    near = CUT.datasets()["regression_predictions"].sel(scale=[1.0])
     with pytest.raises(Absent, match="has no scale 10"):
-        number("ood_falls_10", run_of(CUT, in_context=near))
+        number("ood_falls_10", run_of(CUT, regression_predictions=near))
 
 
 def test_seeding_is_in_errors_that_are_not_redrawn():

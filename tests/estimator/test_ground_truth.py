@@ -226,7 +226,7 @@ def test_balanced_points_are_true_parameters_of_their_rank():
     zero, nothing = toys.balanced(sizes, [], seed=0)
     assert not any(w.any() for w in zero.values())
     assert not nothing.any()
-    with pytest.raises(ValueError, match="exceed the smallest"):
+    with pytest.raises(ValueError, match="at most the smallest"):
         toys.balanced(sizes, [1.0] * 4, seed=0)
 
 

@@ -212,15 +212,15 @@ def claims(rows=ROWS, seeds=(0, 1), repeat=1):
     random = np.random.default_rng(5)
     rows = [row for row in rows for _ in range(repeat)]
     experiments = list(dict.fromkeys(row[0] for row in rows))
-    value, passes, quality = np.empty((len(rows), len(seeds))), np.empty((len(rows), len(seeds)), bool), []
+    value, passes, verdict = np.empty((len(rows), len(seeds))), np.empty((len(rows), len(seeds)), bool), []
     for n, (_, _, _, low, high) in enumerate(rows):
         middle = np.nanmean([low, high])
         value[n] = middle * (1 + random.normal(0, 0.15, len(seeds)))
         passes[n] = (np.nan_to_num(value[n]) >= np.nan_to_num(low, nan=-np.inf)) & (
             value[n] <= np.nan_to_num(high, nan=np.inf)
         )
-        quality.append("holds" if passes[n].all() else "half" if passes[n].any() else "does not")
-    value[-1], passes[-1], quality[-1] = np.nan, False, "not reached"
+        verdict.append("holds" if passes[n].all() else "half" if passes[n].any() else "does not")
+    value[-1], passes[-1], verdict[-1] = np.nan, False, "not reached"
     shape = (len(experiments), len(seeds))
     overlap_fall = 0.3 + 0.05 * random.random(shape)
     overlap_fall[0] = np.nan
@@ -231,7 +231,7 @@ def claims(rows=ROWS, seeds=(0, 1), repeat=1):
             "passes": (("claim", "seed"), np.where(np.isfinite(value), passes, -1).astype(np.int8)),
             "versus": ("claim", np.array([""] * (len(rows) - 2) + ["sort_2head_baseline", ""], object)),
             "comparison": ("claim", np.array([""] * (len(rows) - 2) + ["difference", ""], object)),
-            "quality": ("claim", np.array(quality, object)),
+            "verdict": ("claim", np.array(verdict, object)),
             "text": ("claim", np.array([row[1] for row in rows], object)),
             "experiment_of_claim": ("claim", np.array([row[0] for row in rows], object)),
             "statistic": ("claim", np.array([row[2] for row in rows], object)),

@@ -17,7 +17,7 @@ from rllc.figures.regression.behaviour import stage_fig6a, stage_figC4
 from rllc.figures.regression.comparison import regression_published_curves
 from rllc.figures.regression.pools import stage_figC2
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
-from rllc.measures.in_context.kernel import in_context
+from rllc.measures.regression_predictions.kernel import regression_predictions
 from rllc.measures.structure.kernel import structure
 from rllc.models.regression import model
 from rllc.models.weights import weight_norm
@@ -73,7 +73,9 @@ def on_pairs(variables, **attrs):
 @pytest.fixture(scope="module")
 def study():
     shape = model(n_layers=2, n_heads=2, d_model=8, d_head=4, context=16, d_vector=5)
-    behaviour = in_context(Held(), sequences=60, middle=4, scales=[1.0, 3.0, 10.0], law=LAW, schedule=FLAT)
+    behaviour = regression_predictions(
+        Held(), sequences=60, middle=4, scales=[1.0, 3.0, 10.0], law=LAW, schedule=FLAT
+    )
     random = np.random.default_rng(0)
     size = (len(SEEDS), len(STEPS), 1)
     x = np.log(np.maximum(STEPS, 1))
@@ -105,8 +107,8 @@ def study():
     )
     return {
         "stages": made,
-        "in_context": grid(behaviour, shape).assign_attrs(
-            in_context=json.dumps({"sequences": 60, "middle": 4, "law": LAW})
+        "regression_predictions": grid(behaviour, shape).assign_attrs(
+            regression_predictions=json.dumps({"sequences": 60, "middle": 4, "law": LAW})
         ),
         "structure": grid(structure(Held(), sequences=20, law=LAW), shape),
         "metrics": on_pairs(
@@ -176,7 +178,7 @@ def test_each_setting_has_its_llc_and_its_control(study, drawn):
         for a in panel(drawing, "held-out loss, seed 0").get_lines()
         if len(a.get_ydata()) == 2 and a.get_ydata()[0] == a.get_ydata()[1]
     }
-    assert heights == {4.125, float(study["in_context"]["ridge_mse"].mean())}
+    assert heights == {4.125, float(study["regression_predictions"]["ridge_mse"].mean())}
 
 
 def test_the_attention_that_varies_least_is_drawn_with_how_much_it_varies(study):
@@ -266,7 +268,7 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     np.testing.assert_allclose(theirs["cumulative_rate"], summed, rtol=0.02)
     np.testing.assert_allclose(theirs["cumulative_rate"][9:], summed[9:], rtol=0.01)
     drawing = drawn("regression_published_curves")
-    one = study["in_context"].sel(seed=1).isel(step=slice(1, None))
+    one = study["regression_predictions"].sel(seed=1).isel(step=slice(1, None))
     ax = panel(drawing, "mean squared prediction")
     ours = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), one["prediction_square"].mean("k"))]
     np.testing.assert_array_equal(ours[0].get_xdata(), one["cumulative_rate"])
@@ -275,7 +277,7 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     for title, values in (panels | {"least direction of W_E": shares}).items():
         lines = [a.get_ydata() for a in panel(drawing, title).get_lines()]
         assert any(np.array_equal(y, values) for y in lines), title
-    alone = {name: study[name] for name in ("metrics", "llc", "in_context")}
+    alone = {name: study[name] for name in ("metrics", "llc", "regression_predictions")}
     assert len(regression_published_curves(alone).figure.axes) == 8  # two of them hidden
     assert "hessian_trace" not in regression_published_curves(alone).data
     found = numbers(drawing)
@@ -284,7 +286,7 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
     assert found("rates at the largest LLC", "published").value == pytest.approx(peak, rel=0.02)
     assert found("largest LLC, published").value == 169.853
     falls = study["metrics"]["loss"].sel(distribution="pairs") <= 3
-    rates = study["in_context"]["cumulative_rate"]
+    rates = study["regression_predictions"]["cumulative_rate"]
     first = [float(rates.sel(seed=s)[int(falls.sel(seed=s).argmax("step"))]) for s in SEEDS]
     assert found("loss is 3", "seeds").value == pytest.approx(np.mean(first))
 
@@ -292,13 +294,17 @@ def test_the_published_curves_are_those_of_the_fixture_and_lie_over_the_sum_of_t
 def test_every_number_of_tasks_has_its_distances(study, numbers):
     def of(tasks, factor):
         law = json.dumps({"sequences": 60, "law": LAW | {"tasks": tasks}})
-        near = {"delta_prior": study["in_context"]["delta_prior"] * factor}
-        return study["in_context"].assign(near).assign_attrs(in_context=law)
+        near = {"delta_prior": study["regression_predictions"]["delta_prior"] * factor}
+        return study["regression_predictions"].assign(near).assign_attrs(regression_predictions=law)
 
-    given = {"in_context": of(16, 0.5), "in_context@endless": of(None, 1.0), "in_context@four": of(4, 0.25)}
+    given = {
+        "regression_predictions": of(16, 0.5),
+        "regression_predictions@endless": of(None, 1.0),
+        "regression_predictions@four": of(4, 0.25),
+    }
     drawing = stage_figC2(given, seed=1)
     assert drawing.data["tasks"].values.tolist() == ["4", "16", "endless"]
-    one = study["in_context"].sel(seed=1)
+    one = study["regression_predictions"].sel(seed=1)
     line(panel(drawing, "mean squared distance from the mean task's prediction"), one["delta_prior"] / 4)
     line(panel(drawing, "mean squared distance from 0"), one["delta_zero"])
     found = numbers(drawing)
@@ -307,7 +313,7 @@ def test_every_number_of_tasks_has_its_distances(study, numbers):
             factor * float(one["delta_prior"].min() / one["delta_zero"].min())
         )
     assert found("most tasks").value == 16
-    other = numbers(stage_figC2(given | {"in_context@more": of(65536, 4.0)}, seed=1))
+    other = numbers(stage_figC2(given | {"regression_predictions@more": of(65536, 4.0)}, seed=1))
     assert other("most tasks").value == 16 and other("tasks 65,536").value > 1
 
 
@@ -341,7 +347,7 @@ def test_the_architecture_has_the_counts_of_the_model(study, drawn):
 
 
 def test_predictions_and_scores_are_those_measured(study, drawn, numbers):
-    source = study["in_context"]
+    source = study["regression_predictions"]
     drawing = stage_fig6a(study, scales=[1.0, 10.0])
     found = numbers(stage_fig6a(study, seeds=[1], scales=[1.0, 10.0]))
     trained = source["prediction_square"].sel(seed=1).mean("k").isel(step=slice(1, None))
@@ -372,7 +378,7 @@ def test_predictions_and_scores_are_those_measured(study, drawn, numbers):
     loss = xr.ones_like(source["far_loss"])
     loss.loc[{"step": STEPS[-1], "seed": 1, "change": "tasks", "scale": 10.0}] = 1.5
     loss.loc[{"step": STEPS[-1], "seed": 0, "change": "inputs", "scale": 1.0}] = 4.0  # not far
-    worse = stage_figC4(study | {"in_context": source.assign(far_loss=loss)})
+    worse = stage_figC4(study | {"regression_predictions": source.assign(far_loss=loss)})
     largest = numbers(worse)("excess")
     assert "seed 1, tasks × 10" in largest.label
     assert (largest.value, largest.unit) == (pytest.approx(50.0), "%")

@@ -80,7 +80,7 @@ def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlik
         drawing.data["llc_scaled"].sel(seed=1), two["llc.scaled"]["llc"].sel(seed=1, distribution="lists")
     )
     np.testing.assert_array_equal(
-        drawing.data["rllc_verdict"], two["rllc"]["quality"].sel(distribution="lists")
+        drawing.data["rllc_quality"], two["rllc"]["quality"].sel(distribution="lists")
     )
 
 

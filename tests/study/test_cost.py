@@ -144,7 +144,7 @@ EXPECTED = {
         lambda f: (f.heads + 3) * f.one(f.s.searched) + 2 * f.heads * f.s.top * CLASSIFY, memory_of_tokens, lambda f: 0,
         lambda f: (f.heads * (f.s.shown * 6 * f.tokens.context * 8 + 30 * f.s.top), 2e5),
     ),
-    "brackets": (
+    "path_patching": (
         lambda f: (1.6 + f.heads / 10) * f.one(2 * f.s.examples), lambda f: 900 + 8 * BATCH(f), lambda f: cost.START,
     ),
     "token_losses": (
@@ -152,7 +152,7 @@ EXPECTED = {
         lambda f: KINDS * f.s.contexts * f.tokens.predictions,
         lambda f: (8 * f.s.contexts * f.tokens.predictions, 50 * f.s.contexts * f.tokens.predictions),
     ),
-    "in_context": (lambda f: 2 * len(f.s.scales) * f.one(f.s.sequences), lambda f: 1500),
+    "regression_predictions": (lambda f: 2 * len(f.s.scales) * f.one(f.s.sequences), lambda f: 1500),
     "calibration": (
         of_sweeps, lambda f: 1200 + 20 * largest_sweep(f), lambda f: 0, lambda f: (1e6, 0),
     ),

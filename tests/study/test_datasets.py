@@ -45,7 +45,7 @@ def test_training_loss_is_a_dataset_of_trainings_that_are_measured(config, tmp_p
     (tmp_path / "step_0.pt").touch()
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
     config["experiments"]["theirs"] = {
-        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None,
+        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "path_patching": None,
         "classification": None, "hessian_rank": None,
     }  # fmt: skip
     study = read(config)

@@ -18,32 +18,32 @@ def changed(**language):
 
 
 def own(unnested, nested):
-    base = defaults.load(root=ROOT)["experiments"]["language"]["brackets"]
-    return {"brackets": base | {"sentences": {"unnested": unnested, "nested": nested}}}
+    base = defaults.load(root=ROOT)["experiments"]["language"]["path_patching"]
+    return {"path_patching": base | {"sentences": {"unnested": unnested, "nested": nested}}}
 
 
 def test_sentences_of_ones_own_are_read():
     study = read(changed(**own(["a (b)."], ["a (b (c))."])))
-    assert study.experiments["language"].brackets.sentences.nested == ["a (b (c))."]
+    assert study.experiments["language"].path_patching.sentences.nested == ["a (b (c))."]
 
 
 @pytest.mark.parametrize(
     ("language", "key"),
     [
-        (own(["a (b."], ["a (b (c))."]), "brackets.sentences.unnested"),
-        (own(["a b)(."], ["a (b (c))."]), "brackets.sentences.unnested"),
-        (own(["a (b)."], ["a (b)."]), "brackets.sentences.nested"),
-        (own(["a (b (c))."], ["a (b (c))."]), "brackets.sentences.unnested"),
-        ({"tokens": None, "classification": None}, "brackets"),
-        ({"head_types": None, "refinement": None, "classification": None}, "brackets"),
-        ({"metrics": None, "stages": None}, "icl"),
-        ({"icl": {"contexts": 10, "batch_size": 4}}, "icl"),
-        ({"icl": None}, "staggered"),
+        (own(["a (b."], ["a (b (c))."]), "path_patching.sentences.unnested"),
+        (own(["a b)(."], ["a (b (c))."]), "path_patching.sentences.unnested"),
+        (own(["a (b)."], ["a (b)."]), "path_patching.sentences.nested"),
+        (own(["a (b (c))."], ["a (b (c))."]), "path_patching.sentences.unnested"),
+        ({"tokens": None, "classification": None}, "path_patching"),
+        ({"head_types": None, "refinement": None, "classification": None}, "path_patching"),
+        ({"metrics": None, "stages": None}, "induction_ablation"),
+        ({"induction_ablation": {"contexts": 10, "batch_size": 4}}, "induction_ablation"),
+        ({"induction_ablation": None}, "staggered"),
         ({"staggered": {"distribution": "english"}}, "staggered.distribution"),
-        ({"brackets": {"words_of": "headers", "examples": 4, "batch_size": 2}}, "brackets.words_of"),
-        ({"brackets": {"words_of": "one_layer", "examples": 4, "batch_size": 2}}, "brackets.words_of"),
-        ({"brackets": {"words_of": "english", "examples": 4, "batch_size": 2, "checkpoints": [7]}},
-         "brackets.checkpoints"),
+        ({"path_patching": {"words_of": "headers", "examples": 4, "batch_size": 2}}, "path_patching.words_of"),
+        ({"path_patching": {"words_of": "one_layer", "examples": 4, "batch_size": 2}}, "path_patching.words_of"),
+        ({"path_patching": {"words_of": "english", "examples": 4, "batch_size": 2, "checkpoints": [7]}},
+         "path_patching.checkpoints"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_measured_is_refused_by_its_key(language, key):

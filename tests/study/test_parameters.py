@@ -95,7 +95,7 @@ def test_chunk_of_imported_checkpoints_is_those_of_the_folder(config, tmp_path):
         (tmp_path / f"step_{step}.pt").touch()
     theirs = {"source": "import", "path": str(tmp_path), "chunks": [0]}
     config["experiments"]["theirs"] = {
-        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "brackets": None, "classification": None,
+        "like": "language", "training": None, "checkpoints": theirs, "tokens": None, "path_patching": None, "classification": None,
         "hessian_rank": None,
     }  # fmt: skip
     found = import_checkpoints(read(config), "theirs", 0, 0)

@@ -129,9 +129,9 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "ablation", "brackets", "fisher", "heads", "hessian", "hessian_rank", "icl", "metrics", "ngrams", "positions",
-        "llc", "rllc", "rllc.likelihood", "rllc.scaled", "tokens", "training_loss",
-        "classification", "clusters", "kcomposition", "path_patching", "refinement", "stages", "staggered",
+        "ablation", "fisher", "heads", "hessian", "hessian_rank", "induction_ablation", "metrics", "ngrams",
+        "path_patching", "positions", "llc", "rllc", "rllc.likelihood", "rllc.scaled", "tokens", "training_loss",
+        "classification", "clusters", "kcomposition", "patched_paths", "refinement", "stages", "staggered",
     ]  # fmt: skip
     assert distributions(language, "rllc") == ["mixture", "english", "code", "one_layer"]
     assert distributions(language, "rllc.likelihood") == ["mixture"]

@@ -25,10 +25,10 @@ def experiment(request):
 
 def test_the_sum_of_rates_is_of_the_schedule_that_trains():
     """Every argument of the law of rates but the step, and the largest rate."""
-    (row,) = (row for row in MEASURES if row.name == "in_context")
+    (row,) = (row for row in MEASURES if row.name == "regression_predictions")
     study = read(defaults.load(FILES[:1], ROOT))
     own = study.experiments["regression"]
-    given = row.settings(work(study, own, own.in_context, []))["schedule"]
+    given = row.settings(work(study, own, own.regression_predictions, []))["schedule"]
     assert {*given} == {"learning_rate", *inspect.signature(rate_factor).parameters} - {"step"}
     assert given == {name: getattr(own.training, name) for name in given}
 

@@ -50,7 +50,7 @@ def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
 
 def test_a_measure_comes_after_those_whose_parts_its_kernel_reads_which_are_one_per_seed():
     rows = {row.name: row for row in MEASURES}
-    assert rows["brackets"].after == ("heads", "tokens")
+    assert rows["path_patching"].after == ("heads", "tokens")
     for row in MEASURES:
         assert {*row.after} == {*re.findall(r'data\.part\("(\w+)"\)', source(row))}, row.name
         assert not any(rows[name].per_distribution or rows[name].after for name in row.after), row.name
@@ -83,7 +83,7 @@ def test_contexts_are_those_that_the_section_names():
     sections = {
         "tokens": [({"corpus": None}, ("mixture", "train")), ({"corpus": "code"}, ("code", "held_out"))],
         "token_losses": [({"distribution": "english"}, ("english", "held_out"))],
-        "brackets": [({"words_of": "english"}, ("english", "held_out"))],
+        "path_patching": [({"words_of": "english"}, ("english", "held_out"))],
     }
     chosen = {row.name: row.contexts for row in MEASURES if row.contexts}
     assert chosen.keys() == {row.name for row in MEASURES if "data.contexts(" in source(row)}
@@ -129,17 +129,17 @@ def test_units_are_those_of_what_the_words_name():
         "ablation": "ablation",
         "heads": "repeat_gap",
         "tokens": "rise_threshold rise",
-        "brackets": "loss loss_se rise rise_se rise_into rise_into_se",
-        "icl": "icl_score icl_score_se",
+        "path_patching": "loss loss_se rise rise_se rise_into rise_into_se",
+        "induction_ablation": "icl_score icl_score_se",
         "metrics": "loss loss_by_position icl_score icl_score_se",
         "ngrams": "bigram_score bigram_entropy bigram_excess ngram_loss ngram_baseline",
         "positions": "loss ablated_loss position_gain loss_at ablated_loss_at",
         "token_losses": "loss",
-        "path_patching": "ablated_least ablated_least_se path path_se",
+        "patched_paths": "ablated_least ablated_least_se path path_se",
         "hessian_stages": "trace_smooth",
     }
     none = {
-        "calibration", "circuits", "dependence", "in_context", "sample_full", "sample_heads", "sample_other", "structure",
+        "calibration", "circuits", "dependence", "regression_predictions", "sample_full", "sample_heads", "sample_other", "structure",
         "classification", "clusters", "transfer", "domains", "highlights", "kcomposition", "milestones", "recommendation",
         "refinement", "stages", "staggered",
     }  # fmt: skip
@@ -156,7 +156,7 @@ def test_units_are_those_of_what_the_words_name():
         "first_boundary", "bigram_minimum", "ngram_half", "previous_token_half", "prefix_matching_half",
         "composition_onset", "prefix_matching_onset",
     }  # fmt: skip
-    (row,) = (row for row in MEASURES if row.name == "in_context")
+    (row,) = (row for row in MEASURES if row.name == "regression_predictions")
     assert {name for name, each in row.variables.items() if each.unit == "1"} == {
         "far_prediction", "cumulative_rate",
     }  # fmt: skip
@@ -184,17 +184,17 @@ def test_jobs_of_measures_differ_in_these_ways_alone():
     }
     assert [row.name for row in MEASURES if not row.gpu] == ["circuits"]
     shared = {row.name for row in MEASURES if not row.stream_of_seed and row.stream}
-    assert shared == {"heads", "brackets", "in_context", "structure"}
+    assert shared == {"heads", "path_patching", "regression_predictions", "structure"}
     calibrating = {row.name for row in (*MEASURES, *ANALYSES) if row.target != "all"}
     assert calibrating == {"calibration", "dependence", "recommendation"}
     assert {row.target for row in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
     requiring = {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
-        **dict.fromkeys(("heads", "tokens", "brackets"), ("heads", "attention")),
+        **dict.fromkeys(("heads", "tokens", "path_patching"), ("heads", "attention")),
         **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),
-        "fisher": ("tokens",), "circuits": ("heads", "circuits"), "icl": ("heads", "positions", "tokens"),
+        "fisher": ("tokens",), "circuits": ("heads", "circuits"), "induction_ablation": ("heads", "positions", "tokens"),
         **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),
-        **dict.fromkeys(("in_context", "structure", "calibration", "dependence"), ()),
+        **dict.fromkeys(("regression_predictions", "structure", "calibration", "dependence"), ()),
     }  # fmt: skip
     assert requiring.items() <= {row.name: row.requires for row in MEASURES}.items()
     assert all({*row.requires} <= CAPABILITIES.keys() for row in MEASURES)

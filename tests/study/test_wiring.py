@@ -23,10 +23,10 @@ ELSEWHERE = {
     "dependence": EXTENT,
     "clusters": set(),
     "tokens": EXTENT | {"corpus"},
-    "brackets": EXTENT | {"words_of"},
+    "path_patching": EXTENT | {"words_of"},
     "token_losses": EXTENT | {"distribution", "setting", "length"},
     "highlights": {"contexts", "batch_size"},
-    "path_patching": EXTENT | {"words_of", "words", "sentences", "examples", "batch_size"},
+    "patched_paths": EXTENT | {"words_of", "words", "sentences", "examples", "batch_size"},
 }
 
 

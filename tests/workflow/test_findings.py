@@ -304,7 +304,7 @@ def icl_score(figure: Figure, match: re.Match) -> tuple:
 
 
 def icl_score_on_code(figure: Figure, match: re.Match) -> tuple:
-    data = figure.on("icl", "Python code").sel(step=step(match), ablated="none")
+    data = figure.on("induction_ablation", "Python code").sel(step=step(match), ablated="none")
     return data["icl_score"], data["icl_score_se"]
 
 

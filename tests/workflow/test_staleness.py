@@ -104,7 +104,7 @@ def test_other_thresholds_of_types_sample_again_what_is_chosen_by_type_alone(che
         "config/more.yaml", "experiments: {language: {head_types: {prefix_matching: 0.01}}}\n"
     )
     planned = rules(checkout.plan(overlays=(overlay,)))
-    assert planned & SAMPLING == {"sample_other"} and {"icl", "brackets"} <= planned
+    assert planned & SAMPLING == {"sample_other"} and {"induction_ablation", "path_patching"} <= planned
     assert not planned & TEXT and "train" not in planned
 
 

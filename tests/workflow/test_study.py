@@ -141,7 +141,7 @@ def test_a_component_that_is_a_type_says_which_heads_it_is(finished):
 
 def test_every_variable_of_an_analysis_has_its_words(finished):
     made = [row.name for row in ANALYSES if (finished.root / f"results/ci/language/{row.name}.nc").exists()]
-    assert {"clusters", "path_patching", "staggered", "milestones"} <= set(made)
+    assert {"clusters", "patched_paths", "staggered", "milestones"} <= set(made)
     for name in made:
         without = [each for each, data in opened(finished, name).items() if not data.attrs.get("long_name")]
         assert not without, name

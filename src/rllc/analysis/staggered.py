@@ -21,10 +21,10 @@ NAMES = {
 
 
 def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_seed: int = 0) -> xr.Dataset:
-    """Return numbers (seed, step) of each seed's induction heads, at the last step of ``icl``.
+    """Return numbers (seed, step) of each seed's induction heads, at the last step of ``induction_ablation``.
 
-    datasets      ``icl``, ``rllc``, ``heads`` (``head_type``); ``components``, where the heads are sampled
-                  together, by their label or as their type (``members``)
+    datasets      ``induction_ablation``, ``rllc``, ``heads`` (``head_type``); ``components``,
+                  where the heads are sampled together, by their label or as their type (``members``)
     distribution  of the refined LLC and of the score: code
 
     A head's peak is the step of the largest refined LLC (``rllc.analysis.curves.largest_means``); its drop is
@@ -40,7 +40,7 @@ def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_s
 
     NaN with fewer than two induction heads, where a curve is missing, or where no score falls.
     """
-    icl = datasets["icl"].sel(distribution=distribution)
+    icl = datasets["induction_ablation"].sel(distribution=distribution)
     rows = [_of_seed(datasets, icl.sel(seed=seed), seed, distribution) for seed in icl["seed"].values]
     names = [*NAMES, "icl_left_se"]
     table = np.asarray(rows, dtype=float).reshape(icl.sizes["seed"], 1, len(names))

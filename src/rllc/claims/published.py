@@ -76,7 +76,7 @@ def _regression() -> Datasets:
     datasets = {
         "llc": llc,
         "metrics": both[["loss"]],
-        "in_context": _behaviour(more),
+        "regression_predictions": _behaviour(more),
         "hessian": curvature[["hessian_trace"]],
         "eigenvalues": curvature[["hessian_eigenvalue"]].expand_dims(rank=[1]),
         "structure": _weights(),

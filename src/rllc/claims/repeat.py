@@ -17,7 +17,7 @@ READS = {
     "classification": ("tokens", "heads", "rllc"),
     "kcomposition": ("heads",),
     "refinement": ("rllc", "heads"),
-    "staggered": ("icl", "rllc", "heads", "components"),
+    "staggered": ("induction_ablation", "rllc", "heads", "components"),
 }
 
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import field_validator
 
 from rllc.measures.ablation.spec import Ablation
-from rllc.measures.brackets.spec import Brackets
 from rllc.measures.circuits.spec import Circuits
 from rllc.measures.eigenvalues.spec import Eigenvalues
 from rllc.measures.fisher.spec import Fisher
 from rllc.measures.heads.spec import Heads
 from rllc.measures.hessian.spec import Hessian
 from rllc.measures.hessian_rank.spec import HessianRank
-from rllc.measures.icl.spec import Icl
-from rllc.measures.in_context.spec import InContext
+from rllc.measures.induction_ablation.spec import InductionAblation
 from rllc.measures.metrics.spec import Metrics
 from rllc.measures.ngrams.spec import Ngrams
+from rllc.measures.path_patching.spec import PathPatching
 from rllc.measures.positions.spec import Positions
+from rllc.measures.regression_predictions.spec import RegressionPredictions
 from rllc.measures.structure.spec import Structure
 from rllc.measures.token_losses.spec import Highlights
 from rllc.measures.tokens.spec import Tokens
@@ -93,12 +93,12 @@ class Experiment(Setup):
     head_types: HeadTypes | None = measured("head_types")
     circuits: Circuits | None = measured("circuits")
     tokens: Tokens | None = measured("tokens")
-    brackets: Brackets | None = measured("brackets")
-    icl: Icl | None = measured("icl")
+    path_patching: PathPatching | None = measured("path_patching")
+    induction_ablation: InductionAblation | None = measured("induction_ablation")
     metrics: Metrics | None = measured("metrics")
     ngrams: Ngrams | None = measured("ngrams")
     positions: Positions | None = measured("positions")
-    in_context: InContext | None = measured("in_context")
+    regression_predictions: RegressionPredictions | None = measured("regression_predictions")
     structure: Structure | None = measured("structure")
     clusters: Clusters | None = measured("clusters")
     transfer: Transfer | None = measured("transfer")

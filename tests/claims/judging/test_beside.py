@@ -31,7 +31,7 @@ def test_published_curves_give_their_number_by_seed():
     each = [replace(one, work="heads") for one in claims(a_claim(experiment="language"))]
     made = judge(
         each, {"language": LANGUAGE}, {"language": {"rllc": rllc()}},
-        published={"heads": [(theirs, {"rllc": 2 * rllc(seeds=(0, 4)).drop_vars("verdict")})]},
+        published={"heads": [(theirs, {"rllc": 2 * rllc(seeds=(0, 4)).drop_vars("quality")})]},
     )  # fmt: skip
     assert made["published_value"].values.tolist() == [[3.0, 3.0]] and made[
         "published_seed"

@@ -12,7 +12,7 @@ def test_unknown_error_and_unreliable_estimates_are_undecided():
     data = rllc()
     unknown = data.assign(rllc_se=data["rllc_se"].where(data["step"] < 400))
     assert judged(a_claim(), datasets={"rllc": unknown})["verdict"].item() == "undecided"
-    made = judged(a_claim(), datasets={"rllc": rllc(verdict=1)})
+    made = judged(a_claim(), datasets={"rllc": rllc(quality=1)})
     assert made["verdict"].item() == "undecided" and made["untrusted"].item() == 1
 
 
@@ -38,7 +38,7 @@ def test_control_has_its_own_value_and_verdict():
     ("change", "said"),
     [
         ({"at_least": 1.45}, "crosses a bound"),
-        ({"verdict": 1}, "100% of the estimates"),
+        ({"quality": 1}, "100% of the estimates"),
         ({"error": np.nan}, "error is not known"),
     ],
 )

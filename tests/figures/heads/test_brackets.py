@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 
-from rllc.measures.brackets.figure import rllc_fig6_dyck_path_patching
+from rllc.measures.path_patching.figure import rllc_fig6_dyck_path_patching
 from rllc.vocabulary import head_coords, head_labels
 
 STEPS = [0, 10, 100, 1000]
@@ -36,7 +36,7 @@ def brackets(seeds=(0,), members=("0:0+0:2", "1:1")):
 
 def test_colours_are_the_papers_and_lines_the_data(misplaced, unlike):
     data = brackets()
-    drawing = rllc_fig6_dyck_path_patching({"brackets": data})
+    drawing = rllc_fig6_dyck_path_patching({"path_patching": data})
     losses, added = drawing.figure.axes[:2], drawing.figure.axes[2:]
     for ax, kind in zip(losses, ("unnested", "nested"), strict=True):
         drawn = {
@@ -59,7 +59,7 @@ def test_colours_are_the_papers_and_lines_the_data(misplaced, unlike):
     (finding,) = found(drawing, "another head")
     assert finding.value == pytest.approx(float(last_of_others(data).max()))
     assert misplaced(drawing) == []
-    assert unlike(drawing, {"brackets": data}) == ["loss", "rise", "rise_into"]  # of some closers alone
+    assert unlike(drawing, {"path_patching": data}) == ["loss", "rise", "rise_into"]  # of some closers alone
 
 
 def found(drawing, *words):
@@ -78,7 +78,7 @@ def last_of_others(data):
 def test_dyck_path_patching_without_a_role_has_no_finding_and_says_which_is_lacking(members, lacking):
     data = brackets(members=members)
     data["rise"][:], data["rise_into"][:] = np.nan, np.nan
-    drawing = rllc_fig6_dyck_path_patching({"brackets": data})
+    drawing = rllc_fig6_dyck_path_patching({"path_patching": data})
     assert drawing.findings == []
     assert any(lacking in condition for condition in drawing.conditions)
 
@@ -86,7 +86,7 @@ def test_dyck_path_patching_without_a_role_has_no_finding_and_says_which_is_lack
 def test_dyck_path_patching_of_two_seeds_has_their_mean_and_sd():
     data = brackets(seeds=(0, 3))
     (finding,) = found(
-        rllc_fig6_dyck_path_patching({"brackets": data}), " nested", "head patched, mean and sd"
+        rllc_fig6_dyck_path_patching({"path_patching": data}), " nested", "head patched, mean and sd"
     )[:1]
     at = {"step": 1000, "closers": "all", "condition": "patched", "brackets": "nested"}
     rise = data["rise"].sel(at).values
@@ -94,7 +94,10 @@ def test_dyck_path_patching_of_two_seeds_has_their_mean_and_sd():
 
 
 def test_seeds_have_rows_of_their_own(misplaced):
-    drawing = rllc_fig6_dyck_path_patching({"brackets": brackets(seeds=(0, 3))})
+    drawing = rllc_fig6_dyck_path_patching({"path_patching": brackets(seeds=(0, 3))})
     assert len(drawing.figure.axes) == 8
     assert misplaced(drawing) == []
-    assert len(rllc_fig6_dyck_path_patching({"brackets": brackets(seeds=(0, 3))}, seeds=[3]).figure.axes) == 4
+    assert (
+        len(rllc_fig6_dyck_path_patching({"path_patching": brackets(seeds=(0, 3))}, seeds=[3]).figure.axes)
+        == 4
+    )

@@ -30,7 +30,7 @@ def study(kinds=("multigram", "previous-token", "induction", "induction"), seeds
     shape = (len(seeds), 4, 2, len(ablated))
     icl = xr.Dataset(
         pair("icl_score", ("seed", "step", "distribution", "ablated"), shape), {**at, "step": STEPS, "ablated": ablated},
-        {"icl": json.dumps({"contexts": 256})},
+        {"induction_ablation": json.dumps({"contexts": 256})},
     )  # fmt: skip
     types = xr.Dataset(
         {"head_type": (("seed", "head"), np.asarray([kinds] * len(seeds), dtype=object))},
@@ -40,7 +40,7 @@ def study(kinds=("multigram", "previous-token", "induction", "induction"), seeds
         pair("rllc", ("seed", "step", "component", "distribution"), (len(seeds), 2, 1, 1)),
         {"seed": list(seeds), "step": [20, 1000], "component": ["1:0+1:1"], "distribution": ["code"]},
     )
-    return {"rllc": rllc, "icl": icl, "heads": types, "components": components}
+    return {"rllc": rllc, "induction_ablation": icl, "heads": types, "components": components}
 
 
 def curves(ax, points=4):
@@ -57,10 +57,14 @@ def test_heads_are_left_and_all_of_them_right(misplaced, unlike):
     heads, joint, without, plain = drawing.figure.axes
     code = {name: data.sel(seed=0, distribution="code") for name, data in made.items() if name != "heads"}
     np.testing.assert_allclose(curves(heads), code["rllc"]["rllc"].sel(head=["1:0", "1:1"]).T)
-    np.testing.assert_allclose(curves(without), code["icl"]["icl_score"].sel(ablated=["1:1", "1:0"]).T)
-    np.testing.assert_allclose(curves(plain), code["icl"]["icl_score"].sel(ablated=["none", "all"]).T)
+    np.testing.assert_allclose(
+        curves(without), code["induction_ablation"]["icl_score"].sel(ablated=["1:1", "1:0"]).T
+    )
+    np.testing.assert_allclose(
+        curves(plain), code["induction_ablation"]["icl_score"].sel(ablated=["none", "all"]).T
+    )
     np.testing.assert_allclose(curves(joint, 2), code["components"]["rllc"].T)
-    last = code["icl"]["icl_score"].isel(step=-1)
+    last = code["induction_ablation"]["icl_score"].isel(step=-1)
     values = [finding.value for finding in drawing.findings]
     assert values[:4] == pytest.approx([float(last.sel(ablated=a)) for a in ("none", "all", "1:1", "1:0")])
     assert "1:0 as the only" in drawing.findings[2].label
@@ -102,9 +106,11 @@ def test_another_distribution_and_no_joint_estimate(misplaced):
 def test_scores_without_the_heads_of_another_seed_are_not_missing():
     made = study(seeds=(0, 2))
     made["heads"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
-    made["icl"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
+    made["induction_ablation"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
     assert not any("missing" in said for said in rllc_fig10_staggered_induction(made).conditions)
-    made["icl"]["icl_score"].loc[{"seed": 0, "ablated": "1:0", "step": 10, "distribution": "code"}] = np.nan
+    made["induction_ablation"]["icl_score"].loc[
+        {"seed": 0, "ablated": "1:0", "step": 10, "distribution": "code"}
+    ] = np.nan
     assert "1 of 24 cells of icl_score are missing" in rllc_fig10_staggered_induction(made).caption
 
 

@@ -80,7 +80,7 @@ def l1_decrease_groups(run: Run) -> Number:
     at_least=0.5,
 )
 def dyck_ablation(run: Run) -> Number:
-    return last(run.curve("path_patching.ablated_least"))
+    return last(run.curve("patched_paths.ablated_least"))
 
 
 @claim(
@@ -91,7 +91,7 @@ def dyck_ablation(run: Run) -> Number:
     at_least=0.05,
 )
 def path_nested(run: Run) -> Number:
-    return last(run.curve("path_patching.path", brackets="nested"))
+    return last(run.curve("patched_paths.path", brackets="nested"))
 
 
 @claim(
@@ -101,7 +101,7 @@ def path_nested(run: Run) -> Number:
     at_most=0.25,
 )
 def path_onset(run: Run) -> Number:
-    return last(run.curve("path_patching.path_onset"))
+    return last(run.curve("patched_paths.path_onset"))
 
 
 @claim(
@@ -111,7 +111,7 @@ def path_onset(run: Run) -> Number:
     at_most=0.2,
 )
 def path_unnested_small(run: Run) -> Number:
-    return last(run.curve("path_patching.path_share", brackets="unnested"))
+    return last(run.curve("patched_paths.path_share", brackets="unnested"))
 
 
 @claim(
@@ -121,7 +121,7 @@ def path_unnested_small(run: Run) -> Number:
     at_least=1.5,
 )
 def path_unnested_transient(run: Run) -> Number:
-    return last(run.curve("path_patching.path_transient", brackets="unnested"))
+    return last(run.curve("patched_paths.path_transient", brackets="unnested"))
 
 
 @claim(

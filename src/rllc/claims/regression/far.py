@@ -12,7 +12,7 @@ ORDER = 4  # place of these claims among those of the work
 
 def _far_score_kept(run: Run, changed: str, scale: float) -> xr.DataArray:
     """Return the in-context learning score at the end over its best, with inputs or tasks times ``scale``."""
-    return kept_of_minimum(run.curve("in_context.far_icl", change=changed, scale=scale))
+    return kept_of_minimum(run.curve("regression_predictions.far_icl", change=changed, scale=scale))
 
 
 @claim(

@@ -21,7 +21,7 @@ ORDER = 3  # place of these claims among those of the work
 )
 def icl_emerges(run: Run) -> xr.DataArray:
     """Return the in-context learning score at the end of the second stage."""
-    score, step = run.curve("in_context.icl_score"), landmarks(run).score_read_at
+    score, step = run.curve("regression_predictions.icl_score"), landmarks(run).score_read_at
     return last(score) if step is None else value_at(score, step)
 
 
@@ -37,7 +37,7 @@ def icl_emerges(run: Run) -> xr.DataArray:
 def icl_late_worse(run: Run) -> xr.DataArray:
     """Return how far the late in-context learning score climbs in the second stage above where it begins."""
     begin, end = landmarks(run).second_stage
-    return climb(run.curve("in_context.icl_late", from_step=begin, to_step=end))
+    return climb(run.curve("regression_predictions.icl_late", from_step=begin, to_step=end))
 
 
 @claim(
@@ -52,7 +52,7 @@ def icl_late_worse(run: Run) -> xr.DataArray:
 )
 def icl48_stops(run: Run) -> xr.DataArray:
     """Return the change of the late in-context learning score from step 23,000 to the end."""
-    return change(run.curve("in_context.icl_late"), 23_000, END)
+    return change(run.curve("regression_predictions.icl_late"), 23_000, END)
 
 
 @claim(
@@ -67,4 +67,4 @@ def icl48_stops(run: Run) -> xr.DataArray:
 )
 def icl14_goes_on(run: Run) -> xr.DataArray:
     """Return the change of the early in-context learning score from step 23,000 to the end."""
-    return change(run.curve("in_context.icl_early"), 23_000, END)
+    return change(run.curve("regression_predictions.icl_early"), 23_000, END)

@@ -23,7 +23,7 @@ ORDER = 2  # place of these claims among those of the work
 )
 def prior_min(run: Run) -> xr.DataArray:
     """Return the step of the least mean squared prediction."""
-    return minimum_step(run.curve("in_context.delta_zero"))
+    return minimum_step(run.curve("regression_predictions.delta_zero"))
 
 
 @claim(
@@ -37,7 +37,7 @@ def prior_min(run: Run) -> xr.DataArray:
 )
 def prior_level(run: Run) -> xr.DataArray:
     """Return the least mean squared prediction."""
-    return minimum(run.curve("in_context.delta_zero"))
+    return minimum(run.curve("regression_predictions.delta_zero"))
 
 
 @claim(
@@ -60,7 +60,7 @@ def prior_loss(run: Run) -> xr.DataArray:
     So the mean of f y is zero up to sampling, and the untrained model's loss less the mean of f^2 is the
     zero predictor's loss. On 2,048 sequences its standard error is 0.02 to 0.04, which is not in the table.
     """
-    loss, square = loss_curve(run), run.curve("in_context.delta_zero")
+    loss, square = loss_curve(run), run.curve("regression_predictions.delta_zero")
     for curve in (loss, square):
         if first := int(curve["step"][0]):
             raise NotJudged(f"needs the untrained model, {curve.name} begins at step {first:,}")
@@ -116,6 +116,6 @@ PRIOR_CORRECTION = (
 )
 def prior_ratio(run: Run) -> xr.DataArray:
     """Return the least distance from the mean task's prediction over the least from 0, step 0 left out."""
-    from_prior = minimum(run.curve("in_context.delta_prior", from_step=1))
-    from_zero = minimum(run.curve("in_context.delta_zero", from_step=1))
+    from_prior = minimum(run.curve("regression_predictions.delta_prior", from_step=1))
+    from_zero = minimum(run.curve("regression_predictions.delta_zero", from_step=1))
     return from_prior / from_zero.where(from_zero > 0)

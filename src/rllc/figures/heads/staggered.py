@@ -26,7 +26,7 @@ def rllc_fig10_staggered_induction(
     The score of a head is that with all other induction heads mean-ablated. Right, the joint refined LLC
     where it is sampled (``components``), the score as it is, and without all of them.
     """
-    icl = inputs.of_seeds(inputs.need(datasets, "icl", "icl_score"), seeds)
+    icl = inputs.of_seeds(inputs.need(datasets, "induction_ablation", "icl_score"), seeds)
     name = inputs.distribution_names(icl, None if distribution is None else [distribution], ("code",))[0]
     data = icl[["icl_score", "icl_score_se"]].sel(distribution=[name])
     rllc = inputs.need(datasets, "rllc", "rllc")
@@ -62,7 +62,7 @@ def rllc_fig10_staggered_induction(
             "Bands: one standard error.",
             *_without(shown),
             *conditions.setting(rllc),
-            *conditions.contexts(icl, "icl"),
+            *conditions.contexts(icl, "induction_ablation"),
             *conditions.unreliable(_induction(data), "rllc"),
             *conditions.missing(xr.Dataset({"icl_score": ("cell", np.concatenate(drawn))}), "icl_score"),
             *conditions.seeds(data),

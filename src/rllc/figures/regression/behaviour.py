@@ -27,14 +27,14 @@ def stage_fig6a(
 ) -> Drawing:
     """The mean square of the predictions by pair, and the in-context learning score of longer inputs.
 
-    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
-    source = inputs.need(datasets, "in_context", "prediction_square", "far_icl")
+    source = inputs.need(datasets, "regression_predictions", "prediction_square", "far_icl")
     data = inputs.of_seeds(source, seeds)[["prediction_square", "far_icl"]]
     data = data.sel(change="inputs", scale=_existing(source, scales)).drop_vars("change")
     data["mean_square"] = data["prediction_square"].mean("k")
-    noise = law(source, "in_context").get("noise_variance")
+    noise = law(source, "regression_predictions").get("noise_variance")
     pairs = data["k"].values.tolist()
     colors, tones = style.shades(len(pairs)), style.shades(data.sizes["scale"])
     rows = []
@@ -99,14 +99,14 @@ def stage_figC3(  # noqa: N802
 ) -> Drawing:
     """In-context learning early and late in a sequence, with the Bayes predictor's, and a part of it all.
 
-    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     zoom      first and last step of the second panel; default 1 % to 10 % of the training
     setting   of the LLC that has the boundaries
     """
-    source = inputs.need(datasets, "in_context", "icl_early", "icl_late", "ridge_mse")
+    source = inputs.need(datasets, "regression_predictions", "icl_early", "icl_late", "ridge_mse")
     names = [f"icl_{part}{end}" for part in ("early", "late") for end in ("", "_se")]
     data = inputs.of_seeds(source, seeds)[names]
-    middle = int(recorded(source, "in_context").get("middle", 4))
+    middle = int(recorded(source, "regression_predictions").get("middle", 4))
     bayes = _bayes(source, middle)
     total = float(data["step"][-1])
     first, last = zoom or (0.01 * total, 0.1 * total)
@@ -161,10 +161,10 @@ def stage_figC4(  # noqa: N802
 ) -> Drawing:
     """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g.
 
-    datasets  ``in_context``; ``stages`` (without it no boundaries)
+    datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
-    source = inputs.need(datasets, "in_context", "far_loss", "far_prediction")
+    source = inputs.need(datasets, "regression_predictions", "far_loss", "far_prediction")
     data = inputs.of_seeds(source, seeds)[["far_loss", "far_prediction"]]
     tones = style.shades(data.sizes["scale"])
     keys = [

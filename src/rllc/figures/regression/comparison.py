@@ -19,10 +19,28 @@ RATE = "cumulative_rate"
 PANELS = {
     "loss": ("held-out loss", "squared error", "metrics", "loss", {}),
     "llc": ("LLC of the whole model", "LLC", "llc", "llc", {}),
-    "mean_square": ("mean squared prediction", "mean square", "in_context", "prediction_square", {}),
+    "mean_square": (
+        "mean squared prediction",
+        "mean square",
+        "regression_predictions",
+        "prediction_square",
+        {},
+    ),
     "weight_norm": ("norm of all weights", "norm", "metrics", "weight_norm", {}),
-    "icl_score": ("ICL score, pair 1 to the last", "squared error", "in_context", "icl_score", {}),
-    "icl_late": ("ICL score, late in the sequence", "squared error", "in_context", "icl_late", {}),
+    "icl_score": (
+        "ICL score, pair 1 to the last",
+        "squared error",
+        "regression_predictions",
+        "icl_score",
+        {},
+    ),
+    "icl_late": (
+        "ICL score, late in the sequence",
+        "squared error",
+        "regression_predictions",
+        "icl_late",
+        {},
+    ),
     "hessian_trace": ("Hessian trace", "squared error", "hessian", "hessian_trace", {}),
     "least_share": ("least direction of W_E", "share", "structure", "embedding_share", {"direction": -1}),
 }
@@ -40,10 +58,12 @@ def regression_published_curves(
     """Curves of every seed and of the published run: loss, LLC, squared predictions, weight norm, ICL scores,
     and where they are there, the Hessian's trace and the least share of the token embedding.
 
-    datasets  ``metrics``, ``llc``, ``in_context``; ``hessian``, ``structure``
+    datasets  ``metrics``, ``llc``, ``regression_predictions``; ``hessian``, ``structure``
     """
     llc = inputs.of_seeds(inputs.need(datasets, "llc", "llc"), seeds)
-    rate = inputs.of_seeds(inputs.need(datasets, "in_context", "prediction_square", RATE), seeds)[[RATE]]
+    rate = inputs.of_seeds(inputs.need(datasets, "regression_predictions", "prediction_square", RATE), seeds)[
+        [RATE]
+    ]
     inputs.need(datasets, "metrics", "loss", "weight_norm")
     name = inputs.one_distribution(llc, distribution)
     drawn = {quantity: panel for quantity, panel in PANELS.items() if panel[2] in datasets}
@@ -59,7 +79,7 @@ def regression_published_curves(
     looks = dict(
         zip(every, (style.numbered(n, c) for n, c in enumerate(style.shades(len(every)))), strict=True)
     )
-    zero = zero_loss(law(datasets["in_context"], "in_context"))
+    zero = zero_loss(law(datasets["regression_predictions"], "regression_predictions"))
     panels, by_rate = [], {seed: _over_rates(data.sel(seed=seed)) for seed in every}
     for quantity, (title, unit, *_) in drawn.items():
         lines = [Curve(_over_rates(theirs)[quantity].dropna("step"), THEIRS)]

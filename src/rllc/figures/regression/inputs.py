@@ -40,8 +40,8 @@ def law(dataset: xr.Dataset, section: str) -> Mapping[str, Any]:
 
 
 def of_sequences(source: xr.Dataset) -> list[str]:
-    """Return the number of sequences on which ``in_context`` measured predictions."""
-    count = recorded(source, "in_context").get("sequences")
+    """Return the number of sequences on which ``regression_predictions`` measured predictions."""
+    count = recorded(source, "regression_predictions").get("sequences")
     return [f"Measured on {count:,} sequences."] if count else []
 
 

@@ -18,11 +18,11 @@ RATIO = "Distance ratio: least distance from the mean task's prediction over lea
 def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
     """Distance of the predictions from 0, and from what the mean task predicts; a line per number of tasks.
 
-    datasets  ``in_context`` of one experiment, ``in_context@<experiment>`` of others
+    datasets  ``regression_predictions`` of one experiment, ``regression_predictions@<experiment>`` of others
     """
     parts: dict[str, xr.Dataset] = {}
     for name, source in datasets.items():
-        if name.partition("@")[0] == "in_context":
+        if name.partition("@")[0] == "regression_predictions":
             one = inputs.of_seed(inputs.need(datasets, name, "delta_zero", "delta_prior"), seed)
             near = {"to_zero": one["delta_zero"], "to_prior": one["delta_prior"]}
             parts[_tasks(source)] = xr.Dataset(near)
@@ -49,7 +49,7 @@ def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N
         _findings(ratios),
         [
             RATIO,
-            *of_sequences(datasets["in_context"]),
+            *of_sequences(datasets["regression_predictions"]),
             *(["Where tasks are endless their mean is 0."] if ENDLESS in pools else []),
             *conditions.seeds(data),
         ],
@@ -70,5 +70,5 @@ def _named(tasks: str) -> str:
 
 def _tasks(source: xr.Dataset) -> str:
     """Return the number of tasks that a dataset records for its sequences."""
-    count = law(source, "in_context").get("tasks")
+    count = law(source, "regression_predictions").get("tasks")
     return ENDLESS if count is None else str(count)

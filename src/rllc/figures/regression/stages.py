@@ -39,8 +39,9 @@ def stage_fig1b_lr(
 ) -> Drawing:
     """Test loss, and the LLC under every setting with its control, a column per seed.
 
-    datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``in_context`` for the
-              losses of the zero predictor and of the Bayes predictor; ``stages`` (without it no boundaries)
+    datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``;
+              ``regression_predictions`` for the losses of the zero predictor and of
+              the Bayes predictor; ``stages`` (without it no boundaries)
     setting   whose boundaries the panels of the loss have; those of an LLC have its own
     """
     settings = of_settings(datasets)
@@ -107,8 +108,9 @@ def regression_sampled_loss(
     """What the loss is where the sampler is, beside the loss at the checkpoint; how far away it is.
 
     datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``structure`` for the number
-              of weights, which the distance of free chains grows with the root of; ``in_context`` for the
-              losses of the zero predictor and of the Bayes predictor; ``stages`` (without it no boundaries)
+              of weights, which the distance of free chains grows with the root of;
+              ``regression_predictions`` for the losses of the zero predictor and of
+              the Bayes predictor; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
     settings = of_settings(datasets)
@@ -208,10 +210,10 @@ def together(
 
 def reference(datasets: Datasets) -> list[tuple[str, float, dict]]:
     """Return levels of the loss: label, value, look; none if they are unknown."""
-    if "in_context" not in datasets:
+    if "regression_predictions" not in datasets:
         return []
-    source = datasets["in_context"]
-    zero, bayes = zero_loss(law(source, "in_context")), float(source["ridge_mse"].mean())
+    source = datasets["regression_predictions"]
+    zero, bayes = zero_loss(law(source, "regression_predictions")), float(source["ridge_mse"].mean())
     lines = [("Bayes predictor", bayes, BAYES)]
     return [("zero predictor", zero, ZERO), *lines] if zero is not None else lines
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rllc.measures.icl.spec import Icl
+from rllc.measures.induction_ablation.spec import InductionAblation
 from rllc.study.checks.names import refer
 from rllc.study.roles import HeadTypes
 from rllc.study.rows import Analysis, Variable, Work
@@ -21,11 +21,11 @@ class Staggered(Section):
 
 def _checks(place: str, work: Work[Staggered]) -> Iterator[str]:
     experiment, name = work.experiment, work.section.distribution
-    sampling, icl = setting(experiment, BASE_SETTING, "heads"), experiment.get(Icl)
+    sampling, icl = setting(experiment, BASE_SETTING, "heads"), experiment.get(InductionAblation)
     if not (icl and experiment.get(HeadTypes) and sampling):
-        yield f"{place}: it is of icl, head_types and sampling.heads; give all three"
+        yield f"{place}: it is of induction_ablation, head_types and sampling.heads; give all three"
         return
-    for dataset, section in (("rllc", sampling), ("icl", icl)):
+    for dataset, section in (("rllc", sampling), ("induction_ablation", icl)):
         known = section.distributions or experiment.distributions
         yield from refer(f"{place}.distribution", name, known, f"distribution of {dataset}.nc")
 
@@ -46,7 +46,7 @@ ANALYSIS = Analysis(
             ("icl_left_se", "standard error of it", "1"),
         )
     },
-    reads=("icl", "rllc", "heads"),
+    reads=("induction_ablation", "rllc", "heads"),
     uses=("components",),
     checks=_checks,
     local=True,

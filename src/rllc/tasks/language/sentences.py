@@ -91,7 +91,7 @@ def closing_depth(contexts: np.ndarray, tokenizer: Tokenizer) -> np.ndarray:
     pieces = token_bytes(tokenizer)
     alone = tokenizer.encode(") a", add_special_tokens=False).ids
     if pieces[alone[0]] != b")":
-        raise ValueError("the tokenizer has no separate token for `)`: set `brackets: null`")
+        raise ValueError("the tokenizer has no separate token for `)`: set `path_patching: null`")
     change = np.asarray([(p or b"").count(b"(") - (p or b"").count(b")") for p in pieces])[contexts]
     closes = np.asarray([(p or b"")[:1] == b")" for p in pieces])[contexts]
     return np.where(closes, change.cumsum(1) - change, 0)

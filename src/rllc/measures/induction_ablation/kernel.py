@@ -19,7 +19,7 @@ NONE, ALL = "none", "all"
 Head = tuple[int, int]
 
 
-def icl(
+def induction_ablation(
     data: Data,
     *,
     contexts: int,

@@ -8,7 +8,7 @@ from hooked import as_hooked
 from planted import induction_model
 
 from rllc.measures.data import InMemoryData
-from rllc.measures.icl.kernel import icl, left_out, scores
+from rllc.measures.induction_ablation.kernel import induction_ablation, left_out, scores
 from rllc.measures.metrics.kernel import evaluate
 from rllc.models.attention_only import AttentionOnly, model
 from rllc.models.transformer import Architecture, shapes
@@ -141,7 +141,9 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
     data = InMemoryData(held_out=EQUAL, parts={"heads": heads})
     own = model(n_layers=2, n_heads=3, d_model=12, d_head=4, n_ctx=9, d_vocab=11)
     thresholds = {"previous_token": 0.3, "current_token": 0.3, "prefix_matching": 0.1}
-    measure = icl(data, contexts=10, batch_size=5, early=[1, 3], late=[5, 8], thresholds=thresholds)
+    measure = induction_ablation(
+        data, contexts=10, batch_size=5, early=[1, 3], late=[5, 8], thresholds=thresholds
+    )
     got = measure(random_weights(), own, 0)
     assert got["ablated"].values.tolist() == ["none", "1:2", "1:0", "all"]
     ablated = {"none": [], "1:2": [(1, 2)], "1:0": [(1, 0)], "all": [(1, 0), (1, 2)]}

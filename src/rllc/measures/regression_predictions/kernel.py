@@ -18,7 +18,7 @@ from rllc.tasks.regression.sequences import Regressions, as_examples, draw, task
 CHANGES = {"inputs": "input_scale", "tasks": "task_scale"}
 
 
-def in_context(
+def regression_predictions(
     data: Data,
     *,
     sequences: int,

@@ -6,7 +6,7 @@ import torch
 import xarray as xr
 
 from rllc.measures.data import InMemoryData
-from rllc.measures.in_context.kernel import cumulative_rate, in_context
+from rllc.measures.regression_predictions.kernel import cumulative_rate, regression_predictions
 from rllc.models.regression import model
 from rllc.tasks.regression.predictors import ridge
 from rllc.tasks.regression.sequences import draw
@@ -31,7 +31,7 @@ class Answering:
 
 
 def measured(rule, *, scales=(1.0, 3.0), sequences=4000, **law):
-    measure = in_context(
+    measure = regression_predictions(
         DATA, sequences=sequences, middle=4, scales=list(scales), law={**LAW, **law}, schedule=FLAT
     )
     return measure(WEIGHTS, Answering(rule), 7)
@@ -94,7 +94,7 @@ def test_finitely_many_tasks_have_a_mean_and_a_bayes_predictor_of_their_own():
 
 
 def test_every_checkpoint_reads_the_same_sequences():
-    measure = in_context(DATA, sequences=9, middle=4, scales=[3.0], law=LAW, schedule=FLAT)
+    measure = regression_predictions(DATA, sequences=9, middle=4, scales=[3.0], law=LAW, schedule=FLAT)
     shape = model(n_layers=1, n_heads=2, d_model=8, d_head=4, context=16, d_vector=5)
     weights = shape.initial_weights(seed=0)
     early, late = (measure(weights, shape, step) for step in (0, 9))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.analysis.path_patching import path_patching
+from rllc.analysis.patched_paths import patched_paths
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,11 +31,11 @@ def datasets(onset=12, seeds=(0,)):
         {"prefix_matching": (("seed", "step", "head"), scores)},
         {"seed": list(seeds), "step": fine, "head": ["1:0", "1:1"]},
     )
-    return {"brackets": brackets, "heads": heads}
+    return {"path_patching": brackets, "heads": heads}
 
 
 def test_planted_numbers_are_found():
-    got = path_patching(datasets()).sel(seed=0)
+    got = patched_paths(datasets()).sel(seed=0)
     np.testing.assert_allclose(got["ablated_least"], [0, 0.5, 1.0, 1.6])
     np.testing.assert_allclose(got["path"].sel(brackets="nested"), NESTED)
     np.testing.assert_allclose(got["path_share"].sel(brackets="unnested"), [np.nan, 0.8, 0.5, 0.1])
@@ -49,11 +49,11 @@ def test_planted_numbers_are_found():
 
 @pytest.mark.parametrize(("onset", "expected"), [(0, [np.nan, 0, 0, 0]), (10, [np.nan, 1, 1 / 3, 0.25])])
 def test_the_onset_is_that_of_the_first_induction_head(onset, expected):
-    np.testing.assert_allclose(path_patching(datasets(onset))["path_onset"].sel(seed=0), expected, atol=1e-12)
+    np.testing.assert_allclose(patched_paths(datasets(onset))["path_onset"].sel(seed=0), expected, atol=1e-12)
 
 
 def test_without_induction_there_is_no_onset_and_seeds_are_apart():
-    assert np.isnan(path_patching(datasets(onset=99))["path_onset"]).all()
-    got = path_patching(datasets(seeds=(0, 1)))
+    assert np.isnan(patched_paths(datasets(onset=99))["path_onset"]).all()
+    got = patched_paths(datasets(seeds=(0, 1)))
     np.testing.assert_allclose(got["path"].sel(seed=1), 2 * got["path"].sel(seed=0))
     np.testing.assert_allclose(got["path_share"].sel(seed=1), got["path_share"].sel(seed=0))

@@ -27,7 +27,9 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
     into it patched, and without these heads. Lower row: the loss that patching adds, for the bracket head
     and, as a control, for every other head of a later layer.
     """
-    data = inputs.of_seeds(inputs.need(datasets, "brackets", "loss", "rise", "rise_into", "members"), seeds)
+    data = inputs.of_seeds(
+        inputs.need(datasets, "path_patching", "loss", "rise", "rise_into", "members"), seeds
+    )
     data = data.sel(closers="all", drop=True)
     rows = []
     for _, suffix, one in by_seed(data):
@@ -57,7 +59,7 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
             Row("loss added (nats)", added, named, f"path from {senders.replace('+', ', ') or 'no head'}")
         )
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
-    made = recorded(datasets["brackets"], "brackets")
+    made = recorded(datasets["path_patching"], "path_patching")
     return Drawing(
         figure,
         data,

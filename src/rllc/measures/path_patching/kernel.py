@@ -32,7 +32,7 @@ ROLES = ("multigram0", "dyck")
 Head = tuple[int, int]
 
 
-def brackets(
+def path_patching(
     data: Data,
     *,
     examples: int,
@@ -41,7 +41,7 @@ def brackets(
     sentences: Mapping[str, Sequence[str]] | None,
     thresholds: Mapping[str, float],
 ) -> Measurement:
-    """``path_patching`` on ``examples`` contexts of each kind, from all multigram heads of layer 0 into
+    """``patched_paths`` on ``examples`` contexts of each kind, from all multigram heads of layer 0 into
     ``rllc.analysis.tokens.bracket_head``; both are those of the last checkpoint.
 
     sentences   of each kind; None: they are made of the commonest ``words`` of held-out contexts
@@ -61,7 +61,7 @@ def brackets(
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         kinds = [
-            path_patching(
+            patched_losses(
                 weights,
                 made[kind],
                 depths[kind],
@@ -80,7 +80,7 @@ def brackets(
 
 
 @torch.no_grad()
-def path_patching(
+def patched_losses(
     weights: Weights,
     contexts: np.ndarray,
     depths: np.ndarray,

@@ -1,14 +1,14 @@
 """What of path patching is left, and when it begins: row."""
 
-from rllc.measures.brackets.spec import Brackets
+from rllc.measures.path_patching.spec import PathPatching
 from rllc.study.rows import Analysis, Variable
 from rllc.units import NATS
 
 ANALYSIS = Analysis(
-    name="path_patching",
-    of=lambda experiment: experiment.get(Brackets),
+    name="patched_paths",
+    of=lambda experiment: experiment.get(PathPatching),
     about="what of patching is left, when it begins and whether it passes, for claims",
-    function="rllc.analysis.path_patching:path_patching",
+    function="rllc.analysis.patched_paths:patched_paths",
     settings=lambda work: {},
     variables={
         "ablated_least": Variable(
@@ -32,6 +32,6 @@ ANALYSIS = Analysis(
         "path_share_se": Variable("standard error of it", "1", ("step", "brackets")),
         "path_transient_se": Variable("standard error of it", "1", ("step", "brackets")),
     },
-    reads=("brackets", "heads"),
+    reads=("path_patching", "heads"),
     local=True,
 )

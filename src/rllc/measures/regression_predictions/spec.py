@@ -9,7 +9,7 @@ from rllc.study.section import Section, key
 from rllc.study.values import STAGE, Distinct, Positive
 
 
-class InContext(Section):
+class RegressionPredictions(Section):
     """Predictions by pair, in distribution and out of it."""
 
     sequences: int = key("sequences, the same at all checkpoints", ge=2, source=f"{STAGE}: 2,048")
@@ -22,7 +22,7 @@ class InContext(Section):
     )  # fmt: skip
 
 
-def _settings(work: Work[InContext]) -> dict[str, Any]:
+def _settings(work: Work[RegressionPredictions]) -> dict[str, Any]:
     training = work.experiment.own_training.model_dump()
     schedule = ("learning_rate", "steps", "warmup", "schedule", "end_rate")
     return {
@@ -32,7 +32,7 @@ def _settings(work: Work[InContext]) -> dict[str, Any]:
     }
 
 
-def _cost(work: Work[InContext]) -> Cost:
+def _cost(work: Work[RegressionPredictions]) -> Cost:
     passes = len(work.steps) * 2 * len(work.section.scales)
     return Cost(START + passes * work.forward(work.section.sequences, None), 1500)
 
@@ -49,10 +49,10 @@ def _gap(name: str, of: str) -> dict[str, Variable]:
 
 
 MEASURE = Measure(
-    name="in_context",
-    section=InContext,
+    name="regression_predictions",
+    section=RegressionPredictions,
     about="predictions of in-context linear regression by pair, in distribution and out of it",
-    kernel="rllc.measures.in_context.kernel:in_context",
+    kernel="rllc.measures.regression_predictions.kernel:regression_predictions",
     variables={
         "mse": _pair("mean squared error of the prediction at pair k"),
         "mse_se": _pair("its standard error over sequences"),
@@ -88,27 +88,31 @@ MEASURE = Measure(
     stream_of_seed=False,
     figures={
         "stage_fig1b_lr": figure(
-            "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "in_context", "stages")
+            "stages:stage_fig1b_lr", "metrics", "llc", uses=("llc.*", "regression_predictions", "stages")
         ),
         "regression_published_curves": figure(
             "comparison:regression_published_curves",
             "metrics",
             "llc",
-            "in_context",
+            "regression_predictions",
             uses=("hessian", "structure"),
         ),
-        "stage_fig6a": figure("behaviour:stage_fig6a", "in_context"),
+        "stage_fig6a": figure("behaviour:stage_fig6a", "regression_predictions"),
         "stage_figC2": FigureRow(
-            "rllc.figures.regression.pools:stage_figC2", ("in_context",), (), "regression", several=True
+            "rllc.figures.regression.pools:stage_figC2",
+            ("regression_predictions",),
+            (),
+            "regression",
+            several=True,
         ),
-        "stage_figC3": figure("behaviour:stage_figC3", "in_context"),
-        "stage_figC4": figure("behaviour:stage_figC4", "in_context"),
+        "stage_figC3": figure("behaviour:stage_figC3", "regression_predictions"),
+        "stage_figC4": figure("behaviour:stage_figC4", "regression_predictions"),
         "regression_sampled_loss": figure(
             "stages:regression_sampled_loss",
             "metrics",
             "llc",
             "structure",
-            uses=("llc.*", "in_context", "stages"),
+            uses=("llc.*", "regression_predictions", "stages"),
         ),
     },
 )

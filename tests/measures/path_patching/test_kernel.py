@@ -6,8 +6,8 @@ import torch
 from hooked import as_hooked
 
 from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
-from rllc.measures.brackets.kernel import CONDITIONS, _mean, brackets, path_patching
 from rllc.measures.data import InMemoryData
+from rllc.measures.path_patching.kernel import CONDITIONS, _mean, patched_losses, path_patching
 from rllc.measures.roles import label, multigram
 from rllc.models.attention_only import model
 from rllc.models.transformer import Architecture, forward, shapes
@@ -27,7 +27,7 @@ def random_weights(shape=SHAPE, seed=0):
 
 
 def patched(weights=None, senders=SENDERS, receivers=LATER[1:2], shape=SHAPE, batch_size=4):
-    return path_patching(
+    return patched_losses(
         weights or random_weights(), CONTEXTS, DEPTHS, architecture=shape, senders=senders,
         receivers=receivers, batch_size=batch_size,
     )  # fmt: skip
@@ -152,7 +152,7 @@ def test_one_path_carries_all():
     depths = np.ones_like(contexts)
 
     def rises(senders):
-        got = path_patching(
+        got = patched_losses(
             weights, contexts, depths, architecture=shape, senders=senders, receivers=[(1, 0)], batch_size=5
         )
         every = got["rise"].sel(closers="all")
@@ -181,7 +181,7 @@ def test_batches_do_not_matter_and_what_lacks_a_head_is_nan():
     no_head = patched(receivers=[])
     assert np.isnan(no_head["loss"].sel(condition=["ablated", "patched"])).all()
     assert np.isfinite(no_head["loss"].sel(condition=["clean", "direct", "without"])).all()
-    none = path_patching(
+    none = patched_losses(
         random_weights(), CONTEXTS, 0 * DEPTHS, architecture=SHAPE, senders=SENDERS, receivers=LATER[:1],
         batch_size=4,
     )  # fmt: skip
@@ -233,7 +233,7 @@ def test_the_measure_reads_heads_words_and_bos():
     contexts, parts = np.array([[0, *ids][:40]]), {"heads": last, "tokens": tokens}
     data = InMemoryData(held_out=contexts, first=0, tokenizer=tokenizer, parts=parts, stream=7)
     larger = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=40, d_vocab=size)
-    measure = brackets(data, examples=4, batch_size=3, words=4, sentences=None, thresholds=thresholds)
+    measure = path_patching(data, examples=4, batch_size=3, words=4, sentences=None, thresholds=thresholds)
     found = measure(larger.initial_weights(seed=0), larger, 0)
     assert found["members"].values.tolist() == ["0:0", "1:1"]
     assert found["brackets"].values.tolist() == ["unnested", "nested"]
@@ -242,5 +242,5 @@ def test_the_measure_reads_heads_words_and_bos():
     assert list(found["condition"].values) == list(CONDITIONS)
     assert not np.isnan(found["rise_into"].sel(head=["1:0", "1:1"], closers="all")).any()
     own = {"unnested": ["the (cat) saw."], "nested": ["a ((dog) bird)."]}
-    again = brackets(data, examples=2, batch_size=3, words=4, sentences=own, thresholds=thresholds)
+    again = path_patching(data, examples=2, batch_size=3, words=4, sentences=own, thresholds=thresholds)
     assert np.isfinite(again(larger.initial_weights(seed=0), larger, 0)["loss"].sel(closers="all")).all()

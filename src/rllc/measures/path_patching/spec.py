@@ -20,7 +20,7 @@ class Sentences(Section):
     nested: Distinct[str] = key("with brackets in brackets", min_length=1)
 
 
-class Brackets(Section):
+class PathPatching(Section):
     """Path patching from layer 0's multigram heads into the bracket head, on sentences with brackets."""
 
     checkpoints: Distinct[Step] | None = key(
@@ -44,15 +44,15 @@ def _depth(text: str) -> int:
     return 0 if opened else deepest
 
 
-def _contexts(experiment: Setup, section: Brackets) -> tuple[str, str]:
+def _contexts(experiment: Setup, section: PathPatching) -> tuple[str, str]:
     return section.words_of, "held_out"
 
 
-def _settings(work: Work[Brackets]) -> dict[str, Any]:
+def _settings(work: Work[PathPatching]) -> dict[str, Any]:
     return {**work.section.model_dump(exclude={"checkpoints", "words_of"}), **thresholds(work)}
 
 
-def _cost(work: Work[Brackets]) -> Cost:
+def _cost(work: Work[PathPatching]) -> Cost:
     """Passes over both kinds as they are and without the senders; of others only what follows layer 0."""
     section = work.section
     one = work.forward(2 * section.examples, None)
@@ -60,7 +60,7 @@ def _cost(work: Work[Brackets]) -> Cost:
     return Cost(2 * START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
-def _checks(place: str, work: Work[Brackets]) -> Iterator[str]:
+def _checks(place: str, work: Work[PathPatching]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     if experiment.task != "language":
         yield f"{place}: brackets are in text; set it to null"
@@ -91,10 +91,10 @@ def _of_receiver(long_name: str) -> Variable:
 
 
 MEASURE = Measure(
-    name="brackets",
-    section=Brackets,
+    name="path_patching",
+    section=PathPatching,
     about="path patching from multigram heads of layer 0 into the bracket head",
-    kernel="rllc.measures.brackets.kernel:brackets",
+    kernel="rllc.measures.path_patching.kernel:path_patching",
     variables={
         "loss": _of_condition("loss on brackets that close"),
         "loss_se": _of_condition("standard error over contexts of the loss"),
@@ -117,7 +117,7 @@ MEASURE = Measure(
     stream_of_seed=False,
     figures={
         "rllc_fig6_dyck_path_patching": FigureRow(
-            "rllc.measures.brackets.figure:rllc_fig6_dyck_path_patching", ("brackets",)
+            "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching", ("path_patching",)
         )
     },
 )

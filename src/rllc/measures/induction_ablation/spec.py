@@ -14,7 +14,7 @@ from rllc.study.values import Count, Distinct, Name, Step
 from rllc.units import NATS
 
 
-class Icl(Section):
+class InductionAblation(Section):
     """In-context learning without some of the induction heads, at the positions that ``metrics`` has."""
 
     checkpoints: Distinct[Step] | None = key(
@@ -25,18 +25,18 @@ class Icl(Section):
     distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
 
     @model_validator(mode="after")
-    def _whole_batches(self) -> "Icl":
+    def _whole_batches(self) -> "InductionAblation":
         in_whole_batches(self.contexts, self.batch_size)
         return self
 
 
-def _settings(work: Work[Icl]) -> dict[str, Any]:
+def _settings(work: Work[InductionAblation]) -> dict[str, Any]:
     section, metrics = work.section, work.experiment.need(Metrics)
     own = section.model_dump(exclude={"checkpoints", "distributions"})
     return {**own, "early": metrics.icl_early, "late": metrics.icl_late, **thresholds(work)}
 
 
-def _checks(place: str, work: Work[Icl]) -> Iterator[str]:
+def _checks(place: str, work: Work[InductionAblation]) -> Iterator[str]:
     metrics = work.experiment.get(Metrics)
     yield from typed(place, work)
     if metrics is None or metrics.icl_early is None:
@@ -44,10 +44,10 @@ def _checks(place: str, work: Work[Icl]) -> Iterator[str]:
 
 
 MEASURE = Measure(
-    name="icl",
-    section=Icl,
+    name="induction_ablation",
+    section=InductionAblation,
     about="in-context learning score without some of the induction heads",
-    kernel="rllc.measures.icl.kernel:icl",
+    kernel="rllc.measures.induction_ablation.kernel:induction_ablation",
     variables={
         "icl_score": Variable(
             "loss late in the context minus loss early, with heads ablated", NATS, ("ablated",)
@@ -63,7 +63,7 @@ MEASURE = Measure(
     figures={
         "rllc_fig10_staggered_induction": FigureRow(
             "rllc.figures.heads.staggered:rllc_fig10_staggered_induction",
-            ("icl", "rllc"),
+            ("induction_ablation", "rllc"),
             ("heads", "components"),
         )
     },
