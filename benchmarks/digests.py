@@ -88,11 +88,11 @@ def renamed(folder: Values, table: list[tuple[re.Pattern[str], str]], other: Val
 
     changed: Values = {}
     for (dataset, name), variable in folder.items():
-        if (moved(dataset), now(name)) not in other:
-            changed[dataset, name] = variable
-            continue
-        dims = [now(str(dim)) for dim in variable.dims]
-        changed[moved(dataset), now(name)] = xr.Variable(dims, variable.values)
+        places = [(moved(dataset), now(name)), (moved(dataset), name), (dataset, name)]
+        place = next((place for place in places if place in other), places[-1])
+        there = other[place].dims if place in other else ()
+        dims = [now(str(dim)) if now(str(dim)) in there else dim for dim in variable.dims]
+        changed[place] = xr.Variable(dims, variable.values)
     return changed
 
 
