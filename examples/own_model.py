@@ -43,6 +43,7 @@ setting = {
 }  # fmt: skip
 estimates = estimate(loss, weights, batches, **setting, report_control=True)
 table = estimates.rename(llc_prior_only="control")
-table = table[["llc", "llc_se", "control", "equilibrated_variance", "rhat", "ess", "quality"]].to_dataframe().round(2)
+shown = ["llc", "llc_se", "control", "equilibrated_variance", "rhat", "ess", "quality"]
+table = table[shown].to_dataframe().round(2)
 table["quality"] = [", ".join(reasons(value)) or "reliable" for value in table["quality"]]
 print(table.to_string())
