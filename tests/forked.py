@@ -60,9 +60,16 @@ def _called(
         return subprocess.CompletedProcess([program, *arguments], code, *written)
 
 
-@cache
 def _server() -> subprocess.Popen[str]:
-    """Ends with this process, which closes its input."""
+    """Return the server of this process; another one where a test of signals has ended it with all children."""
+    if _started().poll() is not None:
+        _started.cache_clear()
+    return _started()
+
+
+@cache
+def _started() -> subprocess.Popen[str]:
+    """Start a server. It ends with this process, which closes its input."""
     server = subprocess.Popen(
         [sys.executable, __file__], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
