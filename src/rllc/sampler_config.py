@@ -49,10 +49,11 @@ NUMBERS = {
     ),
     "divergence_factor": POSITIVE,
 }
-CONSTANTS = {
-    "decay": Number("0 (no memory) or more, below 1", lambda x: 0 <= x < 1),
-    "stabilizer": POSITIVE,
-}
+
+
+def constant(default: float, allowed: Number) -> Any:
+    """Return the field of a sampler's constant, with the numbers that it may be."""
+    return field(default=default, metadata={"allowed": allowed})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +71,8 @@ class RmspropOptions:
                 that of sgld. The paper's 1e-5 lets it be 1e5 times as long where a gradient vanishes
     """
 
-    decay: float = 0.99
-    stabilizer: float = 0.1
+    decay: float = constant(0.99, Number("0 (no memory) or more, below 1", lambda x: 0 <= x < 1))
+    stabilizer: float = constant(0.1, POSITIVE)
 
 
 Options = SgldOptions | RmspropOptions
@@ -163,7 +164,8 @@ class SamplerConfig:
             )
 
     def _own_options(self) -> dict[str, float]:
-        given, known = self.sampler_options, [each.name for each in fields(SAMPLERS[self.sampler])]
+        given = self.sampler_options
+        known = {each.name: each.metadata["allowed"] for each in fields(SAMPLERS[self.sampler])}
         if not isinstance(given, Mapping):
             raise ValueError(f"sampler_options is {shown(given)}: expected constants by name")
         unknown = [name for name in given if name not in known]
@@ -172,7 +174,7 @@ class SamplerConfig:
                 f"sampler {self.sampler!r} has no option {', '.join(map(repr, unknown))}: "
                 f"expected {', '.join(known) or 'none'}"
             )
-        return {name: CONSTANTS[name].of(name, value) for name, value in given.items()}
+        return {name: known[name].of(name, value) for name, value in given.items()}
 
     @property
     def options(self) -> Options:

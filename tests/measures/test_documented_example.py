@@ -1,17 +1,19 @@
 """The measure that docs/development.md shows as an example works as it is written there."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 import rllc
 from rllc.study.rows import Measure
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/development.md").read_text()
-SPEC, KERNEL = re.findall(r'```python\n("""Entropy.*?)```', TEXT, re.S)
+SPEC, KERNEL, FIGURE = re.findall(r'```python\n("""Entropy.*?)```', TEXT, re.S)
 
 
 def run(code):
@@ -42,3 +44,15 @@ def test_the_kernel_returns_the_entropy_of_the_predictions(scale):
     expected = torch.distributions.Categorical(logits=logits).entropy().mean().item()
     assert found["entropy"].item() == pytest.approx(expected, rel=1e-5)
     assert (found["entropy"].item() == pytest.approx(np.log(11), rel=1e-5)) == (scale == 0)
+
+
+def test_the_figure_draws_a_line_for_every_distribution():
+    values = np.linspace(2.0, 1.0, 12).reshape(1, 6, 2)
+    coords = {"seed": [0], "step": [0, 1, 2, 4, 8, 16], "distribution": ["mixture", "code"]}
+    data = xr.Dataset({"entropy": (("seed", "step", "distribution"), values)}, coords)
+    data.attrs["prediction_entropy"] = json.dumps({"contexts": 16, "batch_size": 8})
+    drawing = run(FIGURE)["prediction_entropy"]({"prediction_entropy": data})
+    lines = [line.get_ydata() for axes in drawing.figure.axes for line in axes.get_lines()]
+    for n in range(2):
+        assert any(np.array_equal(line, values[0, :, n]) for line in lines)
+    assert [finding.value for finding in drawing.findings] == [values[0, -1, 0], values[0, -1, 1]]

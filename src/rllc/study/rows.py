@@ -37,6 +37,8 @@ class Variable(NamedTuple):
 class FigureRow(NamedTuple):
     """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
 
+    ``category`` is the heading of the figure in the documents, as ``baselines``, ``stages`` or ``tokens``.
+
     ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
 
     A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.

@@ -20,7 +20,7 @@ DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of co
 
 
 class SamplerOptions(Section):
-    """Constants of the sampler rmsprop, where they are not its defaults."""
+    """Constants of a sampler that differ from its defaults. Those here are of rmsprop; sgld has none."""
 
     decay: float | None = key(
         "memory of the mean squared gradient; null: 0.99", ge=0, lt=1, default=None, source="arXiv 1512.07666"
