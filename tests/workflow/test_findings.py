@@ -128,7 +128,7 @@ def in_layer(data: xr.Dataset, layer: str | int) -> xr.Dataset:
 
 
 def claims_with(figure: Figure, match: re.Match) -> float:
-    return np.sum(figure.of("claims.nc")["quality"].values == match["quality"])
+    return np.sum(figure.of("claims.nc")["verdict"].values == match["verdict"])
 
 
 def extreme_text(variable: str, factor: float = 1.0) -> Callable:
@@ -562,7 +562,7 @@ CLASS = rf"(?P<class>{{}}) heads, of (?P<heads>\d+) at {STEP}"
 TEXT = r"(?P<end>largest|smallest) {} \((?P<text>.+)\)"
 CORRELATION = "Spearman correlation ρ of rLLC and multigrams"
 ROWS = [
-    Row(r"claims with the quality '(?P<quality>.+)'", claims_with),
+    Row(r"claims with the verdict '(?P<verdict>.+)'", claims_with),
     Row(TEXT.format("number of training tokens"), extreme_text("tokens")),
     Row(TEXT.format("unigram entropy"), extreme_text("unigram_entropy")),
     Row(TEXT.format("share of tokens seen before in their block"), extreme_text("repeated_share", 100)),

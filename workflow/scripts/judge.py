@@ -1,4 +1,4 @@
-"""Make the table of claims, with a quality on every claim over all experiments."""
+"""Make the table of claims, with a verdict on every claim over all experiments."""
 
 from pathlib import Path
 
