@@ -40,7 +40,7 @@ VARIABLES = {
         "Monte Carlo standard error of the LLC given these minibatches, from differences between chains and "
         "between pairs; it holds no data-sampling error", "1",
     ),
-    "llc_se_control": ("part of llc_se that all chains share: of the control's mean and its coefficient", "1"),
+    "llc_se_control": ("part of llc_se that chains share: of the control's mean and its coefficient", "1"),
     "llc_se_data": ("standard error of the LLC from the choice of minibatches", "1"),
     "llc_prior_only": ("control: mean of the same estimate without the gradient, from pairs", "1"),
     "llc_prior_only_se": ("Monte Carlo standard error of the control", "1"),
