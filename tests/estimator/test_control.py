@@ -86,7 +86,7 @@ def test_pairs_whose_control_was_not_made_say_nothing_of_the_prior():
     "changes", [{}, {"antithetic_pairs": 4}, {"sampler": "rmsprop"}, {"baseline": "init"}]
 )
 @pytest.mark.parametrize("drift_free_chains", [0, 2])
-def test_verdict_of_estimate_equals_that_of_the_workflows_datasets(changes, drift_free_chains):
+def test_quality_of_estimate_equals_that_of_the_workflows_datasets(changes, drift_free_chains):
     if drift_free_chains and "sampler" in changes:
         pytest.skip("the drift-free control is of sgld alone")
     call = given(init_batches=[torch.tensor(1.0)])

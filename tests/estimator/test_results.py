@@ -97,7 +97,7 @@ def test_failed_chains_are_in_no_mean():
     ]  # fmt: skip
 
 
-def test_limits_of_the_verdict_are_recorded():
+def test_limits_of_the_quality_flags_are_recorded():
     recorded = summary(traces()).quality.attrs
     assert {f"limit_{name}": value for name, value in asdict(LIMITS).items()}.items() <= recorded.items()
 

@@ -40,10 +40,10 @@ def with_controls(
 ) -> xr.Dataset:
     """Return an estimate with its controls and an updated ``quality``.
 
-    estimate      the result of an estimator
+    estimate    the result of an estimator
     prior_only  its control without the gradient, made with ``control_of=estimate``. None: use the control
-                  inside the estimate (from ``antithetic_pairs`` or ``report_control``), if any
-    drift_free       its drift-free control, made likewise. None: the quality does not judge the drift
+                inside the estimate (from ``antithetic_pairs`` or ``report_control``), if any
+    drift_free  its drift-free control, made likewise. None: the quality does not judge the drift
 
     Adds ``llc_prior_only``, ``llc_prior_only_se`` (component), ``llc_prior_only_chain`` (component,
     chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` gains

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from rllc.memory import SMALLER, freed_memory_kept
+from rllc.memory import freed_memory_kept
 from rllc.models.onednn import onednn
 
 
@@ -89,5 +89,5 @@ def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Te
     if precision == "bf16":
         raise ValueError('a measure cannot be taken at precision "bf16": expected "fp32" or "tf32"')
     place = choose(device)
-    with products(precision), onednn(), freed_memory_kept(SMALLER), without_denormals():
+    with products(precision), onednn(), without_denormals():
         yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}

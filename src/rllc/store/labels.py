@@ -128,7 +128,6 @@ SHORT = {
     "trace_loss": "minibatch loss of each draw",
     "trace_paired_loss": "loss of each draw less that at the start",
 }
-FLAGS = ("quality",)  # integer variables with these names hold quality flags
 WORDS = {
     "llc": "LLC",
     "rllc": "rLLC",
@@ -155,8 +154,7 @@ def labelled(dataset: xr.Dataset) -> xr.Dataset:
         full = str(attributes.get("long_name", "") or told)
         if len(full) > LONGEST:
             attributes["comment"] = full
-        flags = str(name) in FLAGS and labelled[name].dtype.kind not in "iu"  # of a claim it is a word
-        attributes["long_name"] = str(name) if flags else _short(str(name), full)
+        attributes["long_name"] = _short(str(name), full)
         attributes["units"] = attributes.get("units") or unit or "1"
     return labelled
 

@@ -57,7 +57,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_wells_are_called_relaxed_where_they_are(case):
+def test_wells_are_called_equilibrated_where_they_are(case):
     curvature, chain, share, expected = CASES[case]
     chain = {"n_beta": 100.0, "step_size": 2e-3, **chain}
     at = {name: chain[name] for name in ("n_beta", "localization")}

@@ -119,7 +119,7 @@ def test_an_estimate_that_is_its_control_is_the_localizations(off, expected):
     assert found.attrs["flag_meanings"].startswith("chain_failed ")
 
 
-def test_a_verdict_has_masks_and_not_the_values_of_the_statuses_that_it_comes_from():
+def test_quality_has_masks_and_not_the_values_of_the_statuses_that_it_comes_from():
     given = estimate()
     given["status"].attrs = status_attributes()
     quality = judge(given, level=3.0)

@@ -156,7 +156,7 @@ def test_the_centre_of_a_quadratic_well(weights, batches):
     np.testing.assert_allclose(found["loss_at_center"], np.mean(values), rtol=1e-6)
 
 
-def test_the_verdict_is_told_the_control_at_the_n_beta_of_its_cell(sample, monkeypatch):
+def test_the_quality_is_told_the_control_at_the_n_beta_of_its_cell(sample, monkeypatch):
     told = []
 
     def judge(on, off, drift_free):
