@@ -48,7 +48,7 @@ GROWTH = {
     "4 seeds, 16 heads per layer": language(model={"n_heads": 16, "d_head": 16}),
     "4 seeds, twice the draws": language(
         sampling={"heads": {"draws": 400}, "full": {"draws": 400}},
-        settings={"likelihood": {"heads": {"draws": 400}}},
+        sampling_variants={"likelihood": {"heads": {"draws": 400}}},
     ),
 }
 SIZES = {"3 seeds": 3, "28 seeds": 28, "84 seeds": 84}

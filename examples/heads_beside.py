@@ -1,6 +1,6 @@
 """What docs/heads.md puts beside the claims on heads: the same numbers by other measures, and of other heads.
 
-Run after config/heads.yaml: python examples/heads_beside.py [results/heads/language]
+Run after config/eight_heads.yaml: python examples/heads_beside.py [results/eight_heads/language]
 """
 
 import sys
@@ -13,7 +13,7 @@ from rllc.analysis.kcomposition import kcomposition
 from rllc.analysis.multigrams import correlation_within
 from rllc.analysis.ranks import spearman
 
-FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "results/heads/language")
+FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "results/eight_heads/language")
 FILES = ("ablation", "brackets", "heads", "hessian", "hessian_rank", "rllc", "tokens")
 ablation, brackets, heads, hessian, rank, rllc, tokens = (
     xr.open_dataset(FOLDER / f"{name}.nc").load() for name in FILES

@@ -143,7 +143,7 @@ ANALYSES = {
     "head_types": (
         {"heads": SCORED},
         lambda of: head_types(
-            of["heads"], thresholds={"previous_token": 0.9, "current_token": 0.8, "prefix_matching": 0.7}
+            of["attention_scores"], thresholds={"previous_token": 0.9, "current_token": 0.8, "prefix_matching": 0.7}
         ).to_dataset(),
     ),
 }  # fmt: skip

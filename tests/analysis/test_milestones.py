@@ -80,7 +80,7 @@ def test_a_little_matching_is_an_onset_and_no_half():
 @pytest.mark.parametrize(("deviations", "onset"), [(2.9, 1600), (3.1, 400)])
 def test_an_onset_is_three_standard_deviations_above_the_start(deviations, onset):
     made = datasets()
-    matching = made["heads"]["prefix_matching"]
+    matching = made["attention_scores"]["prefix_matching"]
     start = matching.isel(step=0)
     matching[0, 3:5, 3] = start.mean() + deviations * start.std()
     assert found(made)["prefix_matching_onset"] == onset
@@ -90,6 +90,6 @@ def test_what_is_missing_is_nan():
     made = datasets()
     bare = made["stages"].assign(boundary_step=made["stages"]["boundary_step"] * np.nan)
     assert np.isnan(found({**made, "stages": bare})["bigram_after_boundary"])
-    alone = made["heads"].assign(k_composition=made["heads"]["k_composition"] * np.nan)  # one layer
+    alone = made["attention_scores"].assign(k_composition=made["attention_scores"]["k_composition"] * np.nan)  # one layer
     assert np.isnan(found({**made, "heads": alone})["composition_lead"])
     assert np.isnan(found(datasets(bigram=0))["bigram_after_boundary"])

@@ -79,7 +79,7 @@ def test_what_cannot_be_said_is_missing_and_faults_are_kept():
     assert made["log2_ratio"].sel(head_group="multigram").notnull().all()
     assert made["quality"].sel(against="english").values.tolist() == [0, 16, 16]
     assert not made["quality"].sel(against="mixture").any()
-    datasets["heads"]["head_type"][:] = "multigram"
+    datasets["attention_scores"]["head_type"][:] = "multigram"
     made = of(datasets)
     assert made["log2_ratio"].sel(head_group="induction").isnull().all()
     assert made["heads_of_group"].sel(head_group="induction") == 0

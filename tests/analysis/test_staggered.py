@@ -96,8 +96,8 @@ def test_the_joint_estimate_is_that_of_the_type_whose_members_the_heads_are():
 def test_what_is_missing_is_nan():
     made = datasets()
     assert np.isnan(found({**made, "components": None})["joint_drop_at_peak"])
-    one = made["heads"].assign(
-        head_type=made["heads"]["head_type"].where(made["heads"]["head"] != "1:1", "multigram")
+    one = made["attention_scores"].assign(
+        head_type=made["attention_scores"]["head_type"].where(made["attention_scores"]["head"] != "1:1", "multigram")
     )
     assert np.isnan(list(found({**made, "heads": one}).values())).all()
     rising = made["induction_ablation"].assign(icl_score=-made["induction_ablation"]["icl_score"])

@@ -93,7 +93,7 @@ def test_shapes_are_carried_over_whatever_their_order_scale_and_offset(order, sc
 
 def test_a_seed_without_a_scope_is_left_out_of_the_mean():
     datasets = study([KINDS, KINDS, KINDS, KINDS], layers=1)
-    datasets["heads"]["head_type"][3] = "unknown"
+    datasets["attention_scores"]["head_type"][3] = "unknown"
     made = carried(datasets)
     assert made["rand_types"].sel(seed=3).isnull().all()
     np.testing.assert_array_equal(made["rand_types_mean"].isel(step=-1), 1)
@@ -105,7 +105,7 @@ def test_types_that_are_shuffled_give_0_in_the_mean():
 
     orders = sorted(set(permutations(KINDS.tolist())))
     datasets = study([KINDS] * (1 + len(orders)))
-    datasets["heads"]["head_type"][1:] = np.asarray(orders, dtype=object)
+    datasets["attention_scores"]["head_type"][1:] = np.asarray(orders, dtype=object)
     made = carried(datasets)
     assert made["rand_types"].isel(seed=slice(1, None)).mean("seed").values == pytest.approx(0, abs=1e-12)
     assert made["rand_types_mean"].isel(step=-1, seed=0).item() == pytest.approx(0, abs=1e-12)
@@ -166,7 +166,7 @@ def test_what_cannot_be_carried_over():
 def test_heads_that_are_not_measured_are_in_no_cluster(tmp_path):
     datasets = study([KINDS, KINDS])
     datasets["rllc"]["rllc"][0, 1, :, 2] = np.nan
-    datasets["heads"]["head_type"][1, 5] = "unknown"
+    datasets["attention_scores"]["head_type"][1, 5] = "unknown"
     made = carried(datasets, points=16)
     assert made["cluster"].sel(seed=1, n_clusters=3).values.ravel().tolist() == [0, 1, -1, 1, 0, 1]
     assert made["distance"].sel(seed=1, head="0:2").isnull().all()

@@ -86,7 +86,7 @@ def test_redraws_of_a_part_are_those_of_the_whole():
 def test_control_stands_for_the_estimates_that_have_one():
     one = run({"rllc": rllc(), "heads": scores(TYPES)}, control=True)
     assert bool((one.curve("rllc.rllc") == 5).all())
-    assert float(one.curve("heads.prefix_matching").max()) == 0.2
+    assert float(one.curve("attention_scores.prefix_matching").max()) == 0.2
     assert [each.controlled for each in one.readings] == [True, False]
 
 

@@ -95,7 +95,7 @@ def test_ablations_stand_by_layer_and_method(two):
 
 
 def test_composition_stands_by_the_later_head(two):
-    data = two["heads"]["k_composition"]
+    data = two["attention_scores"]["k_composition"]
     drawing = rllc_fig7_kcomposition(two)
     later = [head for head in data["later_head"].values if head[0] == "1"]
     found = panels(drawing)
@@ -121,7 +121,7 @@ def test_composition_stands_by_the_later_head(two):
 
 
 def test_pairs_of_composition_are_of_the_highest_scores_and_the_lowest(two):
-    one = two["heads"].sel(seed=1)
+    one = two["attention_scores"].sel(seed=1)
     drawing = stage_figB5(two, seed=1)
     earlier, later = (
         one[score].isel(step=-1).sel(head=one["layer"].values == layer).sortby(one[score].isel(step=-1), ascending=False)["head"].values[[0, 1, -1]]

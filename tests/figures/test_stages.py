@@ -105,7 +105,7 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
 
 
 def test_fig4b_gives_the_highest_scores_at_the_end(datasets, numbers):
-    scores = datasets["heads"]["prefix_matching"].isel(step=-1)
+    scores = datasets["attention_scores"]["prefix_matching"].isel(step=-1)
     both, one = numbers(stage_fig4b_heads(datasets)), numbers(stage_fig4b_heads(datasets, seeds=[1]))
     of_seeds = scores.max("head").values
     assert both("prefix-matching")[1:3] == pytest.approx((of_seeds.mean(), of_seeds.std(ddof=1)))

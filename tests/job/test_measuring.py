@@ -172,7 +172,7 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
 
     def measure(weights, _, step):
         seen.append(step)
-        return xr.Dataset({"number": float(job.part("heads")["score"])})
+        return xr.Dataset({"number": float(job.part("attention_scores")["score"])})
 
     job = reads(job, after=[tmp_path / "parts/tokens/seed0.from0.nc", part])
     for directory in ("heads", "tokens"):

@@ -15,7 +15,7 @@ from rllc.job_settings.functions import NamedFunction
 from rllc.job_settings.measures import Measure
 
 MEASURE = Measure(
-    family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.heads.kernel:heads"), keywords={},
+    family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.attention_scores.kernel:attention_scores"), keywords={},
     attribute="heads", steps=[0, 10], compute=Compute("cpu", "fp32", 1), side="held_out", stream=2**63 + 5, batch_stream=0,
 )  # fmt: skip
 PLAIN = st.recursive(

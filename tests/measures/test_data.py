@@ -64,7 +64,7 @@ def test_first_token_is_that_of_all_contexts_or_must_be_given():
     [
         (lambda data: data.training_contexts(), "training"),
         (lambda data: data.encoder, "tokenizer"),
-        (lambda data: data.part("heads"), "heads"),
+        (lambda data: data.part("attention_scores"), "heads"),
         (lambda data: data.contexts(13), "12 contexts"),
     ],
 )
@@ -75,8 +75,8 @@ def test_what_is_not_given_is_named_when_a_measure_asks_for_it(asks, named):
 
 def test_parts_and_seeds_are_those_of_a_job():
     part = xr.Dataset({"a": 1})
-    data = InMemoryData(held_out=CONTEXTS, parts={"heads": part}, training=CONTEXTS[:2], stream=4)
-    assert data.part("heads") is part
+    data = InMemoryData(held_out=CONTEXTS, parts={"attention_scores": part}, training=CONTEXTS[:2], stream=4)
+    assert data.part("attention_scores") is part
     assert data.training_contexts().shape == (2, 6)
     assert (data.seed(9), data.seed(9, seeded=True)) == (derive(4, 9), 4)
 

@@ -8,7 +8,7 @@ from rllc.measures.circuits.kernel import circuits, full_circuits
 from rllc.measures.data import InMemoryData
 from rllc.measures.eigenvalues.kernel import eigenvalues, largest_eigenvalues
 from rllc.measures.fisher.kernel import fisher, fisher_traces, generated_batches
-from rllc.measures.heads.kernel import head_scores, heads, repeat_gap
+from rllc.measures.attention_scores.kernel import head_scores, heads, repeat_gap
 from rllc.measures.hessian.kernel import hessian, hessian_traces
 from rllc.measures.hessian_rank.kernel import hessian_rank, hessian_ranks
 from rllc.measures.metrics.kernel import evaluate, metrics

@@ -77,7 +77,7 @@ def test_pasted_into_the_config_jobs_take_that_long_at_most(published, minutes):
 
 
 def test_every_job_that_a_chunk_has_counts(config):
-    config["experiments"]["language"]["settings"]["likelihood"]["full"] = {
+    config["experiments"]["language"]["sampling_variants"]["likelihood"]["full"] = {
         **config["experiments"]["language"]["sampling"]["full"], "draws": 10**6,
     }  # fmt: skip
     study = read(config)

@@ -130,7 +130,7 @@ NAMED = {
     "experiments",
     "figures",
     "animations",
-    "settings",
+    "sampling_variants",
 }
 ENTRIES = NAMED | {"weights"}
 
@@ -170,7 +170,7 @@ REFERENCES = [
     ("experiments.language.sampling.heads.distributions", ["mixture"]),
     ("experiments.language.sampling.other.distributions", ["mixture"]),
     ("experiments.language.sampling.other.sampler", "rmsprop"),
-    ("experiments.language.settings.likelihood.heads.distributions", ["mixture"]),
+    ("experiments.language.sampling_variants.likelihood.heads.distributions", ["mixture"]),
     ("experiments.language.hessian.distributions", ["english"]),
     ("experiments.language.fisher.distributions", ["english"]),
     ("experiments.language.hessian_rank.distributions", ["english"]),

@@ -18,13 +18,13 @@ def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
 
 def test_what_an_experiment_does_beside_is_not_followed():
     table = {
-        "first": {"seeds": [0], "label": "one", "settings": {"long": {}}, "calibration": {"probes": 2}},
+        "first": {"seeds": [0], "label": "one", "sampling_variants": {"long": {}}, "calibration": {"probes": 2}},
         "second": {"like": "first"},
-        "third": {"like": "first", "settings": {"short": {}}},
+        "third": {"like": "first", "sampling_variants": {"short": {}}},
     }
     found = resolved({"experiments": table})["experiments"]
     assert found["second"] == {"like": "first", "seeds": [0]}
-    assert found["third"] == {"like": "first", "seeds": [0], "settings": {"short": {}}}
+    assert found["third"] == {"like": "first", "seeds": [0], "sampling_variants": {"short": {}}}
 
 
 def test_a_source_has_its_own_keys():

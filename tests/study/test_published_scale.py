@@ -48,7 +48,7 @@ def test_published_heads_get_their_types(study):
 
 def test_the_whole_model_is_also_sampled_as_its_figure_was(study):
     """arXiv 2402.02364, App. D.1.4: batches of 100 at beta = 1 / ln 100, 20 chains of 200 steps, 1e-3 and 100."""
-    full = study.experiments["language"].settings["stagewise"].full
+    full = study.experiments["language"].sampling_variants["stagewise"].full
     assert full.n_beta == pytest.approx(100 / np.log(100), abs=0.01)
     assert (full.chains, full.draws, full.burn_in, full.batch_size) == (20, 200, 0, 100)
     assert (full.step_size, full.localization) == (1e-3, 100)
@@ -57,6 +57,6 @@ def test_the_whole_model_is_also_sampled_as_its_figure_was(study):
 
 def test_all_checkpoints_share_their_noise_as_published(study):
     language = study.experiments["language"]
-    samplings = [language.sampling, *language.settings.values()]
+    samplings = [language.sampling, *language.sampling_variants.values()]
     kinds = [kind for sampling in samplings for kind in (sampling.heads, sampling.full) if kind]
     assert len(kinds) == 4 and all(kind.seeded for kind in kinds)

@@ -92,7 +92,7 @@ def test_the_published_checkpoints_are_linear_and_logarithmic():
 def test_only_the_localization_of_the_published_settings_differs():
     study = read(defaults.load(FILES, ROOT))
     experiment = study.experiments["regression"]
-    base, released = experiment.sampling.full, experiment.settings["released"].full
+    base, released = experiment.sampling.full, experiment.sampling_variants["released"].full
     differ = {name for name, value in base if getattr(released, name) != value}
     assert differ == {"localization", "burn_in"}
     assert base.step_size * base.n_beta / 2 == pytest.approx(0.01, rel=0.01)

@@ -25,7 +25,7 @@ def test_powers_are_values_that_no_bound_moves():
 def test_the_published_schedule_has_107_checkpoints(config):
     ranges = [[200, 10000, 200], [10400, 20000, 400], [21000, 50000, 1000]]
     config["experiments"]["language"]["training"]["steps"] = 50000
-    config["experiments"]["language"] |= {"calibration": None, "settings": {}}
+    config["experiments"]["language"] |= {"calibration": None, "sampling_variants": {}}
     config["experiments"]["language"]["tokens"]["checkpoints"] = [200, 50000]
     config["experiments"]["language"]["hessian_rank"]["checkpoints"] = None
     experiment = language(config, ratio=None, extra=[100], ranges=ranges)

@@ -117,7 +117,7 @@ def named(figure: Figure, match: re.Match, values: xr.DataArray) -> xr.DataArray
 
 
 def of_type(figure: Figure, head: str, kind: str) -> None:
-    assert figure["heads"]["head_type"].sel(head=head) == kind
+    assert figure["attention_scores"]["head_type"].sel(head=head) == kind
 
 
 def in_layer(data: xr.Dataset, layer: str | int) -> xr.Dataset:
@@ -227,7 +227,7 @@ def relative(data: xr.Dataset) -> xr.Dataset:
 
 def ratio_of_type(figure: Figure, match: re.Match) -> tuple:
     """Return the geometric mean over heads of the ratio on two distributions, and its error."""
-    heads = figure["heads"]["head_type"] == match["type"]
+    heads = figure["attention_scores"]["head_type"] == match["type"]
     a, b = (figure.on("rllc", match[n]).sel(step=step(match)).isel(head=np.flatnonzero(heads)) for n in "ab")
     mean = np.exp(np.log(a["rllc"] / b["rllc"]).mean())
     return mean, mean * np.sqrt(sum(paired(relative(a), relative(b))).sum()) / a.sizes["head"]
@@ -280,7 +280,7 @@ def ablated(figure: Figure, match: re.Match) -> xr.DataArray:
 
 
 def composition(figure: Figure, match: re.Match) -> xr.DataArray:
-    score = figure["heads"]["k_composition"].sel(step=step(match))
+    score = figure["attention_scores"]["k_composition"].sel(step=step(match))
     of_type(figure, match["head"], match["type"])
     of_type(figure, match["later"], match["later_type"])
     one = score.sel(head=match["head"], later_head=match["later"])
@@ -289,7 +289,7 @@ def composition(figure: Figure, match: re.Match) -> xr.DataArray:
 
 
 def composition_of_all(figure: Figure, match: re.Match) -> xr.DataArray:
-    return figure["heads"]["k_composition"].sel(step=step(match)).mean()
+    return figure["attention_scores"]["k_composition"].sel(step=step(match)).mean()
 
 
 def icl_score(figure: Figure, match: re.Match) -> tuple:
@@ -309,13 +309,13 @@ def icl_score_on_code(figure: Figure, match: re.Match) -> tuple:
 
 
 def highest_score(figure: Figure, match: re.Match) -> xr.DataArray:
-    values = figure["heads"][match["score"].replace("-", "_")].sel(step=step(match))
+    values = figure["attention_scores"][match["score"].replace("-", "_")].sel(step=step(match))
     assert values.idxmax("head") == match["head"]
     return values.max()
 
 
 def highest_prefix_matching(figure: Figure, match: re.Match) -> xr.DataArray:
-    return figure["heads"]["prefix_matching"].isel(step=-1).max()
+    return figure["attention_scores"]["prefix_matching"].isel(step=-1).max()
 
 
 # --- tokens in context
@@ -351,7 +351,7 @@ def heads_of_class(figure: Figure, match: re.Match) -> int:
     No pattern is named of a head of which no token is explained.
     """
     counted = [pattern for pattern in PAPER if pattern != "induction"]
-    share, kinds = shares(figure, match).sel(pattern=counted), figure["heads"]["head_type"]
+    share, kinds = shares(figure, match).sel(pattern=counted), figure["attention_scores"]["head_type"]
     assert kinds.sizes["head"] == int(match["heads"])
     classes = [
         str(kind) if kind != "multigram" or not one.max() > 0 else f"multigram ({CLASSES[int(one.argmax())]})"
@@ -363,7 +363,7 @@ def heads_of_class(figure: Figure, match: re.Match) -> int:
 def multigram_correlation(figure: Figure, match: re.Match) -> float:
     tokens = figure["tokens"]["multigrams"].isel(step=-1)
     group = match.groupdict()
-    chosen = figure["heads"]["head_type"] == "multigram"
+    chosen = figure["attention_scores"]["head_type"] == "multigram"
     if group.get("step"):
         tokens = figure["tokens"]["multigrams"].sel(step=step(match))
         chosen &= tokens["layer"].isin([int(n) for n in re.findall(r"\d+", match["scope"])] or [0, 1])

@@ -150,8 +150,8 @@ def test_checkpoints_exported_by_the_readme_give_the_numbers_of_the_run_they_cam
             theirs = whole[name].sel(distribution=mine["distribution"].values)
             np.testing.assert_array_equal(mine[name].values, theirs.values)
     with (
-        xr.open_dataset(results / "mine/heads.nc") as mine,
-        xr.open_dataset(results / "language/heads.nc") as whole,
+        xr.open_dataset(results / "mine/attention_scores.nc") as mine,
+        xr.open_dataset(results / "language/attention_scores.nc") as whole,
     ):
         np.testing.assert_array_equal(mine["prefix_matching"].values, whole["prefix_matching"].values)
     with xr.open_dataset(results / "figures/mine_by_distribution.nc") as drawn:

@@ -129,7 +129,7 @@ def test_runs_change_no_foreign_file(filled):
     filled.snakemake("--unlock")
     assert foreign(filled.root) == before, "a killed run"
     overlay = filled.write("config/changed.yaml", "experiments: {language: {heads: {sequences: 3}}}\n")
-    filled.snakemake(overlay, "--", str(RESULTS / "language/heads.nc"))
+    filled.snakemake(overlay, "--", str(RESULTS / "language/attention_scores.nc"))
     assert foreign(filled.root) == before, "a changed setting"
     filled.snakemake("--nolock", "--keep-going", "--", "partial")
     assert foreign(filled.root) == before, "partial"

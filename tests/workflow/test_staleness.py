@@ -208,7 +208,7 @@ def test_one_figure_needs_only_its_own_parts(checkout, rules):
     for part in ("heads", "metrics", "hessian", "ablation"):
         for path in (checkout.root / "results/ci/language/parts").glob(f"{part}/*.nc"):
             path.unlink()
-    for made in ("language/hessian.nc", "language/heads.nc", "figures/rllc_fig14_hessian_trace.png"):
+    for made in ("language/hessian.nc", "language/attention_scores.nc", "figures/rllc_fig14_hessian_trace.png"):
         (checkout.root / "results/ci" / made).unlink()
     plan = checkout.plan("results/ci/figures/rllc_fig14_hessian_trace.png")
     assert rules(plan) == {"hessian", "gather", "heads", "draw"}

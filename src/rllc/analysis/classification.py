@@ -31,7 +31,7 @@ def classification(
 ) -> xr.Dataset:
     """Return the classes of heads (seed, step, head), and numbers (seed, step) for claims.
 
-    datasets           ``tokens``, ``heads`` (``head_type``) and ``rllc``, which has all steps of ``tokens``
+    datasets           ``tokens``, ``attention_scores`` (``head_type``) and ``rllc``, which has all steps of ``tokens``
     distribution       the distribution of the refined LLC
     code_distribution  the distribution of code; None without one
 
@@ -53,7 +53,7 @@ def classification(
     for name in (distribution, code_distribution):
         if name is not None and name not in rllc["distribution"].values:
             raise ValueError(f"rllc.nc has no distribution {name}; give one of those it has")
-    types = datasets["heads"]["head_type"]
+    types = datasets["attention_scores"]["head_type"]
     first = tokens["share"].isel(step=0, drop=True)
     table = tokens.assign(
         token_class=token_classes(tokens, types),

@@ -44,9 +44,9 @@ VARIABLES = {
 def clusters(datasets: Mapping[str, xr.Dataset], *, distributions: list[str], **settings: Any) -> xr.Dataset:
     """Return ``cluster`` of the ``rllc`` curves on these distributions, and its agreement with head types.
 
-    datasets  ``rllc``, and ``heads`` (``head_type``) where there is one
+    datasets  ``rllc``, and ``attention_scores`` (``head_type``) where there is one
     """
-    rllc, types = datasets["rllc"], datasets.get("heads", {}).get("head_type")
+    rllc, types = datasets["rllc"], datasets.get("attention_scores", {}).get("head_type")
     curves = rllc["rllc"].sel(distribution=distributions)
     made = cluster(curves, **settings)
     numbers = against_types(made, int(rllc["step"][-1]), types)

@@ -22,9 +22,9 @@ NAMES = {
 
 
 def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
-    """Return numbers (seed, step) of each seed, at the last step of ``heads``.
+    """Return numbers (seed, step) of each seed, at the last step of ``attention_scores``.
 
-    datasets  ``heads``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
+    datasets  ``attention_scores``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
               head), ``head_type`` (seed, head)
 
     All numbers are for heads of layer 0 with heads of the last layer.
@@ -42,7 +42,7 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
 
     NaN where a seed has no such heads.
     """
-    heads = datasets["heads"]
+    heads = datasets["attention_scores"]
     score = heads["k_composition"].sortby("step").dropna("step", how="all")
     prefix = heads["prefix_matching"].sel(step=score["step"]).max("head")
     rows = [

@@ -19,9 +19,9 @@ NAMES = (*STEPS, "bigram_after_boundary", "in_order", "composition_lead")
 def milestones(
     datasets: Mapping[str, xr.Dataset], *, distribution: str, setting: str, random_seed: int = 0
 ) -> xr.Dataset:
-    """Return steps of each seed, and numbers from them: (seed, step), at the last step of ``heads``.
+    """Return steps of each seed, and numbers from them: (seed, step), at the last step of ``attention_scores``.
 
-    datasets      ``ngrams``, ``heads``, ``stages``
+    datasets      ``ngrams``, ``attention_scores``, ``stages``
     distribution  of the bigram and n-gram scores and of the LLC; ``setting``: of the LLC
 
     ``first_boundary``         first boundary of the LLC, possible or determined
@@ -39,7 +39,7 @@ def milestones(
 
     NaN where a step is not reached, or is 0 in a logarithm.
     """
-    heads = datasets["heads"]
+    heads = datasets["attention_scores"]
     rows = [_of_seed(datasets, seed, distribution, setting) for seed in heads["seed"].values.tolist()]
     coords = {"seed": heads["seed"].values, "step": heads["step"].values[-1:]}
     return xr.Dataset({n: (("seed", "step"), [[row[n]] for row in rows]) for n in NAMES}, coords)
@@ -49,7 +49,7 @@ def _of_seed(
     datasets: Mapping[str, xr.Dataset], seed: int, distribution: str, setting: str
 ) -> dict[str, float]:
     grams = datasets["ngrams"].sel(seed=seed, distribution=distribution)
-    heads = datasets["heads"].sel(seed=seed)
+    heads = datasets["attention_scores"].sel(seed=seed)
     score = grams["bigram_score"].dropna("step")
     three = grams["ngram_score"].sel(n=N).dropna("step")
     found = {

@@ -11,7 +11,7 @@ from rllc.analysis.head_types import INDUCTION_BEGINS
 def patched_paths(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
     """Return numbers over training of the loss added by replacing heads, on closing brackets.
 
-    datasets  ``path_patching`` (``rise``, ``rise_se``), and ``heads`` (``prefix_matching``)
+    datasets  ``path_patching`` (``rise``, ``rise_se``), and ``attention_scores`` (``prefix_matching``)
 
     ``ablated_least``   the smaller of both kinds' losses added by ablating the bracket head (seed, step)
     ``path``            the loss that patching adds (seed, step, brackets)
@@ -25,7 +25,7 @@ def patched_paths(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
     Ratios are NaN unless the denominator is above 0. Errors ``_se`` are to first order, for independent
     numbers. They are too large, since both numbers use the same contexts.
     """
-    brackets, score = datasets["path_patching"], datasets["heads"]["prefix_matching"]
+    brackets, score = datasets["path_patching"], datasets["attention_scores"]["prefix_matching"]
     both = brackets[["rise", "rise_se"]].sel(closers="all", drop=True)
     ablated, patched = (both.sel(condition=c, drop=True) for c in ("ablated", "patched"))
     found = {}

@@ -35,7 +35,7 @@ def refinement(
 ) -> xr.Dataset:
     """Return the log2 ratio of a type's refined LLCs on ``distribution`` to those on ``against``.
 
-    datasets  ``rllc`` with ``rllc``, ``quality`` and the variables of ``contrasts.by_chain``; ``heads``
+    datasets  ``rllc`` with ``rllc``, ``quality`` and the variables of ``contrasts.by_chain``; ``attention_scores``
               with ``head_type``
 
     For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
@@ -50,7 +50,7 @@ def refinement(
     Returns ``log2_ratio``, ``log2_ratio_se``, ``quality`` (seed, step, head_group, against),
     ``heads_of_group`` (seed, head_group), and for the controls ``log2_ratio_prior_only`` with its error.
     """
-    rllc, types = datasets["rllc"], datasets["heads"]["head_type"]
+    rllc, types = datasets["rllc"], datasets["attention_scores"]["head_type"]
     types = types.sel(seed=rllc["seed"], head=rllc["head"])
     others = rllc.sel(distribution=list(against)).rename(distribution="against")
     one = rllc.sel(distribution=distribution, drop=True)

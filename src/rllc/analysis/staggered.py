@@ -23,7 +23,7 @@ NAMES = {
 def staggered(datasets: Mapping[str, xr.Dataset], *, distribution: str, random_seed: int = 0) -> xr.Dataset:
     """Return numbers (seed, step) of each seed's induction heads, at the last step of ``induction_ablation``.
 
-    datasets      ``induction_ablation``, ``rllc``, ``heads`` (``head_type``); ``components``,
+    datasets      ``induction_ablation``, ``rllc``, ``attention_scores`` (``head_type``); ``components``,
                   where the heads are sampled together, by their label or as their type (``members``)
     distribution  of the refined LLC and of the score: code
 
@@ -77,7 +77,7 @@ def together(
 def _of_seed(
     datasets: Mapping[str, xr.Dataset], icl: xr.Dataset, seed: int, distribution: str
 ) -> list[float]:
-    heads = induction_heads(datasets["heads"]["head_type"].sel(seed=seed))
+    heads = induction_heads(datasets["attention_scores"]["head_type"].sel(seed=seed))
     if len(heads) < 2:
         return [NAN] * (len(NAMES) + 1)
     score = icl["icl_score"]

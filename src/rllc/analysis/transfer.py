@@ -63,7 +63,7 @@ def transfer(
 ) -> xr.Dataset:
     """Return clusters of the first seed, transferred to the others: the dataset ``transfer.nc``.
 
-    datasets      ``rllc`` (``rllc``, ``rllc_se``; coordinate ``layer``) and ``heads`` (``head_type``)
+    datasets      ``rllc`` (``rllc``, ``rllc_se``; coordinate ``layer``) and ``attention_scores`` (``head_type``)
     distribution  the distribution of the clustered curves
     n_clusters    the numbers of clusters, each at least 2 and below the heads of every scope
     algorithms    among ``rllc.analysis.clustering.PUBLISHED``; other seeds' heads join the nearest centre in
@@ -90,7 +90,7 @@ def transfer(
     one = rllc.sel(distribution=distribution, drop=True)
     one = one.sortby([one["layer"], one["head_index"]]) if "head_index" in one.coords else one
     _refuse(one["rllc"])
-    kinds = typed(datasets["heads"]["head_type"], one["seed"], one["head"])
+    kinds = typed(datasets["attention_scores"]["head_type"], one["seed"], one["head"])
     groups, ks = scopes(one["layer"].values), sorted({int(k) for k in n_clusters})
     grid = resample(one["rllc"], points=points).transpose("seed", "head", "grid")
     made = _carried(grid, kinds.values, groups, list(algorithms), ks, random_seed % 2**32)

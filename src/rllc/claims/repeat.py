@@ -14,10 +14,10 @@ from rllc.analysis.staggered import staggered
 from rllc.claims.run import Analysis, Datasets
 
 READS = {
-    "classification": ("tokens", "heads", "rllc"),
-    "kcomposition": ("heads",),
-    "refinement": ("rllc", "heads"),
-    "staggered": ("induction_ablation", "rllc", "heads", "components"),
+    "classification": ("tokens", "attention_scores", "rllc"),
+    "kcomposition": ("attention_scores",),
+    "refinement": ("rllc", "attention_scores"),
+    "staggered": ("induction_ablation", "rllc", "attention_scores", "components"),
 }
 
 
@@ -28,7 +28,7 @@ def _again(name: str, analysis: Callable[..., xr.Dataset]) -> Analysis:
         own = {each: datasets[each].sel(seed=[seed]) for each in READS[name] if each in datasets}
         if "tokens" in own:  # numbers of the last checkpoint alone are judged
             own["tokens"] = own["tokens"].isel(step=[0, -1])
-        own["heads"] = own["heads"].assign(head_type=types.expand_dims(seed=[seed]))
+        own["attention_scores"] = own["attention_scores"].assign(head_type=types.expand_dims(seed=[seed]))
         return analysis(own, random_seed=0, **keywords)
 
     return made

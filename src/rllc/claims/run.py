@@ -242,8 +242,8 @@ class Run:
 
 def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
     """Return the types (head) of one seed. Raises Absent."""
-    if "heads" not in datasets or "head_type" not in datasets["heads"]:
+    if "attention_scores" not in datasets or "head_type" not in datasets["attention_scores"]:
         raise Absent("the experiment has no heads.head_type, by which heads are chosen")
-    if seed not in datasets["heads"]["seed"].values:
+    if seed not in datasets["attention_scores"]["seed"].values:
         raise NotJudged("heads is not measured in it")
-    return datasets["heads"]["head_type"].sel(seed=seed).reset_coords(drop=True)
+    return datasets["attention_scores"]["head_type"].sel(seed=seed).reset_coords(drop=True)

@@ -1,7 +1,7 @@
 """Types of the arguments and results of figure functions, and the writing of a drawing.
 
 Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
-types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Dataset ``heads``,
+types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Dataset ``attention_scores``,
 where it is optional, says the types of heads.
 """
 

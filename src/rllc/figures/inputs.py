@@ -70,9 +70,9 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
 
 
 def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
-    """Return ``head_type`` (seed, head), read from heads.nc or computed from it; "unknown" without it."""
+    """Return ``head_type`` (seed, head), read from attention_scores.nc or computed from it; "unknown" without it."""
     labels = {"seed": seeds.values, "head": heads.values}
-    source = datasets.get("heads")
+    source = datasets.get("attention_scores")
     if source is None:
         return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
     types = source["head_type"] if "head_type" in source else head_types(source)

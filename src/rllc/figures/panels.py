@@ -2,7 +2,7 @@
 
 A figure of one variable of every head, a row per seed and a column per layer, is
 
-    data = over_heads(datasets, "heads", "previous_token", seeds=seeds)
+    data = over_heads(datasets, "attention_scores", "previous_token", seeds=seeds)
     rows = []
     for _, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])

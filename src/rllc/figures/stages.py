@@ -145,12 +145,12 @@ def stage_fig4b_heads(
 ) -> Drawing:
     """Previous-token and prefix-matching score of each head, and the in-context learning score.
 
-    datasets      ``heads``; ``metrics`` with ``icl_score`` (without it two columns)
+    datasets      ``attention_scores``; ``metrics`` with ``icl_score`` (without it two columns)
                   ``stages`` (without it no boundaries)
     distribution  of the ICL score, and of the LLC that has the boundaries
     setting       of that LLC
     """
-    data = inputs.over_heads(datasets, "heads", *SCORES, seeds=seeds)
+    data = inputs.over_heads(datasets, "attention_scores", *SCORES, seeds=seeds)
     metrics = datasets.get("metrics", xr.Dataset())
     scored = "icl_score" in metrics
     text, on = None, ""

@@ -52,7 +52,7 @@ MATCHED: dict[str, str] = {
 def tokens_in_context(datasets: Datasets, *, title: str = "", seeds: Seeds = None) -> str:
     """Return the page at the last step: a table of all heads, and examples of every pattern of each head.
 
-    datasets  ``tokens``; ``heads`` for the types of heads, where it is there
+    datasets  ``tokens``; ``attention_scores`` for the types of heads, where it is there
     title     what the experiment is called
     """
     needed = ("share", "share_chance", "unique", "tokens", "shown_token", "attention")

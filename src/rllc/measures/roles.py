@@ -11,7 +11,7 @@ from rllc.vocabulary import layer_of
 def of_type(heads: xr.Dataset, kind: str, *, thresholds: Mapping[str, float]) -> list[str]:
     """The heads of a type (``rllc.analysis.head_types``), layer by layer.
 
-    heads  of ``heads.nc`` one seed, its last checkpoint among the steps
+    heads  of ``attention_scores.nc`` one seed, its last checkpoint among the steps
     """
     types = head_types(heads, thresholds=thresholds).isel(seed=0)
     return [str(head) for head in types["head"].values[types.values == kind]]

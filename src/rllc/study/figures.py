@@ -185,7 +185,7 @@ OF_REGRESSION = {
 }
 
 PAGES: dict[str, FigureRow] = {
-    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("heads",), "tokens"),
+    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("attention_scores",), "tokens"),
     "text_highlights": FigureRow(
         _at("highlights_page:text_highlights"), ("highlights",), ("stages",), "stages"
     ),
@@ -198,46 +198,46 @@ FIGURES: dict[str, FigureRow] = {
         "rllc",
         "clusters",
         "tokens",
-        uses=("heads", "classification"),
+        uses=("attention_scores", "classification"),
         category="clusters",
     ),
     "rllc_fig13_stages": FigureRow(
         _at("depths:rllc_fig13_stages"), ("metrics", "llc"), ("stages",), "stages", several=True
     ),
-    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("heads",)),
+    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("attention_scores",)),
     "rllc_fig3_code_wdrllc": _heads(
-        "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("heads", "refinement")
+        "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("attention_scores", "refinement")
     ),
-    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("heads",)),
-    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("heads",)),
+    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores",)),
+    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("attention_scores",)),
     "rllc_fig11_memorisation": _heads(
-        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("heads",)
+        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("attention_scores",)
     ),
-    "induction_onset": _heads("induction:induction_onset", "rllc", "heads"),
+    "induction_onset": _heads("induction:induction_onset", "rllc", "attention_scores"),
     "control_prior_only": _heads(
-        "controls:control_prior_only", "rllc", uses=("rllc.*", "hessian", "heads"), category="baselines"
+        "controls:control_prior_only", "rllc", uses=("rllc.*", "hessian", "attention_scores"), category="baselines"
     ),
     "clusters_all_heads": _heads(
-        "clusters:clusters_all_heads", "clusters", "rllc", uses=("heads",), category="clusters"
+        "clusters:clusters_all_heads", "clusters", "rllc", uses=("attention_scores",), category="clusters"
     ),
     "rllc_fig18_clusters_layer0": _heads(
-        "clusters:rllc_fig18_clusters_layer0", "clusters", "rllc", uses=("heads",), category="clusters"
+        "clusters:rllc_fig18_clusters_layer0", "clusters", "rllc", uses=("attention_scores",), category="clusters"
     ),
     "rllc_fig19_clusters_layer1": _heads(
-        "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("heads",), category="clusters"
+        "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("attention_scores",), category="clusters"
     ),
     **{
         f"rllc_fig{20 + n}_cluster_transfer": FigureRow(
             _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
             ("transfer", "rllc"),
-            ("heads",),
+            ("attention_scores",),
             "clusters",
             seeds=2 + n,
         )
         for n in range(3)
     },
     "rllc_fig23_other_seeds": FigureRow(
-        _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("heads",), "clusters", seeds=2
+        _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("attention_scores",), "clusters", seeds=2
     ),
     "rllc_fig12_drllc_datasets": FigureRow(
         _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
@@ -246,7 +246,7 @@ FIGURES: dict[str, FigureRow] = {
         _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
     ),
     "stage_fig4b_heads": FigureRow(
-        _at("stages:stage_fig4b_heads"), ("heads", "metrics"), ("stages",), "stages"
+        _at("stages:stage_fig4b_heads"), ("attention_scores", "metrics"), ("stages",), "stages"
     ),
     "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
     "stage_fig4a_behaviour": FigureRow(
@@ -257,7 +257,7 @@ FIGURES: dict[str, FigureRow] = {
     ),
     "stage_figB3": FigureRow(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureRow(_at("positions:stage_figB4"), ("positions",), (), "stages"),
-    "stage_figB5": _heads("composition:stage_figB5", "heads", uses=("stages",), category="stages"),
+    "stage_figB5": _heads("composition:stage_figB5", "attention_scores", uses=("stages",), category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),

@@ -7,7 +7,7 @@ from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
 from rllc.study.section import ConfigError, like, nearest
 from rllc.study.tasks import TASKS
 
-ALONE = ("label", "settings", "calibration")  # keys that ``like`` does not take over
+ALONE = ("label", "sampling_variants", "calibration")  # keys that ``like`` does not take over
 TABLES = ("distributions", "tokenizers", "experiments", "figures", "animations")
 
 

@@ -83,8 +83,8 @@ def _dangling(study: Study) -> Iterator[str]:
             yield from refer(f"tokenizers.{name}.corpus", tokenizer.corpus, texts, "distribution of text")
     for name, experiment in study.experiments.items():
         yield from experiment_problems(study, f"experiments.{name}", name, experiment)
-        if BASE_SETTING in experiment.settings:
-            yield f"experiments.{name}.settings: '{BASE_SETTING}' is the base setting's name; take another"
+        if BASE_SETTING in experiment.sampling_variants:
+            yield f"experiments.{name}.sampling_variants: '{BASE_SETTING}' is the base setting's name; take another"
         if name in FOLDERS:
             yield f"experiments.{name}: '{name}' is a folder of the study in `results`; take another name"
     yield from figure_problems(study)

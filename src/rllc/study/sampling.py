@@ -15,7 +15,7 @@ from rllc.study.section import Section, key
 from rllc.study.setup import Setup
 from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
 
-BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `settings:`
+BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `sampling_variants:`
 DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
 
 
@@ -204,7 +204,7 @@ def _settings(work: Work[Sampling]) -> dict[str, Any]:
 
 
 def _checks(place: str, work: Work[Sampling]) -> Iterator[str]:
-    if work.section.keep_traces and ".settings." in place:
+    if work.section.keep_traces and ".sampling_variants." in place:
         yield f"{place}.keep_traces: traces are gathered for the base setting only; take it out here"
     place = f"{place}.components"
     if by_type(work.section):

@@ -17,7 +17,7 @@ class Setup(Section):
     """The keys of an experiment that measure nothing. Rows of measures see an experiment as this alone."""
 
     like: Name | None = key(
-        "another experiment, whose keys this one takes but for those given here; `label`, `settings` and "
+        "another experiment, whose keys this one takes but for those given here; `label`, `sampling_variants` and "
         "`calibration` are not taken",
         default=None,
     )

@@ -10,7 +10,7 @@ from rllc.measures.ablation.spec import Ablation
 from rllc.measures.circuits.spec import Circuits
 from rllc.measures.eigenvalues.spec import Eigenvalues
 from rllc.measures.fisher.spec import Fisher
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.hessian.spec import Hessian
 from rllc.measures.hessian_rank.spec import HessianRank
 from rllc.measures.induction_ablation.spec import InductionAblation
@@ -80,7 +80,9 @@ class Experiment(Setup):
     """One model, its seeds, and what is measured on it. A measure left out is not computed."""
 
     sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
-    settings: dict[Name, Samplings] = key("further settings; make rllc.<setting>.nc, ...", default={})
+    sampling_variants: dict[Name, Samplings] = key(
+        "further settings by name; make rllc.<name>.nc, ...", default={}
+    )
     calibration: Calibration | None = key(
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
@@ -89,7 +91,7 @@ class Experiment(Setup):
     fisher: Fisher | None = measured("fisher")
     hessian_rank: HessianRank | None = measured("hessian_rank")
     ablation: Ablation | None = measured("ablation")
-    heads: Heads | None = measured("heads")
+    attention_scores: AttentionScores | None = measured("attention_scores")
     head_types: HeadTypes | None = measured("head_types")
     circuits: Circuits | None = measured("circuits")
     tokens: Tokens | None = measured("tokens")
@@ -112,15 +114,15 @@ class Experiment(Setup):
     highlights: Highlights | None = measured("highlights")
     milestones: Milestones | None = measured("milestones")
 
-    @field_validator("settings", mode="before")
+    @field_validator("sampling_variants", mode="before")
     @classmethod
-    def _without_those_that_are_null(cls, settings: Any) -> Any:
-        """Remove settings that are null: an overlay, or an experiment with ``like``, may remove settings."""
-        if settings is None:
+    def _without_those_that_are_null(cls, variants: Any) -> Any:
+        """Remove variants that are null: an overlay, or an experiment with ``like``, may remove them."""
+        if variants is None:
             return {}
-        if not isinstance(settings, dict):
-            return settings
-        return {name: entry for name, entry in settings.items() if entry is not None}
+        if not isinstance(variants, dict):
+            return variants
+        return {name: entry for name, entry in variants.items() if entry is not None}
 
 
 class Compute(Section):

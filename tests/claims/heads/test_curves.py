@@ -11,7 +11,7 @@ from rllc.claims.heads import ablations, curvature, curves, types
 
 def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
     assert curves.induction_begins(run(datasets)) == 400
-    datasets["heads"]["prefix_matching"] *= 0.1
+    datasets["attention_scores"]["prefix_matching"] *= 0.1
     with pytest.raises(NotJudged):
         curves.induction_begins(run(datasets))
 

@@ -19,8 +19,8 @@ def test_induction_heads_apart_equal_their_range_over_their_mean(datasets):
 
 
 def test_claims_on_two_induction_heads_need_two(datasets):
-    kinds = datasets["heads"]["head_type"].values.copy()
+    kinds = datasets["attention_scores"]["head_type"].values.copy()
     kinds[0, 4] = "multigram"
-    datasets["heads"]["head_type"] = ("seed", "head"), kinds
+    datasets["attention_scores"]["head_type"] = ("seed", "head"), kinds
     with pytest.raises(NotJudged, match="needs 2 induction heads, has 1"):
         specialisation.induction_equal_on_pile(run(datasets))

@@ -43,6 +43,6 @@ def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads
     assert of(types.multigram_correlation_both, given, seed=1) == pytest.approx(expected), (
         "one number for all seeds"
     )
-    given["heads"]["head_type"][:, 2:] = "induction"
+    given["attention_scores"]["head_type"][:, 2:] = "induction"
     with pytest.raises(NotJudged, match="needs 5 multigram heads"):
         types.multigram_correlation_both(run(given))

@@ -44,7 +44,7 @@ def test_function_that_loses_the_redraws_is_refused_by_name(loses):
 
 def test_value_of_what_has_no_errors_is_exact():
     def score(run):
-        return maximum(run.curve("heads.prefix_matching").max("head"))
+        return maximum(run.curve("attention_scores.prefix_matching").max("head"))
 
     made = judged(a_claim(score, at_least=0.2))
     assert made["verdict"].item() == "holds" and np.isnan(made["value_se"].item())

@@ -105,7 +105,7 @@ def test_another_distribution_and_no_joint_estimate(misplaced):
 
 def test_scores_without_the_heads_of_another_seed_are_not_missing():
     made = study(seeds=(0, 2))
-    made["heads"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
+    made["attention_scores"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
     made["induction_ablation"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
     assert not any("missing" in said for said in rllc_fig10_staggered_induction(made).conditions)
     made["induction_ablation"]["icl_score"].loc[

@@ -18,7 +18,7 @@ from rllc.figures.heads.transfer import (
 @pytest.fixture(scope="module")
 def datasets(make_study):
     made = make_study(seeds=(3, 5, 8), n_heads=8)
-    made["heads"]["head_type"] = head_types(made["heads"])
+    made["attention_scores"]["head_type"] = head_types(made["attention_scores"])
     settings = {"distribution": "mixture", "n_clusters": [2, 3], "algorithms": ["sbd_kmeans"], "points": None}
     return made | {"transfer": transfer(made, **settings, random_seed=0)}
 
@@ -57,7 +57,7 @@ def test_colours_are_clusters_and_numbers_those_of_the_dataset(datasets):
     # No number stands in the panel, where curves are; above it is every head with its type.
     index, p = f"{float(cell['rand_types']):.2f}", f"p = {float(cell['p']):.2g}"
     assert panel.get_title("right") == f"Rand index {index}, {p}"
-    kinds = datasets["heads"]["head_type"].sel(seed=5)
+    kinds = datasets["attention_scores"]["head_type"].sel(seed=5)
     names = sorted(text.get_text() for text in panel.texts if text.get_text() != "|")
     assert names == sorted(f"{head}{SHORT[kinds.sel(head=head).item()]}" for head in heads)
     k = int(datasets["transfer"]["types"].sel(seed=3, scope="layer 0"))
@@ -88,7 +88,7 @@ def test_the_other_seeds_are_all_but_the_first(datasets, misplaced, unlike):
     np.testing.assert_array_equal(
         one, datasets["rllc"]["rllc"].sel(seed=5, head="0:0", distribution="mixture")
     )
-    kinds = datasets["heads"]["head_type"].sel(seed=[5, 8])
+    kinds = datasets["attention_scores"]["head_type"].sel(seed=[5, 8])
     some = int((kinds == "induction").any("head").sum())
     assert drawing.findings[0].value == some and "2" in drawing.findings[0].label
     end = datasets["rllc"]["rllc"].isel(step=-1).sel(seed=[5, 8], distribution="code")

@@ -138,7 +138,7 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
         {"seed": [0], "step": [9], "head": [f"{n}:{h}" for n in range(2) for h in range(3)]},
     )
 
-    data = InMemoryData(held_out=EQUAL, parts={"heads": heads})
+    data = InMemoryData(held_out=EQUAL, parts={"attention_scores": heads})
     own = model(n_layers=2, n_heads=3, d_model=12, d_head=4, n_ctx=9, d_vocab=11)
     thresholds = {"previous_token": 0.3, "current_token": 0.3, "prefix_matching": 0.1}
     measure = induction_ablation(

@@ -9,7 +9,7 @@ from planted import induction_model
 
 from rllc.estimator.dispatch import estimator
 from rllc.measures import sampling
-from rllc.measures.heads.kernel import heads as scores
+from rllc.measures.attention_scores.kernel import heads as scores
 from rllc.measures.sample_other.kernel import other
 from rllc.models.attention_only import AttentionOnly
 from rllc.quality import reasons
@@ -41,7 +41,7 @@ class Planted:
             weight[1] = weight[0] if several else weight[1]
         self.model = AttentionOnly(self.shape)
         found = scores(self, sequences=20, length=17)(self.weights, self.model, 9)
-        self.parts = {"heads": found.expand_dims(seed=[0], step=[9])}
+        self.parts = {"attention_scores": found.expand_dims(seed=[0], step=[9])}
 
     def part(self, name):
         return self.parts[name]

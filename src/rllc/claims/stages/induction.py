@@ -12,7 +12,7 @@ ORDER = 5  # place of these claims among those of the work
 
 def _previous_token(run: Run) -> xr.DataArray:
     """Return the largest previous-token score of layer 0."""
-    return run.curve("heads.previous_token", heads=run.heads(layer=0)).max("head")
+    return run.curve("attention_scores.previous_token", heads=run.heads(layer=0)).max("head")
 
 
 def _icl_score(run: Run) -> xr.DataArray:
@@ -61,7 +61,7 @@ def previous_token_share(run: Run) -> xr.DataArray:
 )
 def prefix_matching_lm4(run: Run) -> xr.DataArray:
     """Return the largest prefix-matching score at the end of LM4 over that at its beginning."""
-    return ratio_at(run.curve("heads.prefix_matching").max("head"), LM3_END, LM4_END)
+    return ratio_at(run.curve("attention_scores.prefix_matching").max("head"), LM3_END, LM4_END)
 
 
 @claim(

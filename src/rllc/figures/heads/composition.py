@@ -16,7 +16,7 @@ START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 @style.styled
 def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
     """K-composition score of every pair of heads, a panel per later head, a line per earlier head."""
-    data = inputs.over_heads(datasets, "heads", "k_composition", seeds=seeds)
+    data = inputs.over_heads(datasets, "attention_scores", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
     steps = data["step"].values
@@ -83,11 +83,11 @@ def stage_figB5(  # noqa: N802
     The heads of the first layer with the highest previous-token score at the end, and the one with the
     lowest; of the last layer likewise by prefix matching.
 
-    datasets               ``heads``; ``stages`` (without it no boundaries)
+    datasets               ``attention_scores``; ``stages`` (without it no boundaries)
     distribution, setting  of the LLC that has the boundaries
     """
     needed = ("k_composition", "previous_token", "prefix_matching")
-    data = inputs.of_seed(inputs.over_heads(datasets, "heads", *needed, seeds=None), seed)
+    data = inputs.of_seed(inputs.over_heads(datasets, "attention_scores", *needed, seeds=None), seed)
     layer = inputs.layers(data)
     earlier = _chosen(data["previous_token"].isel(step=-1).sel(head=inputs.heads_of_layer(data, layer[0])))
     later = _chosen(data["prefix_matching"].isel(step=-1).sel(head=inputs.heads_of_layer(data, layer[-1])))

@@ -38,7 +38,7 @@ def control_prior_only(
 ) -> Drawing:
     """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
 
-    datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``heads``
+    datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``attention_scores``
     main_setting  name of the setting of rllc.nc
     """
     names = [name for name in datasets if name.split(".")[0] == "rllc"] or ["rllc"]

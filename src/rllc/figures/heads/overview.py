@@ -31,7 +31,7 @@ def rllc_fig1_overview(
     """Refined LLCs of one layer by cluster and by type, and at the end against what heads memorise.
 
     datasets    ``rllc``, ``clusters``, ``tokens`` (``multigrams``), ``classification`` (the correlation),
-                ``heads`` (types)
+                ``attention_scores`` (types)
     n_clusters  default: the number of types of the clustered heads if clusters.nc has it, else the smallest
     layer       layer of the curves; its heads are filled points in the last panel, all others hollow
     """

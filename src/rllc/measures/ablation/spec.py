@@ -43,7 +43,7 @@ MEASURE = Measure(
     stream="ablation",
     figures={
         "rllc_fig17_ablations": FigureRow(
-            "rllc.figures.heads.ablations:rllc_fig17_ablations", ("ablation",), ("heads",), "baselines"
+            "rllc.figures.heads.ablations:rllc_fig17_ablations", ("ablation",), ("attention_scores",), "baselines"
         )
     },
 )

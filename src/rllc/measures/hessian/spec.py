@@ -54,7 +54,7 @@ MEASURE = Measure(
         "rllc_fig14_hessian_trace": FigureRow(
             "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
             ("hessian",),
-            ("heads", "rllc"),
+            ("attention_scores", "rllc"),
             "baselines",
         )
     },

@@ -32,7 +32,7 @@ def induction_ablation(
     checkpoint; on the contexts of ``metrics``, if as many. Ranges of positions are without their end.
     """
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
-    heads = indices(of_type(data.part("heads"), "induction", thresholds=thresholds))
+    heads = indices(of_type(data.part("attention_scores"), "induction", thresholds=thresholds))
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         ablated = left_out(heads)

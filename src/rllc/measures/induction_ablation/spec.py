@@ -59,12 +59,12 @@ MEASURE = Measure(
     settings=_settings,
     checks=_checks,
     requires=("heads", "positions", "tokens"),
-    after=("heads",),
+    after=("attention_scores",),
     figures={
         "rllc_fig10_staggered_induction": FigureRow(
             "rllc.figures.heads.staggered:rllc_fig10_staggered_induction",
             ("induction_ablation", "rllc"),
-            ("heads", "components"),
+            ("attention_scores", "components"),
         )
     },
 )

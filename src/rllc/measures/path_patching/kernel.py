@@ -47,7 +47,7 @@ def path_patching(
     sentences   of each kind; None: they are made of the commonest ``words`` of held-out contexts
     thresholds  of types of heads
     """
-    heads = data.part("heads")
+    heads = data.part("attention_scores")
     receiver = bracket_head(data.part("tokens")["share"].sortby("step").isel(seed=0, step=-1))
     roles = (indices(multigram(heads, 0, thresholds=thresholds)), indices([receiver] if receiver else []))
     contexts = data.contexts()

@@ -33,7 +33,7 @@ def other(
     """
     if thresholds is None:
         return sampling.other(data, components=components, **section)
-    heads = data.part("heads")
+    heads = data.part("attention_scores")
     members = [
         label(indices(of_type(heads, each, thresholds=thresholds))) if each in TYPES else each
         for each in components

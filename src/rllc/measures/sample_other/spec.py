@@ -8,6 +8,6 @@ MEASURE = sampling_row(
     "other",
     "refined LLC of other components, with the control",
     estimates("rllc", "component") | {"members": MEMBERS},
-    after=("heads",),
+    after=("attention_scores",),
     after_where=by_type,
 )

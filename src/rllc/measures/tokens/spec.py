@@ -129,7 +129,7 @@ MEASURE = Measure(
     per_distribution=False,
     stream="tokens",
     figures={
-        name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("heads",), "tokens")
+        name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("attention_scores",), "tokens")
         for name in (
             "rllc_fig4_tokens_in_context",
             "rllc_fig9_tokens_classification",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.tokens.spec import Tokens
 from rllc.study.checks.names import refer
 from rllc.study.roles import HeadTypes
@@ -22,8 +22,8 @@ class Classification(Section):
 def _checks(place: str, work: Work[Classification]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling, tokens = setting(experiment, BASE_SETTING, "heads"), experiment.get(Tokens)
-    if not (tokens and experiment.get(Heads) and experiment.get(HeadTypes) and sampling):
-        yield f"{place}: heads are classified by tokens, heads, head_types and sampling.heads; give all four"
+    if not (tokens and experiment.get(AttentionScores) and experiment.get(HeadTypes) and sampling):
+        yield f"{place}: heads are classified by tokens, attention_scores, head_types and sampling.heads; give all four"
         return
     known = sampling.distributions or experiment.distributions
     for name in ("distribution", "code_distribution"):
@@ -91,7 +91,7 @@ ANALYSIS = Analysis(
             )
         },
     },
-    reads=("tokens", "heads", "rllc"),
+    reads=("tokens", "attention_scores", "rllc"),
     checks=_checks,
     stream="classification",
 )

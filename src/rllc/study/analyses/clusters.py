@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.study.checks.names import refer
 from rllc.study.roles import HeadTypes
 from rllc.study.rows import Analysis, Variable, Work
@@ -76,8 +76,8 @@ def _too_many_clusters(place: str, work: Work[Clusters | Transfer]) -> Iterator[
 def _transfer_checks(place: str, work: Work[Transfer]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
-    if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):
-        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
+    if not sampling or not experiment.get(AttentionScores) or not experiment.get(HeadTypes):
+        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and head_types"
         return
     if len(experiment.seeds) < 2:
         yield f"{place}: clusters are carried over to other training seeds; give two `seeds` or more"
@@ -120,7 +120,7 @@ ANALYSES = (
             },
         },
         reads=("rllc",),
-        uses=("heads",),
+        uses=("attention_scores",),
         checks=_clusters_checks,
         stream="clustering",
     ),
@@ -146,7 +146,7 @@ ANALYSES = (
                 )
             },
         },
-        reads=("rllc", "heads"),
+        reads=("rllc", "attention_scores"),
         checks=_transfer_checks,
         stream="clustering",
     ),

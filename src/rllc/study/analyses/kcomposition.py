@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.study.roles import HeadTypes
 from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.section import Section
@@ -14,8 +14,8 @@ class Kcomposition(Section):
 
 def _checks(place: str, work: Work[Kcomposition]) -> Iterator[str]:
     experiment = work.experiment
-    if not experiment.get(Heads) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
-        yield f"{place}: it is of types of heads in two layers; give heads and head_types, or set it to null"
+    if not experiment.get(AttentionScores) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
+        yield f"{place}: it is of types of heads in two layers; give attention_scores and head_types, or set it to null"
 
 
 ANALYSIS = Analysis(
@@ -35,7 +35,7 @@ ANALYSIS = Analysis(
             ("step",),
         ),
     },
-    reads=("heads",),
+    reads=("attention_scores",),
     checks=_checks,
     local=True,
 )

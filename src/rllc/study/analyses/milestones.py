@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.ngrams.spec import Ngrams
 from rllc.study.analyses.stages import Stages
 from rllc.study.checks.names import refer
@@ -21,7 +21,7 @@ class Milestones(Section):
 
 def _checks(place: str, work: Work[Milestones]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
-    sections = {"ngrams": Ngrams, "heads": Heads, "stages": Stages}
+    sections = {"ngrams": Ngrams, "attention_scores": AttentionScores, "stages": Stages}
     if absent := [name for name, kind in sections.items() if experiment.get(kind) is None]:
         yield f"{place}: it is of ngrams, heads and stages; give {', '.join(absent)}"
         return
@@ -71,7 +71,7 @@ ANALYSIS = Analysis(
             ("step",),
         ),
     },
-    reads=("ngrams", "heads", "stages"),
+    reads=("ngrams", "attention_scores", "stages"),
     checks=_checks,
     local=True,
 )

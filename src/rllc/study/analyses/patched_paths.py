@@ -32,6 +32,6 @@ ANALYSIS = Analysis(
         "path_share_se": Variable("standard error of it", "1", ("step", "brackets")),
         "path_transient_se": Variable("standard error of it", "1", ("step", "brackets")),
     },
-    reads=("path_patching", "heads"),
+    reads=("path_patching", "attention_scores"),
     local=True,
 )

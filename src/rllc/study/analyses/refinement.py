@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rllc.measures.heads.spec import Heads
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.study.checks.names import refer
 from rllc.study.roles import HeadTypes
 from rllc.study.rows import Analysis, Variable, Work
@@ -23,8 +23,8 @@ class Refinement(Section):
 def _checks(place: str, work: Work[Refinement]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
-    if not sampling or not experiment.get(Heads) or not experiment.get(HeadTypes):
-        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, heads and head_types"
+    if not sampling or not experiment.get(AttentionScores) or not experiment.get(HeadTypes):
+        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and head_types"
         return
     curves = sampling.distributions or experiment.distributions
     yield from refer(f"{place}.distribution", section.distribution, curves, "distribution of rllc.nc")
@@ -47,7 +47,7 @@ ANALYSIS = Analysis(
         "quality": Variable("", "", ("step", "head_group", "against")),
         "heads_of_group": Variable("", "", ("head_group",)),
     },
-    reads=("rllc", "heads"),
+    reads=("rllc", "attention_scores"),
     checks=_checks,
     local=True,
 )

@@ -46,7 +46,7 @@ ANALYSIS = Analysis(
             ("icl_left_se", "standard error of it", "1"),
         )
     },
-    reads=("induction_ablation", "rllc", "heads"),
+    reads=("induction_ablation", "rllc", "attention_scores"),
     uses=("components",),
     checks=_checks,
     local=True,

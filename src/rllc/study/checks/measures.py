@@ -72,7 +72,7 @@ def _section(name: str, dataset: Dataset) -> str:
     kind = dataset.row.name.removeprefix("sample_")
     if dataset.row.attribute == BASE_SETTING:
         setting = name.partition(".")[2]
-        return f"settings.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
+        return f"sampling_variants.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
     return "calibration.dependence" if name == "dependence" else dataset.row.attribute
 
 

@@ -6,7 +6,7 @@ import torch
 from hooked import as_hooked
 from planted import induction_model
 
-from rllc.measures.heads.kernel import _matching, _plain, head_scores, repeat_gap
+from rllc.measures.attention_scores.kernel import _matching, _plain, head_scores, repeat_gap
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 

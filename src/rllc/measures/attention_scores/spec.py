@@ -11,32 +11,32 @@ from rllc.study.values import Count
 from rllc.units import NATS
 
 
-class Heads(Section):
+class AttentionScores(Section):
     """Attention scores on random token sequences."""
 
     sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
     length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
 
 
-def _cost(work: Work[Heads]) -> Cost:
+def _cost(work: Work[AttentionScores]) -> Cost:
     section = work.section
     one = work.forward(section.sequences, None, length=section.length)
     return Cost(START + len(work.steps) * 3 * one)
 
 
-def _checks(place: str, work: Work[Heads]) -> Iterator[str]:
+def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
     experiment, length = work.experiment, work.section.length
     if experiment.task != "language":
-        yield f"{place}: attention scores are measured on text tokens; set `heads: null`"
+        yield f"{place}: attention scores are measured on text tokens; set `attention_scores: null`"
     if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
 MEASURE = Measure(
-    name="heads",
-    section=Heads,
+    name="attention_scores",
+    section=AttentionScores,
     about="attention scores of every head on random tokens; Q-, K- and V-composition",
-    kernel="rllc.measures.heads.kernel:heads",
+    kernel="rllc.measures.attention_scores.kernel:attention_scores",
     variables={
         "previous_token": Variable("attention to the previous token", "1", ("head",)),
         "current_token": Variable("attention to the current token", "1", ("head",)),
@@ -73,7 +73,7 @@ MEASURE = Measure(
     ),
     figures={
         "rllc_fig7_kcomposition": FigureRow(
-            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("heads",)
+            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("attention_scores",)
         )
     },
 )

@@ -22,7 +22,7 @@ from rllc.seeds import generator
 from rllc.vocabulary import head_coords, head_labels
 
 
-def heads(data: Data, *, sequences: int, length: int) -> Measurement:
+def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
     """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition."""
     random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
 
